@@ -43,7 +43,7 @@ def __getattr__(name: str) -> Any:
 
 def _as_it_is(function: Any = None, **options: Any) -> Any:  # noqa: ARG001
     """The decorator `remote` where ranks run, with or without options."""
-    return (lambda each: each) if function is None else function
+    return (lambda item: item) if function is None else function
 
 
 def __dir__() -> "list[str]":

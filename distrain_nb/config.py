@@ -31,9 +31,9 @@ def home() -> Path:
     try:
         found = Path(named).expanduser() if named else Path.home() / ".distrain"
         return found.resolve()
-    except (OSError, RuntimeError) as wrong:
+    except (OSError, RuntimeError) as error:
         place = repr(named) if named else "~/.distrain"
-        raise StoreError(f"invalid DISTRAIN_HOME {place}: {_brief(wrong)}; {WAY_OUT}") from None
+        raise StoreError(f"invalid DISTRAIN_HOME {place}: {_brief(error)}; {WAY_OUT}") from None
 
 
 def private_home(folder: Path | None = None) -> Path:
@@ -62,8 +62,8 @@ def _as_store_error() -> Iterator[None]:
     """Errors of the operating system as sentences."""
     try:
         yield
-    except OSError as wrong:
-        raise StoreError(f"{_brief(wrong)}; {WAY_OUT}") from None
+    except OSError as error:
+        raise StoreError(f"{_brief(error)}; {WAY_OUT}") from None
 
 
 def _brief(wrong: BaseException) -> str:
@@ -89,8 +89,8 @@ def path_named(text: str) -> Path:
             path.stat()
     except RuntimeError:
         raise OptionError(f"{shortened(text)}: this machine has no such home folder") from None
-    except OSError as wrong:
-        raise OptionError(f"{shortened(text)}: {wrong.strerror}") from None
+    except OSError as error:
+        raise OptionError(f"{shortened(text)}: {error.strerror}") from None
     except ValueError:
         raise OptionError(f"{shown(text)}: no path has such characters") from None
     return path
@@ -100,8 +100,8 @@ def text_named(name: str) -> str:
     """What is in the file of a path that a user wrote. Raises OptionError, as `PATH: REASON`."""
     try:
         return path_named(name).read_text(encoding="utf-8")
-    except OSError as wrong:
-        raise OptionError(f"{shortened(name)}: {wrong.strerror}") from None
+    except OSError as error:
+        raise OptionError(f"{shortened(name)}: {error.strerror}") from None
     except ValueError:
         raise OptionError(f"{shortened(name)}: it is not text in UTF-8") from None
 
@@ -150,10 +150,10 @@ class Config:
             return cls()
         except RecursionError:
             raise OptionError(f"{path} is nested too deeply: {_FORM}") from None
-        except (OSError, UnicodeDecodeError) as wrong:
-            raise OptionError(f"cannot read {path}: {wrong}") from None
-        except yaml.YAMLError as wrong:
-            raise OptionError(f"{path}: {wrong}") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise OptionError(f"cannot read {path}: {error}") from None
+        except yaml.YAMLError as error:
+            raise OptionError(f"{path}: {error}") from None
         config = cls()
         for name, value in found.items() if isinstance(found, dict) else ():
             config = config.changed(str(name), value, {str(name): ""})
@@ -186,8 +186,8 @@ class Config:
         path = private_home() / CONFIG_FILE
         try:
             replace_file(path, yaml.safe_dump({**self._values(), **self.of_backends}).encode())
-        except OSError as wrong:
-            raise StoreError(f"cannot write {path}: {_brief(wrong)}") from None
+        except OSError as error:
+            raise StoreError(f"cannot write {path}: {_brief(error)}") from None
         return path
 
     @classmethod
@@ -214,12 +214,12 @@ class Config:
 
 def _own() -> dict[str, str]:
     """The settings that are known here, and what for."""
-    return {each.name: each.metadata["help"] for each in fields(Config) if each.metadata}
+    return {item.name: item.metadata["help"] for item in fields(Config) if item.metadata}
 
 
 def _check(name: str, value: object) -> None:
     """Raises OptionError for none of the values that a setting takes, where it names them."""
-    allowed = next(each.metadata["allowed"] for each in fields(Config) if each.name == name)
+    allowed = next(item.metadata["allowed"] for item in fields(Config) if item.name == name)
     if allowed and value not in allowed:
         expected = " or ".join(filter(None, allowed))
         raise OptionError(f"invalid {name} {value!r}: expected {expected}")

@@ -46,7 +46,7 @@ def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     from difflib import get_close_matches
 
     names = sorted(known, key=len)
-    longer = [each for each in names if len(name.strip("-")) >= _BEGINS and each.startswith(name)]
+    longer = [item for item in names if len(name.strip("-")) >= _BEGINS and item.startswith(name)]
     return next(iter([*longer, *get_close_matches(name, names, 1, cutoff)]), "")
 
 

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from distrain_nb.backends.base import AnyBackend
     from distrain_nb.config import Config
 
-_LAYOUT = {*(each.field for each in OPTIONS), "spot"}
+_LAYOUT = {*(item.field for item in OPTIONS), "spot"}
 
 
 def words(text: str) -> tuple[str, ...]:
     """A command line's words, as a shell splits them. Raises OptionError for an open quote."""
     try:
         return tuple(shlex.split(text))
-    except ValueError as wrong:
-        raise OptionError(f"invalid --args {text!r}: {wrong}") from None
+    except ValueError as error:
+        raise OptionError(f"invalid --args {text!r}: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -112,17 +112,17 @@ def layout_options() -> Iterable[Option]:
 def _refused(name: str, backend: AnyBackend) -> OptionError:
     """Why a job there can't have that option: it is another backend's, or nobody's."""
     others = {
-        each.name: declared(each.options)[name]
-        for each in all_backends()
-        if name in declared(each.options)
+        backend.name: declared(backend.options)[name]
+        for backend in all_backends()
+        if name in declared(backend.options)
     }
     own = declared(backend.options)
     if not others:
         known = {*_LAYOUT, *declared(JobOptions), *own}
         hint = did_you_mean(name, known, ".")
         return OptionError(f"no option {name!r}{hint} There are {', '.join(sorted(known))}")
-    instead = [each.written for each in own.values() if name in each.like]
-    instead = instead or list(filter(None, {each.elsewhere for each in others.values()}))
+    instead = [item.written for item in own.values() if name in item.like]
+    instead = instead or list(filter(None, {other.elsewhere for other in others.values()}))
     hint = f"; here it is {' and '.join(instead)}" if instead else ""
     places = " and ".join(f"--on {place}" for place in others)
     return OptionError(f"{flag(name)} has no meaning on {backend.title}: it is for {places}{hint}")

@@ -71,11 +71,11 @@ class Executor:
         prepared = [
             prepare(call(function, *args), **options) for args in zip(*iterables, strict=False)
         ]
-        for each in prepared:
-            each.refuse()
+        for item in prepared:
+            item.refuse()
         begun = len(self.runs)
-        for each in prepared:
-            self.runs.append(start(each))
+        for item in prepared:
+            self.runs.append(start(item))
         return self.runs[begun:]
 
     def __enter__(self) -> Self:
@@ -138,4 +138,4 @@ def remote(function: Value = None, /, **options: Unpack[Options]) -> Value:
     Executor(**options)
     if function is not None:
         return RemoteFunction(function, options)
-    return lambda each: RemoteFunction(each, options)
+    return lambda item: RemoteFunction(item, options)

@@ -39,7 +39,7 @@ def with_places(arguments: Iterable[str], places: Mapping[str, str]) -> tuple[st
 
 def named_in(arguments: Iterable[str]) -> frozenset[str]:
     """The names of data that arguments have."""
-    return frozenset(name for each in arguments for name in _IN_ARGUMENT.findall(each))
+    return frozenset(name for argument in arguments for name in _IN_ARGUMENT.findall(argument))
 
 
 def variables(

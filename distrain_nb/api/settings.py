@@ -30,12 +30,12 @@ def found_settings(backend: AnyBackend) -> dict[str, Found]:
 
 def hints_of(place: str) -> dict[str, str]:
     """What was found for jobs at a place, by name, as a form has it in fields that are empty."""
-    backends = {each.name: each for each in plugins.all_backends()}
+    backends = {backend.name: backend for backend in plugins.all_backends()}
     try:
         found = found_settings(backends[place]) if place in backends else {}
     except OptionError:  # a job would say so
         return {}
-    return {name: f"{shown(name, each)}, from {each.origin}" for name, each in found.items()}
+    return {name: f"{shown(name, item)}, from {item.origin}" for name, item in found.items()}
 
 
 def described_settings() -> tuple[frozenset[str], str]:
@@ -45,15 +45,15 @@ def described_settings() -> tuple[frozenset[str], str]:
     for backend in plugins.all_backends():
         try:
             found = found_settings(backend)
-        except OptionError as wrong:
-            lines += ["", f"{backend.title}: {wrong}"]
+        except OptionError as error:
+            lines += ["", f"{backend.title}: {error}"]
             continue
         if not found:
             continue
         called = {name: _called(backend, name) for name in found}
         names |= set(called.values())
         rows = [
-            (f"{called[name]} = {shown(name, each)}", each.origin) for name, each in found.items()
+            (f"{called[name]} = {shown(name, item)}", item.origin) for name, item in found.items()
         ]
         width = max(len(left) for left, _ in rows)
         lines += ["", f"{backend.title}, found on this machine:"]

@@ -49,7 +49,7 @@ def script(target: str | PathLike[str], *arguments: Value, is_module: bool = Fal
     `plan` and `check`. Paths are relative to the working folder. Raises OptionError for a file or
     module that is not there."""
     read = read_module if is_module else read_script
-    found = read(str(target), [str(each) for each in arguments], working_folder())
+    found = read(str(target), [str(argument) for argument in arguments], working_folder())
     notebook = Notebook({}, (), found.folder)
     return Source(Cell(found.label, ""), notebook, script=found)
 

@@ -47,8 +47,8 @@ def choose(program: Program) -> tuple[str, str]:
 def framework_of(program: Program) -> str | None:
     """The framework whose rules hold for the program, by what it imports."""
     wanted = {launcher for module, launcher in _WANTED_BY if module in program.imports}
-    found = (framework for launcher, framework in _FRAMEWORKS if launcher in wanted)
-    return next(found, "mxnet" if "mxnet" in program.imports else None)
+    frameworks = (framework for launcher, framework in _FRAMEWORKS if launcher in wanted)
+    return next(frameworks, "mxnet" if "mxnet" in program.imports else None)
 
 
 def ranks_per_replica(program: Program, layout: Layout, gpus: int) -> int:

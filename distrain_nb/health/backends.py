@@ -39,8 +39,8 @@ def _of_example(backend: AnyBackend) -> Iterator[Check]:
     options = cast("Options", {"on": backend.name, **backend.example})
     try:
         prepared = api.prepare("pass", **options)
-    except OptionError as wrong:
-        yield Check("settings", Health.WRONG, str(wrong))
+    except OptionError as error:
+        yield Check("settings", Health.WRONG, str(error))
         return
     settled = backend.settings(prepared.job)
     wrong_settings = [finding.where for finding in errors(prepared.findings)]
@@ -54,27 +54,27 @@ def _of_example(backend: AnyBackend) -> Iterator[Check]:
 
 
 def _complete(settled: Settled) -> str:
-    found = ", ".join(name for name, each in settled.items() if is_found(each))
+    found = ", ".join(name for name, item in settled.items() if is_found(item))
     here = f"complete, with what was found here ({found})" if found else "complete"
     return f"{here}: %distrain config shows and changes them"
 
 
 def _answers(backend: AnyBackend, settled: Settled) -> list[Check]:
     """What the service says within half a minute, whatever its client does meanwhile."""
-    found: list[Check] = []
+    checks: list[Check] = []
 
     def ask() -> None:
         try:
-            found.extend(backend.access(settled))
+            checks.extend(backend.access(settled))
         except ImportError:  # the check of packages says so
             return
-        except Exception as wrong:  # a check that breaks is no reason to say nothing of the rest
-            found.append(Check("service", Health.MISSING, f"{type(wrong).__name__}: {wrong}"))
+        except Exception as error:  # a check that breaks is no reason to say nothing of the rest
+            checks.append(Check("service", Health.MISSING, f"{type(error).__name__}: {error}"))
 
     asking = Thread(target=ask, daemon=True)
     asking.start()
     asking.join(ASK_S)
     if not asking.is_alive():
-        return found
+        return checks
     late = f"no answer within {ASK_S:.0f} s"
-    return [*found, Check("service", Health.MISSING, late, "look at the network, and try again")]
+    return [*checks, Check("service", Health.MISSING, late, "look at the network, and try again")]

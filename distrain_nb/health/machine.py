@@ -102,8 +102,8 @@ def _uv() -> Check:
 def _engine() -> Check:
     try:
         return Check("containers", Health.GOOD, engine.choose().note)
-    except DistrainError as wrong:
-        found, _, remedy = str(wrong).partition(". ")
+    except DistrainError as error:
+        found, _, remedy = str(error).partition(". ")
         return Check("containers", Health.MISSING, f"{found}.", remedy)
 
 

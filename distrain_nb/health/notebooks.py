@@ -97,8 +97,8 @@ def _extension(server: dict[str, Any]) -> Check:
             timeout=ASK_S,
             trust_env=False,
         )
-    except httpx.HTTPError as wrong:
-        return Check(url, Health.MISSING, f"does not answer: {type(wrong).__name__}")
+    except httpx.HTTPError as error:
+        return Check(url, Health.MISSING, f"does not answer: {type(error).__name__}")
     if answer.status_code == httpx.codes.OK:
         return Check(url, Health.GOOD, f"has the extension, {answer.json()['version']}")
     if answer.status_code == httpx.codes.NOT_FOUND:

@@ -173,11 +173,11 @@ def _allowed(case: Case, choice: str) -> tuple[str, Advised]:
     if choice not in LAUNCHERS:
         return choice, Advised()
     refused: list[str] = []
-    for each in (choice, *NEXT.get(choice, ())):
-        too_old = _too_old(case, each)
-        found = Advised(refused=too_old) if too_old else advised(case, each)
+    for item in (choice, *NEXT.get(choice, ())):
+        too_old = _too_old(case, item)
+        found = Advised(refused=too_old) if too_old else advised(case, item)
         if not found.refused:
-            return each, found._replace(notes=(*refused, *found.notes))
+            return item, found._replace(notes=(*refused, *found.notes))
         refused.append(found.refused)
     if _too_old(case, choice):
         refused.append("bring an image of your own, or a newer version")

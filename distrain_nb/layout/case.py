@@ -106,12 +106,12 @@ def case_of(
 
 def size_in_bytes(text: str, option: str = "--model-size") -> float:
     """Bytes of `100MB`, `1.3 GiB` or a bare number. Raises OptionError."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
-    if found is None or found[2].upper() not in _UNITS:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
+    if match is None or match[2].upper() not in _UNITS:
         raise OptionError(
             f"invalid {option} {text!r}: expected a size such as 100MB, 1.3GB or 512MiB"
         )
-    return float(found[1]) * _UNITS[found[2].upper()]
+    return float(match[1]) * _UNITS[match[2].upper()]
 
 
 def _option(field: str) -> str:

@@ -59,8 +59,8 @@ def advised(case: Case, choice: str) -> Advised:
     layout, notes = _without_idle(layout, choice)
     known = {_mark(finding) for finding in _wrong(case, case.layout or Layout(layout.on))}
     for _ in range(_MOST_REPAIRS):
-        wrong = _wrong(case, layout)
-        fresh = next((finding for finding in wrong if _mark(finding) not in known), None)
+        error = _wrong(case, layout)
+        fresh = next((finding for finding in error if _mark(finding) not in known), None)
         fix = _fix(layout, fresh) if fresh else None
         if fresh is None or fix is None:
             break
@@ -70,7 +70,7 @@ def advised(case: Case, choice: str) -> Advised:
         return Advised(refused=f"not {choice}: {_unended(fresh.message)}")
     if case.layout is None:
         return Advised(line(layout).removeprefix("--on local "), notes)
-    return Advised(line(layout), (*notes, *(finding.described for finding in wrong)))
+    return Advised(line(layout), (*notes, *(finding.described for finding in error)))
 
 
 def _wrong(case: Case, layout: Layout) -> tuple[Finding, ...]:

@@ -22,8 +22,8 @@ def write(text: str, name: str, folder: Path | str) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(Path(os.path.realpath(path)), text.encode())
-    except OSError as wrong:
-        raise OptionError(f"can't write the layout {path}: {wrong.strerror}") from None
+    except OSError as error:
+        raise OptionError(f"can't write the layout {path}: {error.strerror}") from None
     return path
 
 
@@ -37,8 +37,8 @@ def read(name: str, folder: Path | str) -> tuple[Path, str]:
         path = path_named(named)
         if path.exists():
             return path, text_named(named)
-    except OptionError as wrong:
-        raise OptionError(f"can't read the layout {wrong}") from None
+    except OptionError as error:
+        raise OptionError(f"can't read the layout {error}") from None
     known = saved(folder)
     raise OptionError(
         f"there is no layout {name!r} at {path}{did_you_mean(name, known, '.')} Saved layouts: "

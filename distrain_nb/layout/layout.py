@@ -96,8 +96,8 @@ class Layout:
         path, text = files.read(name, folder)
         try:
             return cls.from_yaml(text)
-        except OptionError as wrong:
-            raise OptionError(f"{path}: {wrong}") from None
+        except OptionError as error:
+            raise OptionError(f"{path}: {error}") from None
 
     def to_yaml(self) -> str:
         """The options by name, as a YAML mapping."""
@@ -155,14 +155,14 @@ class Layout:
     @property
     def framework_name(self) -> str | None:
         """`pytorch` of `pytorch-2.4`."""
-        found = _FRAMEWORK.fullmatch(self.framework or "")
-        return found["name"] if found else None
+        match = _FRAMEWORK.fullmatch(self.framework or "")
+        return match["name"] if match else None
 
     @property
     def framework_version(self) -> str | None:
         """`2.4` of `pytorch-2.4`."""
-        found = _FRAMEWORK.fullmatch(self.framework or "")
-        return found["version"] if found else None
+        match = _FRAMEWORK.fullmatch(self.framework or "")
+        return match["version"] if match else None
 
     def edited(self, changes: Mapping[str, Any]) -> Layout:
         """The layout with other values at some paths, such as `workers.accelerator_count`.

@@ -61,10 +61,10 @@ def machines_with(catalog: Catalog, place: str, machines: Iterable[str], text: s
     words = set(_COUNT.sub(r"\1gpu ", text.lower()).split())
     known = {name: machine_words(catalog, place, name) for name in machines} if words else {}
     for said in (
-        {name: f"{each.shown} {each.has}".partition("takes ")[0] for name, each in known.items()},
-        {name: each.takes for name, each in known.items()},
+        {name: f"{item.shown} {item.has}".partition("takes ")[0] for name, item in known.items()},
+        {name: item.takes for name, item in known.items()},
     ):
-        found = [name for name, each in said.items() if words <= _terms(each)]
+        found = [name for name, item in said.items() if words <= _terms(item)]
         if found:
             return sorted(found, key=lambda name: machine_rank(catalog, name))
     return []

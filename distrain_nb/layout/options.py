@@ -223,8 +223,8 @@ def words_of(text: str) -> list[str]:
     check_length(text, "lines of options", _LONGEST_LINE)
     try:
         return shlex.split(joined(text))
-    except ValueError as wrong:
-        raise OptionError(f"invalid options {shown(text)}: {wrong}") from None
+    except ValueError as error:
+        raise OptionError(f"invalid options {shown(text)}: {error}") from None
 
 
 def _names() -> str:
@@ -241,8 +241,8 @@ def _value(field: str, value: object) -> Any:
         return value
     try:
         return option.read(str(value).strip())
-    except OptionError as wrong:
-        raise OptionError(f"{option.name}: {wrong}") from None
+    except OptionError as error:
+        raise OptionError(f"{option.name}: {error}") from None
     except ValueError:
         hint = did_you_mean(str(value), option.choices)
         expected = f"expected {option.form}{hint}"

@@ -83,17 +83,17 @@ class Pool:
     @classmethod
     def parse(cls, text: str) -> Pool:
         """Reads what `str` of a pool gives. Raises OptionError with the form that is allowed."""
-        found = _POOL.fullmatch(text.strip())
-        if not found:
+        match = _POOL.fullmatch(text.strip())
+        if not match:
             raise OptionError(f"invalid pool {shown(text)}: expected {POOL_FORM}, {_EXAMPLE}")
-        fields = dict(_extras(found["extras"]))
-        if found["bare"]:
-            return cls(int(found["bare"]), **fields)
+        fields = dict(_extras(match["extras"]))
+        if match["bare"]:
+            return cls(int(match["bare"]), **fields)
         return cls(
-            int(found["replicas"] or 1),
-            _chosen(found["machine"]),
-            _chosen(found["accelerator"]),
-            int(found["count"] or 0),
+            int(match["replicas"] or 1),
+            _chosen(match["machine"]),
+            _chosen(match["accelerator"]),
+            int(match["count"] or 0),
             **fields,
         )
 
@@ -140,10 +140,10 @@ def _extras(text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _disk(text: str) -> Iterator[tuple[str, Any]]:
-    found = _DISK.fullmatch(text)
-    if not found or text == ":":
+    match = _DISK.fullmatch(text)
+    if not match or text == ":":
         raise OptionError(f"invalid disk={text}: expected disk=TYPE:GB, disk=TYPE or disk=GB")
-    if found["type"]:
-        yield "disk_type", found["type"]
-    if found["gb"]:
-        yield "disk_gb", int(found["gb"])
+    if match["type"]:
+        yield "disk_type", match["type"]
+    if match["gb"]:
+        yield "disk_gb", int(match["gb"])

@@ -27,8 +27,8 @@ def yaml_texts(text: str) -> Any:
     try:
         _check_size(yaml.parse(text, Loader=loader))
         return yaml.load(text, Loader=loader)
-    except (yaml.YAMLError, ValueError) as wrong:
-        raise OptionError(f"not YAML: {wrong}") from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise OptionError(f"not YAML: {error}") from None
 
 
 def check_length(text: str, what: str = "layouts", most: int = MOST_CHARACTERS) -> None:
@@ -61,7 +61,7 @@ def _check_size(events: Iterable[Any]) -> None:
             sizes |= {anchor: 1 + len(event.value)} if anchor else {}
             size += 1 + len(event.value)
         elif isinstance(event, yaml.AliasEvent):
-            if any(anchor == each for each, _ in open_):
+            if any(anchor == item for item, _ in open_):
                 raise OptionError(f"the YAML's alias *{anchor} stands for something it is in")
             size += sizes.get(anchor or "", 1)
         if size > MOST_CHARACTERS:

@@ -103,5 +103,5 @@ def _options(cell: str) -> str:
 def _words(line: str) -> list[str]:
     try:
         return shlex.split(line)
-    except ValueError as wrong:
-        raise OptionError(f"can't read the options {line!r}: {wrong}") from None
+    except ValueError as error:
+        raise OptionError(f"can't read the options {line!r}: {error}") from None

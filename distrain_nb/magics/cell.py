@@ -141,10 +141,10 @@ def _succeeds(update: Callable[[], None]) -> bool:
 
 
 def _show_warnings(prepared: api.Prepared, source: api.Source) -> None:
-    found = [f for f in prepared.findings if f.severity is Severity.WARNING]
-    if found:
+    fs = [f for f in prepared.findings if f.severity is Severity.WARNING]
+    if fs:
         from distrain_nb.ui.problem import Cells
         from distrain_nb.ui.problem_panel import show_warnings
 
         others = {cell.label: cell.source for cell in source.notebook.cells}
-        show_warnings(found, Cells(source.cell.source, source.cell.label, others))
+        show_warnings(fs, Cells(source.cell.source, source.cell.label, others))

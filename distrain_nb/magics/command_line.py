@@ -82,8 +82,10 @@ class Parser(argparse.ArgumentParser):
     @property
     def verbs(self) -> dict[str | None, Parser]:
         """The parsers of the verbs, by name."""
-        parts = [each for each in self._actions if isinstance(each, argparse._SubParsersAction)]
-        return {name: parser for each in parts for name, parser in each.choices.items()}
+        parts = [
+            action for action in self._actions if isinstance(action, argparse._SubParsersAction)
+        ]
+        return {name: parser for part in parts for name, parser in part.choices.items()}
 
     def refuse_elsewhere(self, words: Iterable[str]) -> None:
         """Raises OptionError for what other launchers call an option. It comes before all else:
@@ -115,7 +117,7 @@ class Parser(argparse.ArgumentParser):
         if (lacks := _NO_VALUE.match(message)) and lacks[1] in self._option_string_actions:
             name, form = lacks[1], self._option_string_actions[lacks[1]].metavar
             message, meant = f"no value for {name}: expected {name} {form or 'VALUE'}", (name,)
-        fixes = tuple(write_option(meant[0], each) for each in meant[1:])
+        fixes = tuple(write_option(meant[0], item) for item in meant[1:])
         where = meant[0] if meant else ""
         raise OptionError(f"{message}\nsee {self.prog} --help", where=where, fixes=fixes)
 
@@ -139,23 +141,25 @@ def cell_parser(backends: Sequence[AnyBackend]) -> Parser:
     where = parser.add_argument_group("where, and on which machines")
     for option in layout_options():
         flags = [option.flag, option.name] if option.flag else [option.name]
-        form = "|".join(each.name for each in backends) if option.field == "on" else option.form
+        form = (
+            "|".join(backend.name for backend in backends) if option.field == "on" else option.form
+        )
         where.add_argument(*flags, dest=option.field, metavar=form, help=option.help)
     where.add_argument("--spot", action="store_true", help="short for --scheduling SPOT")
     job = parser.add_argument_group("the job")
     job.add_argument(*HELP, nargs="?", metavar="TOPIC", help="a short help, or a topic's")
     common = declared(JobOptions)
-    for each in common.values():
-        job.add_argument(each.name, help=each.help, **_kind(each))
+    for item in common.values():
+        job.add_argument(item.name, help=item.help, **_kind(item))
     study = parser.add_argument_group("a study: many runs, each with other values")
     for name, (form, what, several) in _OF_STUDIES.items():
         action = "append" if several else "store"
         study.add_argument(flag(name), metavar=form, help=what, action=action)
     for title, own in _by_backends(backends).items():
         group = parser.add_argument_group(f"jobs on {title}")
-        for each in own:
-            if each.field not in common:
-                group.add_argument(each.name, help=each.help, **_kind(each))
+        for item in own:
+            if item.field not in common:
+                group.add_argument(item.name, help=item.help, **_kind(item))
     return parser
 
 
@@ -163,8 +167,8 @@ def _by_backends(backends: Iterable[AnyBackend]) -> dict[str, list[Declaration]]
     """Options by the titles of the backends that have them, as the first of those declares it."""
     having: dict[str, list[tuple[str, Declaration]]] = {}
     for backend in backends:
-        for name, each in declared(backend.options).items():
-            having.setdefault(name, []).append((backend.title, each))
+        for name, item in declared(backend.options).items():
+            having.setdefault(name, []).append((backend.title, item))
     found: dict[str, list[Declaration]] = {}
     for pairs in having.values():
         titles = " and ".join(sorted(title for title, _ in pairs))

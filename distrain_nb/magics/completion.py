@@ -52,9 +52,9 @@ def match(context: CompletionContext) -> SimpleMatcherResult:
         return {"completions": [], "suppress": False}
     fragment, offered = _offered(found, context.full_text)
     completions = [
-        SimpleCompletion(text=each.text, type=unbroken(each.about or "value"))
-        for each in offered
-        if each.text.startswith(fragment)
+        SimpleCompletion(text=item.text, type=unbroken(item.about or "value"))
+        for item in offered
+        if item.text.startswith(fragment)
     ]
     return {
         "completions": completions,
@@ -123,7 +123,7 @@ def _cell_parser(before: list[str]) -> argparse.ArgumentParser:
     from distrain_nb.magics.values import place_in
 
     backends, place = all_backends(), place_in(before)
-    return cell_parser([each for each in backends if each.name == place] or backends)
+    return cell_parser([backend for backend in backends if backend.name == place] or backends)
 
 
 def _of_options(
@@ -151,7 +151,7 @@ def _options(parser: argparse.ArgumentParser) -> list[Completion]:
         for name in action.option_strings
     ]
     rank = {name: number for number, name in enumerate(_FIRST)}
-    return sorted(found, key=lambda each: rank.get(each.text, len(_FIRST)))
+    return sorted(found, key=lambda item: rank.get(item.text, len(_FIRST)))
 
 
 def _verbs(parser: Parser) -> Iterator[Completion]:
@@ -166,7 +166,7 @@ def _operands(verb: argparse.ArgumentParser, before: list[str], word: str) -> li
     """What a verb is about: a run, a layout, a setting."""
     from distrain_nb.magics import values
 
-    takes = [each for each in verb._actions if not each.option_strings]
+    takes = [action for action in verb._actions if not action.option_strings]
     for action in takes if not word.startswith("-") else ():
         one = action.nargs == "?" and len(before) > 1
         offer = values.OPERANDS.get(action.dest)

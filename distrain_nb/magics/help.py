@@ -84,7 +84,11 @@ def _topics() -> dict[str, Callable[[], HelpPage]]:
         "job": lambda: _group(cell_parser(()), "the job"),
         "images": lambda: _images(backends),
         "runs": lambda: whole(line_parser()),
-        **{each.name: partial(_of_backend, each) for each in backends if declared(each.options)},
+        **{
+            backend.name: partial(_of_backend, backend)
+            for backend in backends
+            if declared(backend.options)
+        },
     }
 
 
@@ -92,9 +96,9 @@ def _short(backends: Iterable[AnyBackend]) -> HelpPage:
     """Lines to start from, those of the backends too."""
     lines = [(f"%%distrain {options}", what) for options, what in _EXAMPLES]
     lines += [
-        (f"%%distrain {Layout.of(each.name, **each.example)}", f"on {each.title}")
-        for each in backends
-        if each.example
+        (f"%%distrain {Layout.of(backend.name, **backend.example)}", f"on {backend.title}")
+        for backend in backends
+        if backend.example
     ]
     lines.append(("%%distrain --on … --rehearse", "rehearse the same job on this machine"))
     lines += _RUNS
@@ -121,10 +125,10 @@ def _images(backends: Sequence[AnyBackend]) -> HelpPage:
     """Options of jobs that are about their image, and the magic that builds one by itself."""
     own = {
         name
-        for each in backends
-        for name, option in declared(each.options).items()
+        for backend in backends
+        for name, option in declared(backend.options).items()
         if option.topic == "images"
     }
-    of_jobs = part(cell_parser(backends), "the image of a job", lambda each: each.dest in own)
+    of_jobs = part(cell_parser(backends), "the image of a job", lambda item: item.dest in own)
     builds = whole(image_parser())
     return HelpPage(f"{of_jobs.text}\n{builds.text}", of_jobs.sections + builds.sections)

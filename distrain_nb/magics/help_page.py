@@ -78,7 +78,9 @@ def _sections(parser: Parser) -> Iterator[Section]:
     """Each group of options; the first says what the parser is for."""
     about = f"{parser.prog}: {parser.description}"
     for group in parser._action_groups:
-        actions = [each for each in group._group_actions if each.dest != "help" or each.nargs]
+        actions = [
+            action for action in group._group_actions if action.dest != "help" or action.nargs
+        ]
         if actions:
             yield Section(group.title or "", tuple(_rows(parser, actions)), about)
             about = ""

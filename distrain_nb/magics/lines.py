@@ -168,7 +168,7 @@ def _named(name: str) -> list[Run]:
     except RunNotFound:
         from distrain_nb.study import studies
 
-        study = next((each for each in studies() if each.name == name), None)
+        study = next((study for study in studies() if study.name == name), None)
         found = study.runs if study else api.runs(name)[::-1] if name else []
         if not found:
             raise

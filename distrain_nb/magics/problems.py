@@ -94,7 +94,7 @@ def _secrets(line: str, options: str, values: Iterable[tuple[str, str]]) -> set[
 
     written, given = [*variables_in(options)], {*variables_in(line)}
     for place, value in values:
-        is_secret = place != value and any(place in each for each in written)
-        if is_secret and not any(value in each for each in given):
+        is_secret = place != value and any(place in item for item in written)
+        if is_secret and not any(value in item for item in given):
             given.update(value.split())
     return given

@@ -64,7 +64,7 @@ def values(
     if name in _OFFERED:
         return word, list(_OFFERED[name]())
     allowed = list(action.choices or str(action.metavar).split("|"))
-    return word, [Completion(each) for each in allowed if len(allowed) > 1]
+    return word, [Completion(item) for item in allowed if len(allowed) > 1]
 
 
 def _machines(role: str, place: str, word: str) -> tuple[str, Iterable[Completion]]:
@@ -79,10 +79,10 @@ def _machines(role: str, place: str, word: str) -> tuple[str, Iterable[Completio
 def _accelerators(role: str, place: str, pool: Pool) -> Iterator[Completion]:
     path = f"{role}.accelerator"
     for on in _places_of(place):
-        for each in _fitting(path, on, {role: pool}):
-            with_it = {role: replace(pool, accelerator=str(each.value))}
+        for item in _fitting(path, on, {role: pool}):
+            with_it = {role: replace(pool, accelerator=str(item.value))}
             for count in _fitting(f"{path}_count", on, with_it):
-                name = each.label.partition(" · ")[0]
+                name = item.label.partition(" · ")[0]
                 yield Completion(f"{count.value}*{name}", f"accelerators for {pool.machine}")
 
 
@@ -90,9 +90,9 @@ def _chosen(path: str, place: str, pools: Mapping[str, Pool] | None = None) -> I
     """What a field can take at a place, or at all of them."""
     for on in _places_of(place):
         title = "" if place else plugins.title_of(on)
-        for each in _fitting(path, on, pools or {}):
-            about = each.label.partition(" · ")[2]
-            yield Completion(str(each.value), ", ".join(filter(None, (about, title))))
+        for item in _fitting(path, on, pools or {}):
+            about = item.label.partition(" · ")[2]
+            yield Completion(str(item.value), ", ".join(filter(None, (about, title))))
 
 
 def _places_of(place: str) -> list[str]:
@@ -100,22 +100,22 @@ def _places_of(place: str) -> list[str]:
 
 
 def _fitting(path: str, place: str, pools: Mapping[str, Pool]) -> Iterator[Choice]:
-    for each in plugins.choices(Layout(on=place, **pools), path):  # type: ignore[arg-type]
-        if each.fits and each.value is not None:
-            yield each
+    for choice in plugins.choices(Layout(on=place, **pools), path):  # type: ignore[arg-type]
+        if choice.fits and choice.value is not None:
+            yield choice
 
 
 def _layouts() -> Iterator[Completion]:
     for name in saved():
         try:
             yield Completion(name, str(load(name)))
-        except DistrainError as wrong:
-            yield Completion(name, str(wrong))
+        except DistrainError as error:
+            yield Completion(name, str(error))
 
 
 def _places() -> Iterator[Completion]:
-    for each in plugins.all_backends():
-        yield Completion(each.name, each.title)
+    for backend in plugins.all_backends():
+        yield Completion(backend.name, backend.title)
 
 
 def scripts(word: str) -> Iterator[Completion]:
@@ -186,7 +186,7 @@ _FROM_CELL: dict[str, Callable[[str], Iterable[Completion]]] = {
 _OFFERED: dict[str, Callable[[], Iterable[Completion]]] = {
     "layout": _layouts,
     "on": _places,
-    "help": lambda: [Completion(each) for each in topics()],
+    "help": lambda: [Completion(topic) for topic in topics()],
 }
 # What verbs are about, by their arguments.
 OPERANDS: dict[str, Callable[[], Iterable[Completion]]] = {

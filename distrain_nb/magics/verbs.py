@@ -51,8 +51,8 @@ def _add_runs(verb: Verb) -> None:
     runs.add_argument("--experiment", metavar="NAME", help=filed)
     verb("run", "run a script with its arguments, and with a cell's options")
     of_runs = {name: verb(name, what) for name, what in RUN_VERBS.items()}
-    for each in of_runs.values():
-        each.add_argument("run", nargs="?", default="last", metavar="RUN", help=RUN)
+    for run in of_runs.values():
+        run.add_argument("run", nargs="?", default="last", metavar="RUN", help=RUN)
     logs, result = of_runs["logs"], of_runs["result"]
     logs.add_argument("--rank", type=int, metavar="N", help="only this process's lines")
     logs.add_argument("--follow", action="store_true", help="go on until the run has ended")

@@ -92,7 +92,7 @@ class JobFolder:
         for name, _ in self._walk():
             with passing_over(), self._opened(name) as file:
                 found.append((name, os.fstat(file)))
-        return iter(sorted(found, key=lambda each: each[0]))
+        return iter(sorted(found, key=lambda item: item[0]))
 
     def links(self) -> Iterator[tuple[str, os.stat_result]]:
         """All links, wherever they lead, with what the system says of each itself."""

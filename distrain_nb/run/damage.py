@@ -31,11 +31,11 @@ def readable(run: Record) -> Iterator[None]:
     """What is wrong with its files, as RunUnreadable."""
     try:
         yield
-    except _DAMAGE as wrong:
+    except _DAMAGE as error:
         raise RunUnreadable(
-            f"run {run.id} ({run.name}) can't be read: {_why(run.folder, wrong)}; "
+            f"run {run.id} ({run.name}) can't be read: {_why(run.folder, error)}; "
             f"`%distrain delete {run.id}`"
-        ) from wrong
+        ) from error
 
 
 def _why(folder: Path, wrong: Exception) -> str:

@@ -86,8 +86,8 @@ def reading(folder: Path) -> Iterator[sqlite3.Connection]:
     with _explained(folder), _connected(folder) as database:
         try:
             database.execute("SELECT 1 FROM runs LIMIT 1")
-        except sqlite3.OperationalError as wrong:
-            if "readonly" not in str(wrong) and "unable to open" not in str(wrong):
+        except sqlite3.OperationalError as error:
+            if "readonly" not in str(error) and "unable to open" not in str(error):
                 raise
             # A write-ahead log of an earlier version needs files of its own to be read.
             with _connected(folder, "?immutable=1") as unchanging:
@@ -150,10 +150,10 @@ def _explained(folder: Path) -> Iterator[None]:
         )
     try:
         yield
-    except sqlite3.Error as wrong:
-        said = str(wrong) if _has_locks(folder) else "no locks"
+    except sqlite3.Error as error:
+        said = str(error) if _has_locks(folder) else "no locks"
         known = (text for sign, text in _REMEDIES if sign in said)
-        what = next(known, f"{wrong}; {WAY_OUT}")
+        what = next(known, f"{error}; {WAY_OUT}")
         remedy = what.format(seconds=LOCKED_AT_MOST_S, way=WAY_OUT)
         raise StoreError(f"the list of runs, {path}: {remedy}") from None
 
@@ -164,6 +164,6 @@ def _has_locks(folder: Path) -> bool:
         # Not the list's own file: to close it would give up what another thread has locked.
         with tempfile.TemporaryFile(dir=folder) as probe:
             fcntl.lockf(probe, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError as wrong:
-        return wrong.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+    except OSError as error:
+        return error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
     return True

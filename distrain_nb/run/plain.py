@@ -138,11 +138,11 @@ class PlainReader(pickle._Unpickler):
 def _called(make: Value, *given: Value) -> Value:
     """What it makes of these. Raises NotPlain where that may be far larger than the file."""
     kind = given[0] if getattr(make, "__name__", "") == "__new__" else make
-    grows = any(isinstance(each, range) for each in given) or (
+    grows = any(isinstance(item, range) for item in given) or (
         (kind is bytearray and [*map(type, given)] not in ([], [bytes]))
         or (kind is Fraction and not all(map(_is_whole, given)))
     )
-    if grows or any(kind is each for each in _ONLY_NAMED):
+    if grows or any(kind is item for item in _ONLY_NAMED):
         raise NotPlain(f"a call of {getattr(kind, '__name__', kind)}")
     return make(*given)
 

@@ -58,28 +58,28 @@ class Results(Mapping[str, Value]):
     def _all_of(self, name: str) -> Value:
         try:
             return values.load(self._folder, [name])[name]
-        except AttributeError as wrong:
+        except AttributeError as error:
             raise AttributeError(
                 f"result {name!r} of run {self._run} needs what this notebook doesn't define "
-                f"({wrong}): run its definition in a cell of its own first, or bring back plain "
+                f"({error}): run its definition in a cell of its own first, or bring back plain "
                 "data, such as model.state_dict()"
             ) from None
 
     def _plain(self, name: str) -> Value:
         try:
             return values.load(self._folder, [name], PlainReader)[name]
-        except NotPlain as wrong:
+        except NotPlain as error:
             raise ResultUntrusted(
                 f"result {name!r} of run {self._run} is more than plain data: to read it runs code "
-                f"that its file names ({wrong}), and others than you may have written that file, "
+                f"that its file names ({error}), and others than you may have written that file, "
                 "such as whoever can write to the job's bucket. If you trust them: "
                 f"`run.results.trusted[{name!r}]`, or `%distrain result {self._run} --trust`"
             ) from None
-        except Exception as wrong:  # whatever a stranger's pickle has Python raise
+        except Exception as error:  # whatever a stranger's pickle has Python raise
             raise RunUnreadable(
                 f"result {name!r} of run {self._run} can't be read: {self._folder} is damaged "
-                f"({type(wrong).__name__}: {wrong})"
-            ) from wrong
+                f"({type(error).__name__}: {error})"
+            ) from error
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names(self._index()))
@@ -95,11 +95,11 @@ class Results(Mapping[str, Value]):
             return values.Index([], {}, together=False)
         try:
             return values.index_of(self._folder)
-        except _DAMAGE as wrong:
+        except _DAMAGE as error:
             raise RunUnreadable(
                 f"run {self._run} has results that can't be read: {self._folder} is damaged "
-                f"({type(wrong).__name__}: {wrong})"
-            ) from wrong
+                f"({type(error).__name__}: {error})"
+            ) from error
 
     def _names(self, index: values.Index) -> list[str]:
         return [entry.name for entry in index.entries]
@@ -108,11 +108,11 @@ class Results(Mapping[str, Value]):
 def is_ours(folder: Path) -> bool:
     """Whether nobody but this user could have written the values there."""
     try:
-        found = [folder.lstat(), *(each.lstat() for each in folder.iterdir())]
+        found = [folder.lstat(), *(path.lstat() for path in folder.iterdir())]
     except OSError:
         return False
     return all(
-        each.st_uid == os.geteuid()
-        and not (stat.S_ISREG(each.st_mode) and each.st_mode & _BY_OTHERS)
-        for each in found
+        item.st_uid == os.geteuid()
+        and not (stat.S_ISREG(item.st_mode) and item.st_mode & _BY_OTHERS)
+        for item in found
     )

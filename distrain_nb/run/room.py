@@ -37,7 +37,7 @@ _AGAIN = {
 def free_bytes() -> tuple[Path, int]:
     """The folder of runs, or the nearest above it that is there, and the bytes that are free."""
     folder = home()
-    there = next(each for each in (folder, *folder.parents) if each.is_dir())
+    there = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
     return there, shutil.disk_usage(there).free
 
 
@@ -76,8 +76,8 @@ class Cleaning:
                 shutil.rmtree(part.path)
             except FileNotFoundError:
                 continue
-            except OSError as wrong:
-                raise StoreError(f"{part.path} can't be removed: {wrong}") from None
+            except OSError as error:
+                raise StoreError(f"{part.path} can't be removed: {error}") from None
 
     def __str__(self) -> str:
         _, free = free_bytes()
@@ -132,12 +132,12 @@ def size_of(folder: Path) -> int:
     for root, _, names in os.walk(folder):
         for name in names:
             try:
-                found = Path(root, name).lstat()
+                status = Path(root, name).lstat()
             except OSError:  # removed meanwhile
                 continue
-            if (found.st_dev, found.st_ino) not in seen:
-                seen.add((found.st_dev, found.st_ino))
-                size += found.st_blocks * 512
+            if (status.st_dev, status.st_ino) not in seen:
+                seen.add((status.st_dev, status.st_ino))
+                size += status.st_blocks * 512
     return size
 
 

@@ -169,7 +169,7 @@ class Run(Waitable):
         they are called; empty for others."""
         with readable(self.record):
             found = {name: Tracked.read(self.folder, file) for name, file in FILES.items()}
-            pages = {name: each.url for name, each in found.items() if each and each.url}
+            pages = {name: item.url for name, item in found.items() if item and item.url}
             return {**read_links(self.folder), **pages}
 
     def sdk_job(self) -> Value:
@@ -186,8 +186,8 @@ class Run(Waitable):
             raise OptionError(f"run {self.id} has no job of an SDK: it runs on {self.backend}")
         try:
             return backend.sdk_job(self.record.handle, self.folder)
-        except RunNotReady as wrong:
-            raise RunNotReady(f"run {self.id} has no job of an SDK: {wrong}") from None
+        except RunNotReady as error:
+            raise RunNotReady(f"run {self.id} has no job of an SDK: {error}") from None
 
     def metrics(self) -> pd.DataFrame:
         """A row for each step, a column for each metric."""

@@ -105,11 +105,11 @@ class Store:
                 folder = self._folder(number)
                 _fill(folder, row, options or {})
                 _insert(database, row)
-        except BaseException as wrong:
+        except BaseException as error:
             if folder is not None:
                 shutil.rmtree(folder, ignore_errors=True)
-            if isinstance(wrong, OSError):
-                reason = f"{wrong.filename or self.folder}: {wrong.strerror}"
+            if isinstance(error, OSError):
+                reason = f"{error.filename or self.folder}: {error.strerror}"
                 raise StoreError(f"no run can be added: {reason}; {WAY_OUT}") from None
             raise
         return self._record(row)
@@ -255,11 +255,11 @@ def _remove(folder: Path) -> None:
                 folder.unlink()
             elif folder.exists():
                 shutil.rmtree(folder)
-        except (OSError, RecursionError) as wrong:
+        except (OSError, RecursionError) as error:
             # Somebody else removes it too, or writes a last file into it.
-            changed = isinstance(wrong, OSError) and wrong.errno in (errno.ENOENT, errno.ENOTEMPTY)
+            changed = isinstance(error, OSError) and error.errno in (errno.ENOENT, errno.ENOTEMPTY)
             if not changed or attempt == 1:
-                raise StoreError(f"{folder} can't be removed: {wrong}; remove it by hand") from None
+                raise StoreError(f"{folder} can't be removed: {error}; remove it by hand") from None
             time.sleep(REMOVE_AGAIN_S)
         else:
             return

@@ -160,13 +160,13 @@ def steps_of(created: float, status: Status, end: float | None) -> tuple[Step, .
     if not status.trail:
         return _steps_of_states(created, status, end)
     stretches = status.trail
-    begins = [created, *(each.begin for each in stretches[1:])]
+    begins = [created, *(stretch.begin for stretch in stretches[1:])]
     steps = [Step("captured", None, created)]
-    for each, begin, until in zip(stretches, begins, [*begins[1:], end], strict=True):
-        label = _label(each)
+    for stretch, begin, until in zip(stretches, begins, [*begins[1:], end], strict=True):
+        label = _label(stretch)
         if label == steps[-1].label:
             steps[-1] = replace(steps[-1], end=until)
-        elif _counts(each, begin, until) or each is stretches[0]:
+        elif _counts(stretch, begin, until) or stretch is stretches[0]:
             steps.append(Step(label, begin, until))
     if len(steps) > MOST_STEPS:
         steps = [*steps[:3], Step("…", None, None), *steps[4 - MOST_STEPS :]]

@@ -97,8 +97,8 @@ class Waitable(ABC):
         so, else None. Raises TimeoutError."""
         try:
             self.wait(timeout)
-        except (RunFailed, RunCancelled) as wrong:
-            return wrong
+        except (RunFailed, RunCancelled) as error:
+            return error
         return None
 
     def future(self) -> Future[Value]:
@@ -134,7 +134,7 @@ def _look() -> None:
             waiting = list(_waiting)
         settled = [future for run, future in waiting if _settle(run, future)]
         with _lock:
-            _waiting[:] = [each for each in _waiting if each[1] not in settled]
+            _waiting[:] = [item for item in _waiting if item[1] not in settled]
             if not _waiting:
                 return
         time.sleep(LOOK_EVERY_S)
@@ -146,8 +146,8 @@ def _settle(run: Waitable, future: Future[Value]) -> bool:
         if not run.done():
             return False
         result = run.result()
-    except BaseException as wrong:
-        future.set_exception(wrong)
+    except BaseException as error:
+        future.set_exception(error)
     else:
         future.set_result(result)
     return True

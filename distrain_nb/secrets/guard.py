@@ -59,7 +59,7 @@ def refuse_secrets(
     captured, or variables.
     """
     found = [*_in_files(folder), *_in_environment(environment or {})]
-    findings = tuple(_finding(each) for each in found if each.name not in allowed)
+    findings = tuple(_finding(item) for item in found if item.name not in allowed)
     if findings:
         raise CheckFailed(findings)
 

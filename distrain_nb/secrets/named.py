@@ -174,12 +174,12 @@ def _bare(
 ) -> tuple[int, bytes] | None:
     """The literal without quotes that is joined to the name, and where it begins."""
     before = data[max(name.start() - 30, 0) : name.start()]
-    found = None
+    match = None
     if name[0].startswith(b"--"):
-        found = _BARE.match(data, hit.end())
+        match = _BARE.match(data, hit.end())
     elif sets := _SETS.search(before):
         form = _IN_QUERY if sets[0] in b"?&" else _BARE if sets[0] in b"\"'" else _BARE_SPACED
-        found = form.match(data, hit.end())
-    if found is None and settings and _LINE_BEGINS.search(before):
-        found = _SETTING.match(data, hit.end())
-    return (found.start("bare"), found["bare"]) if found else None
+        match = form.match(data, hit.end())
+    if match is None and settings and _LINE_BEGINS.search(before):
+        match = _SETTING.match(data, hit.end())
+    return (match.start("bare"), match["bare"]) if match else None

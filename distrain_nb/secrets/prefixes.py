@@ -143,9 +143,9 @@ def prefixed(data: bytes, *, bounded: bool = True) -> Iterator[SecretMatch]:
     words = b" ".join(word for word in data.translate(_BLANKED).split() if len(word) >= _SHORTEST)
     for prefix, pattern, before, kind in _patterns(bounded=bounded):
         if prefix in words:
-            for found in pattern.finditer(data):
-                if not is_made_up(data[max(found.start() - before, 0) : found.end()]):
-                    yield SecretMatch(found.start(), kind)
+            for match in pattern.finditer(data):
+                if not is_made_up(data[max(match.start() - before, 0) : match.end()]):
+                    yield SecretMatch(match.start(), kind)
 
 
 def is_made_up(value: bytes) -> bool:
@@ -179,7 +179,7 @@ def _pattern(prefix: str, rest: str, before: str = "", *, bounded: bool) -> re.P
     quoted = re.escape(prefix)
     if not bounded and not before:
         return re.compile(f"{quoted}{rest.replace(',}', '}')}".encode())  # the next text follows
-    behind = [rf"(?<={each}{quoted})" for each in ([before] if before else _ESCAPES)]
+    behind = [rf"(?<={item}{quoted})" for item in ([before] if before else _ESCAPES)]
     if not before:
         behind.insert(0, rf"(?<![A-Za-z0-9]{quoted})")
     return re.compile(f"{quoted}(?:{'|'.join(behind)}){rest}".encode())

@@ -54,8 +54,8 @@ def redacted_source(text: str) -> str:
 
 def variables_in(options: str) -> Iterator[str]:
     """The values that `--env` is given, as they stand there and as a shell reads them."""
-    for found in _VARIABLE.finditer(options):
-        for word in (found["word"], _read(found["word"])):
+    for match in _VARIABLE.finditer(options):
+        for word in (match["word"], _read(match["word"])):
             value = word.partition("=")[2]
             if value and not value.startswith(STORED):
                 yield value
@@ -86,13 +86,13 @@ def without_secret(word: str) -> str:
         return f"{word[:begin]}{_instead(word[begin:], word)}"
     if is_secret("", word):
         return HIDDEN
-    for found in _NAME.finditer(word):
-        end = found.end()
+    for match in _NAME.finditer(word):
+        end = match.end()
         value = word[end : end + _LONG].replace(
             HIDDEN, ""
         )  # or a row of names takes quadratic time
         is_shown = not value or value.startswith(STORED)
-        if not is_shown and is_secret_by_name(found[1].replace("-", "_"), value):
+        if not is_shown and is_secret_by_name(match[1].replace("-", "_"), value):
             return f"{word[:end]}{_instead(word[end:], word)}"
     return word
 
@@ -115,7 +115,7 @@ def _read(word: str) -> str:
 
 
 def _any_in(placeholders: Collection[str], text: str) -> bool:
-    return any(each in text for each in placeholders)
+    return any(placeholder in text for placeholder in placeholders)
 
 
 def _instead(value: str, word: str) -> str:

@@ -115,7 +115,7 @@ def _is_whole(place: Path, names: Iterable[str], user: int) -> bool:
 
 def _may_be_read(path: Path, user: int) -> bool:
     try:
-        found = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:
         return True
-    return found.st_uid == user and not stat.S_ISLNK(found.st_mode)
+    return status.st_uid == user and not stat.S_ISLNK(status.st_mode)

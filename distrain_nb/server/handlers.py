@@ -55,15 +55,15 @@ class _Handler(APIHandler):
         """The result of `work`. Errors that a user can mend become 404, 409, 400 or 503."""
         try:
             return await asyncio.get_running_loop().run_in_executor(None, work, *values)
-        except (RunNotFound, StudyNotFound, RunUnreadable, FileNotFoundError) as wrong:
-            raise web.HTTPError(404, str(wrong)) from None
-        except RunNotReady as wrong:
-            raise web.HTTPError(409, str(wrong)) from None
-        except StoreError as wrong:
-            _log.warning("%s", wrong)
-            raise web.HTTPError(503, str(wrong)) from None
-        except OptionError as wrong:
-            raise web.HTTPError(400, str(wrong)) from None
+        except (RunNotFound, StudyNotFound, RunUnreadable, FileNotFoundError) as error:
+            raise web.HTTPError(404, str(error)) from None
+        except RunNotReady as error:
+            raise web.HTTPError(409, str(error)) from None
+        except StoreError as error:
+            _log.warning("%s", error)
+            raise web.HTTPError(503, str(error)) from None
+        except OptionError as error:
+            raise web.HTTPError(400, str(error)) from None
 
     def answer_json(self, value: Any) -> None:
         """Answer with the value as JSON that every page can read."""
@@ -73,16 +73,16 @@ class _Handler(APIHandler):
         return {name: self.get_query_argument(name) for name in self.request.query_arguments}
 
     async def run(self, number: str) -> Run:
-        found: Run = await self.in_thread(
+        run: Run = await self.in_thread(
             open_run, Store(), number, self.get_query_argument("home", "")
         )
-        return found
+        return run
 
     async def study(self, number: str) -> Study:
-        found: Study = await self.in_thread(
+        study: Study = await self.in_thread(
             open_study, Store(), number, self.get_query_argument("home", "")
         )
-        return found
+        return study
 
 
 class VersionHandler(_Handler):

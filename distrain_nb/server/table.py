@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 def rows(store: Store) -> Answer:
     """The runs, the newest first; see `RunRow.as_json`. Asked again, it reads only what is new."""
-    return {"runs": [each.as_json() for each in _listing(store.folder).read(own_runs(store))]}
+    return {"runs": [item.as_json() for item in _listing(store.folder).read(own_runs(store))]}
 
 
 def studies(store: Store) -> Answer:
     """The studies, the newest first; see `StudyRow`."""
     found = _studies(store.folder).read(own_studies(store))
-    return {"studies": [each.as_json() for each in found]}
+    return {"studies": [item.as_json() for item in found]}
 
 
 def side_by_side(store: Store, numbers: str) -> Answer:
@@ -40,8 +40,8 @@ def side_by_side(store: Store, numbers: str) -> Answer:
     compared = compare(chosen(store, numbers), _listing(store.folder))
     return {
         "titles": compared.titles,
-        "runs": [each.as_json() for each in compared.summaries],
-        "rows": [each.as_json() for each in differences.rows(compared)],
+        "runs": [summary.as_json() for summary in compared.summaries],
+        "rows": [row.as_json() for row in differences.rows(compared)],
     }
 
 
@@ -50,22 +50,22 @@ def curves(store: Store, numbers: str, query: Query) -> CurvesAnswer:
 
     For the query see `run.curves`. Raises OptionError, RunNotFound.
     """
-    found: CurvesAnswer = {"lines": [], "notes": []}
+    curves_answer: CurvesAnswer = {"lines": [], "notes": []}
     for run in chosen(store, numbers):
         answered = curves_of(streams(run.folder).metrics, query)
         for line in answered["lines"]:
             line["run"] = line_name(title(run), line["run"])
-        found["lines"] += answered["lines"]
-        found["notes"] += answered["notes"]
-    return found
+        curves_answer["lines"] += answered["lines"]
+        curves_answer["notes"] += answered["notes"]
+    return curves_answer
 
 
 def chosen(store: Store, numbers: str) -> list[Run]:
     """The runs of these numbers, as in `3,5`. Raises OptionError for too many, RunNotFound."""
-    given = [each for each in numbers.split(",") if each]
+    given = [part for part in numbers.split(",") if part]
     if len(given) > 1:
         check_count(len(given))
-    return [open_run(store, each) for each in given]
+    return [open_run(store, item) for item in given]
 
 
 def delete(store: Store, run: Run) -> bool:

@@ -91,9 +91,9 @@ class GuardedRun:
         if path.suffix == ".py":
             self._keep_source(path, below)
             return
-        files = sorted(each for each in path.rglob("*") if each.is_file()) or [path]
+        files = sorted(item for item in path.rglob("*") if item.is_file()) or [path]
         withheld = {
-            each: why for each in files if (why := secret_in_file(_below(each, path), each))
+            file: why for file in files if (why := secret_in_file(_below(file, path), file))
         }
         if not withheld:
             self._run.keep(path, below)

@@ -57,10 +57,10 @@ class Mirror:
         """The run of its study; empty for one that has none."""
         if not (self._request.parent and self._request.kind.nests):
             return ""
-        found = Tracked.read(Path(self._request.parent))
-        if found is None or not found.run:
-            raise NotYet(found.note if found else "")
-        return found.run
+        tracked = Tracked.read(Path(self._request.parent))
+        if tracked is None or not tracked.run:
+            raise NotYet(tracked.note if tracked else "")
+        return tracked.run
 
     def turn(self) -> bool:
         """Send what is new; whether all is there, as the run has ended."""
@@ -97,12 +97,12 @@ class Mirror:
     def _end(self, status: Status) -> None:
         """Results first: a run of MLflow that has ended is complete."""
         results = self._folder / RESULTS_FOLDER
-        found = [path for path in results.rglob("*") if path.is_file()] if results.is_dir() else []
-        size = sum(path.stat().st_size for path in found)
+        paths = [path for path in results.rglob("*") if path.is_file()] if results.is_dir() else []
+        size = sum(path.stat().st_size for path in paths)
         tags = {"distrain.state": str(status.state), "distrain.error": status.error}
         if size > LARGEST_RESULTS:
             tags["distrain.results"] = f"not here: {size} bytes, in {results}"
-        elif found:
+        elif paths:
             self._keep(results, "results")
         written = agreed_hyperparameters(self._events.non_scalars)
         self._run.add_parameters({name: str(value) for name, value in written.items()})
@@ -116,9 +116,9 @@ class Mirror:
         """What can't be kept there costs nothing else: a store may need another package."""
         try:
             self._run.keep(path, below)
-        except Exception as wrong:
-            if self._tracker.out_of_reach(wrong):
+        except Exception as error:
+            if self._tracker.out_of_reach(error):
                 raise
-            _log.warning("%s can't be kept by the tracker: %s", path, wrong)
-            said = f"{path.name}: {type(wrong).__name__}: {wrong}"
+            _log.warning("%s can't be kept by the tracker: %s", path, error)
+            said = f"{path.name}: {type(error).__name__}: {error}"
             self._run.describe({}, {"distrain.not_kept": said})

@@ -75,7 +75,7 @@ class MlflowTracker:
         import requests
 
         lost = requests.ConnectionError | requests.Timeout
-        return any(isinstance(each, lost) for each in causes(wrong))
+        return any(isinstance(cause, lost) for cause in causes(wrong))
 
 
 class MlflowRun:

@@ -72,8 +72,8 @@ class TrackingProcess:
         except TooLate as over:
             self._note(request, str(over))
             self._forget(request)
-        except Exception as wrong:
-            self._failed(request, wrong)
+        except Exception as error:
+            self._failed(request, error)
         else:
             self._down.pop(request.uri, None)
 
@@ -114,7 +114,7 @@ class TrackingProcess:
         status = tracker.status(wrong) if tracker else 0
         if (tracker and tracker.out_of_reach(wrong)) or status in (401, 403):
             self._down[request.uri] = time.monotonic() + AGAIN_AFTER_S, why
-            of_it = [key for key, each in self._pending.items() if each.uri == request.uri]
+            of_it = [key for key, item in self._pending.items() if item.uri == request.uri]
             for key in of_it:
                 self._mirrors.pop(key, None)
             return

@@ -143,6 +143,6 @@ def without_password(text: str, uri: str) -> str:
         password = urlsplit(uri).password
     except ValueError:
         return text
-    for each in filter(None, (password, unquote(password or ""))):
-        text = text.replace(f":{each}@", f":{HIDDEN}@")
+    for item in filter(None, (password, unquote(password or ""))):
+        text = text.replace(f":{item}@", f":{HIDDEN}@")
     return text

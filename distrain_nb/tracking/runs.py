@@ -32,8 +32,8 @@ def begin_run(record: Record, *, here: bool, own: str = "") -> str:
     service keeps experiments. See `begin`."""
     try:
         config = Config.load()
-    except OptionError as wrong:
-        return str(wrong)
+    except OptionError as error:
+        return str(error)
     uri = address(config, os.environ)
     waits = here or may_be_reached(uri)
     notes = (_begin_vertex(record, config, own, here), begin(_of(record, uri, here), waits=waits))
@@ -43,8 +43,8 @@ def begin_run(record: Record, *, here: bool, own: str = "") -> str:
 def _begin_vertex(record: Record, config: Config, own: str, here: bool, study: str = "") -> str:
     try:
         request = vertex_request(record, config, os.environ, own, here=here)
-    except OptionError as wrong:
-        return str(wrong)
+    except OptionError as error:
+        return str(error)
     return "" if request is None else begin(replace(request, parent=study), waits=False)
 
 
@@ -63,8 +63,8 @@ def begin_study(
     where they are to be there."""
     try:
         config = Config.load()
-    except OptionError as wrong:
-        return str(wrong)
+    except OptionError as error:
+        return str(error)
     uri = address(config, os.environ)
     filed = experiment or os.environ.get(NAME_VARIABLE, "") or name
     request = TrackingRequest(uri, filed, name, "", created, str(folder), dict(options), _common())
@@ -80,8 +80,8 @@ def _not_at_vertex(config: Config, own: str) -> str:
 
     try:
         place = own or place_of(config, os.environ)
-    except OptionError as wrong:
-        return str(wrong)
+    except OptionError as error:
+        return str(error)
     return missing(VERTEX, str(place))
 
 

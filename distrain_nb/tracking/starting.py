@@ -54,8 +54,8 @@ def begin(request: TrackingRequest, *, waits: bool) -> str:
         wanted.write()
         _see_to_it(kind)
         return _answer(wanted) if waits else ""
-    except (OSError, DistrainError, fields.Damaged) as wrong:
-        return f"{_nothing(kind, bare)}: {wrong}"
+    except (OSError, DistrainError, fields.Damaged) as error:
+        return f"{_nothing(kind, bare)}: {error}"
 
 
 def missing(kind: Kind, uri: str) -> str:

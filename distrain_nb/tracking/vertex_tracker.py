@@ -83,7 +83,7 @@ class VertexTracker:
         """The HTTP status of what was refused, by the SDK itself too; 0 for anything else."""
         from google.api_core.exceptions import GoogleAPICallError
 
-        found = (each.code for each in causes(wrong) if isinstance(each, GoogleAPICallError))
+        found = (cause.code for cause in causes(wrong) if isinstance(cause, GoogleAPICallError))
         return int(next(found, None) or (400 if isinstance(wrong, ValueError) else 0))
 
     def out_of_reach(self, wrong: BaseException) -> bool:
@@ -92,7 +92,7 @@ class VertexTracker:
         from google.auth.exceptions import GoogleAuthError
 
         lost = exceptions.ServiceUnavailable | exceptions.DeadlineExceeded | exceptions.RetryError
-        return any(isinstance(each, lost | GoogleAuthError) for each in causes(wrong))
+        return any(isinstance(cause, lost | GoogleAuthError) for cause in causes(wrong))
 
     def _use(self, request: TrackingRequest) -> None:
         """Have the SDK's calls go to this place. Raises NotYet and TooLate where a rehearsal's

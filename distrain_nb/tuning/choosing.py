@@ -21,8 +21,8 @@ def choose(spec: StudySpec, pick: Callable[[Parameter], Value]) -> dict[str, Val
         ready = [p for p in pending if p.condition is None or p.condition.holds(chosen)]
         if not ready:
             return chosen
-        for each in ready:
-            chosen[each.name] = pick(each)
+        for parameter in ready:
+            chosen[parameter.name] = pick(parameter)
         pending = [p for p in pending if p not in ready]
 
 
@@ -67,16 +67,21 @@ def _next(
     parameters: Sequence[Parameter], chosen: Mapping[str, Value]
 ) -> tuple[Parameter | None, Sequence[Parameter]]:
     """The first that a trial with these values has, and the others."""
-    for place, each in enumerate(parameters):
-        if each.condition is None or each.condition.holds(chosen):
-            return each, [*parameters[:place], *parameters[place + 1 :]]
+    for place, parameter in enumerate(parameters):
+        if parameter.condition is None or parameter.condition.holds(chosen):
+            return parameter, [*parameters[:place], *parameters[place + 1 :]]
     return None, ()
 
 
 def _asked(parameter: Parameter, others: Iterable[Parameter]) -> set[Value]:
     """Those of its values on which others depend."""
-    conditions = [each.condition for each in others if each.condition is not None]
-    named = [v for each in conditions if each.parent == parameter.name for v in each.values]
+    conditions = [other.condition for other in others if other.condition is not None]
+    named = [
+        v
+        for condition in conditions
+        if condition.parent == parameter.name
+        for v in condition.values
+    ]
     if isinstance(parameter.domain, Integer):
         low, high = parameter.domain.low, parameter.domain.high
         whole = {round(value) for value in named if not isinstance(value, str)}

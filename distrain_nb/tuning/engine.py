@@ -77,7 +77,7 @@ class SearchEngine:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             trial = self.study.ask()
-            return choose(self._spec, lambda each: _suggested(trial, self._spec, each))
+            return choose(self._spec, lambda item: _suggested(trial, self._spec, item))
 
     def tell(self, number: int, outcome: Outcome) -> None:
         """The trial of that number has ended so."""
@@ -223,7 +223,7 @@ def _key(spec: StudySpec, parameter: Parameter) -> str:
     name = parameter.name
     if parameter.scale == "reverse-log":
         name = f"{_reflection(parameter):g} - {name}"
-    if sum(each.name == parameter.name for each in spec.parameters) > 1 and parameter.condition:
+    if sum(item.name == parameter.name for item in spec.parameters) > 1 and parameter.condition:
         values = "|".join(map(str, parameter.condition.values))
         name += f" [{parameter.condition.parent}={values}]"
     return name

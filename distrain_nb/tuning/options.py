@@ -83,7 +83,7 @@ def texts(spec: StudySpec) -> dict[str, str | list[str]]:
     for name, part in PARTS.items():
         given = getattr(spec, part.field)
         if part.several and given:
-            found[name] = [part.write(each) for each in given]
+            found[name] = [part.write(item) for item in given]
         elif not part.several and given != getattr(StudySpec, part.field):
             found[name] = part.write(given)
     return found
@@ -92,8 +92,8 @@ def texts(spec: StudySpec) -> dict[str, str | list[str]]:
 def printed(spec: StudySpec) -> Iterator[str]:
     """The options of a study, each with its value, as the magic's line has them."""
     for name, given in texts(spec).items():
-        for each in given if isinstance(given, list) else [given]:
-            yield f"{_flag(name)} {quoted(each)}"
+        for item in given if isinstance(given, list) else [given]:
+            yield f"{_flag(name)} {quoted(item)}"
 
 
 def from_line(line: str) -> tuple[str, StudySpec | None]:
@@ -136,7 +136,7 @@ def from_mapping(given: object) -> StudySpec:
     """Reads the mapping of a YAML text. Raises OptionError as `study` does."""
     if not isinstance(given, dict) or not all(isinstance(name, str) for name in given):
         raise OptionError("invalid study: expected a mapping such as `tune: lr=1e-5..1e-1:log`")
-    return study({name.replace("-", "_"): each for name, each in given.items()})
+    return study({name.replace("-", "_"): item for name, item in given.items()})
 
 
 def _read(name: str, given: object) -> Any:
@@ -145,13 +145,13 @@ def _read(name: str, given: object) -> Any:
     if not part.several and len(listed) != 1:
         raise OptionError(f"invalid {flag} {shown(given)}: expected one value, {part.form}")
     found = []
-    for each in listed:
+    for item in listed:
         try:
-            if part.choices and each not in part.choices:
-                raise OptionError(f"expected {part.form}{did_you_mean(str(each), part.choices)}")
-            found.append(part.read(str(each).strip()))
-        except OptionError as wrong:
-            raise OptionError(f"invalid {flag} {shown(each)}: {wrong}") from None
+            if part.choices and item not in part.choices:
+                raise OptionError(f"expected {part.form}{did_you_mean(str(item), part.choices)}")
+            found.append(part.read(str(item).strip()))
+        except OptionError as error:
+            raise OptionError(f"invalid {flag} {shown(item)}: {error}") from None
     return tuple(found) if part.several else found[0]
 
 
@@ -174,7 +174,7 @@ def _changes(flag: str, old: list[str], new: list[str]) -> Iterator[str | None]:
         if kind == "equal":
             yield from [None] * (end - start)
             continue
-        instead = [f"{flag} {quoted(each)}" for each in new[first:last]]
+        instead = [f"{flag} {quoted(item)}" for item in new[first:last]]
         yield from (*instead[: end - start], *[""] * (end - start - len(instead)))
         added += instead[end - start :]
     yield from added
@@ -187,7 +187,7 @@ def _flag(name: str) -> str:
 def _native(spec: StudySpec) -> StudySpec:
     """The spec with each value of a condition or a first trial of its parameter's type."""
     named = {parameter.name: parameter for parameter in spec.parameters}
-    parameters = tuple(_conditioned(each, named) for each in spec.parameters)
+    parameters = tuple(_conditioned(parameter, named) for parameter in spec.parameters)
     trials = tuple(
         {name: _typed(named.get(name), value) for name, value in trial.items()}
         for trial in spec.initial
@@ -199,7 +199,7 @@ def _conditioned(parameter: Parameter, named: Mapping[str, Parameter]) -> Parame
     if parameter.condition is None:
         return parameter
     parent, values = parameter.condition.parent, parameter.condition.values
-    typed = tuple(_typed(named.get(parent), each) for each in values)
+    typed = tuple(_typed(named.get(parent), value) for value in values)
     return Parameter(parameter.name, parameter.domain, parameter.scale, Condition(parent, typed))
 
 

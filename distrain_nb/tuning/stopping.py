@@ -50,7 +50,7 @@ def reason_to_stop(
     """
     sign = 1.0 if direction == "max" else -1.0
     own = _upward(curve, sign)
-    others = [each for each in (_upward(c, sign) for c in ended) if len(each)]
+    others = [trial for trial in (_upward(c, sign) for c in ended) if len(trial)]
     if not len(own) or len(others) < FEWEST_TRIALS:
         return ""
     if isinstance(stopping, MedianStopping):
@@ -126,8 +126,8 @@ class Continuation:
         departures = values - common
         spread = max(float(departures.var()), 1e-12)
         found = max(
-            (_fitted(times, departures, spread, *each) for each in _CANDIDATES),
-            key=lambda each: each[0],
+            (_fitted(times, departures, spread, *candidate) for candidate in _CANDIDATES),
+            key=lambda item: item[0],
         )
         return cls(times, common, found[1], found[2], len(curves))
 

@@ -71,14 +71,14 @@ def parameter(text: str) -> Parameter:
     ranged, *settings = parts(rest[0], ",")
     values, *scales = parts(ranged, ":")
     if len(scales) > 1 or not set(map(str.strip, scales)) <= set(SCALES):
-        wrong = ":".join(scales)
-        hint = did_you_mean(wrong, SCALES)
+        error = ":".join(scales)
+        hint = did_you_mean(error, SCALES)
         raise OptionError(
-            f"invalid scale {shown(wrong)}: expected {', '.join(SCALES)}{hint}; write words that "
+            f"invalid scale {shown(error)}: expected {', '.join(SCALES)}{hint}; write words that "
             "have a colon in double quotes"
         )
     default = _default(settings)
-    scale: Scale = next((each for each in SCALES if [each] == scales), "linear")
+    scale: Scale = next((scale for scale in SCALES if [scale] == scales), "linear")
     return Parameter(name, _domain(values.strip(), default), scale, condition)
 
 
@@ -146,7 +146,7 @@ def search(text: str) -> Search:
     seed = number(given["seed"]) if given else None
     if isinstance(seed, float):
         raise OptionError(f"invalid seed {seed}: expected a whole number")
-    return Search(next((each for each in ALGORITHMS if each == name), None), seed)
+    return Search(next((algorithm for algorithm in ALGORITHMS if algorithm == name), None), seed)
 
 
 def search_text(search: Search) -> str:
@@ -182,25 +182,25 @@ def end_text(end: StudyEnd) -> str:
 def initial(text: str) -> dict[str, Value]:
     """Values by parameter, of a trial to begin with. Raises OptionError with the form."""
     given = _pairs(parts(text.strip(), ","), INITIAL_FORM)
-    return {name: value(each) for name, each in given.items()}
+    return {name: value(item) for name, item in given.items()}
 
 
 def initial_text(trial: Mapping[str, Value]) -> str:
     """A trial to begin with as `--initial` has it."""
-    return ",".join(f"{written(name)}={written(each)}" for name, each in trial.items())
+    return ",".join(f"{written(name)}={written(item)}" for name, item in trial.items())
 
 
 def _head(text: str) -> tuple[str, Condition | None]:
-    found = _HEAD.fullmatch(text.strip())
-    if found is None:
+    match = _HEAD.fullmatch(text.strip())
+    if match is None:
         raise OptionError(f"expected {TUNE_FORM}")
-    if found["condition"] is None:
-        return word(found["name"]), None
-    parent, *values = parts(found["condition"], "=", 1)
+    if match["condition"] is None:
+        return word(match["name"]), None
+    parent, *values = parts(match["condition"], "=", 1)
     if not values:
-        condition = f"[{found['condition']}]"
+        condition = f"[{match['condition']}]"
         raise OptionError(f"invalid condition {shown(condition)}: expected [PARENT=VALUE|…]")
-    return word(found["name"]), Condition(word(parent), tuple(map(value, parts(values[0], "|"))))
+    return word(match["name"]), Condition(word(parent), tuple(map(value, parts(values[0], "|"))))
 
 
 def _default(settings: list[str]) -> str | None:
@@ -213,17 +213,17 @@ def _default(settings: list[str]) -> str | None:
 def _domain(text: str, default: str | None) -> Domain:
     if ".." in text and '"' not in text:
         return _range(text, default)
-    values = [each.strip() for each in parts(text, "|")]
+    values = [part.strip() for part in parts(text, "|")]
     if all(map(is_number, values)):
         start = None if default is None else float(number(default))
-        return Discrete(tuple(float(number(each)) for each in values), start)
+        return Discrete(tuple(float(number(item)) for item in values), start)
     return Categorical(tuple(map(word, values)), None if default is None else word(default))
 
 
 def _range(text: str, default: str | None) -> Double | Integer:
     low, _, high = text.partition("..")
     bounds, start = (number(low), number(high)), None if default is None else number(default)
-    if all(isinstance(each, int) for each in bounds) and not isinstance(start, float):
+    if all(isinstance(bound, int) for bound in bounds) and not isinstance(start, float):
         return Integer(int(bounds[0]), int(bounds[1]), start)
     return Double(float(bounds[0]), float(bounds[1]), None if start is None else float(start))
 
@@ -231,7 +231,7 @@ def _range(text: str, default: str | None) -> Double | Integer:
 def _domain_text(domain: Domain) -> str:
     if isinstance(domain, (Double, Integer)):
         return f"{domain.low!r}..{domain.high!r}"
-    return "|".join(_value_text(domain, each) for each in domain.values)
+    return "|".join(_value_text(domain, item) for item in domain.values)
 
 
 def _value_text(domain: Domain, each: Value) -> str:
@@ -250,13 +250,13 @@ def _pairs(settings: list[str], form: str = "SETTING=VALUE") -> dict[str, str]:
 
 def _settings(kind: type[Settings], texts: list[str]) -> Settings:
     """A dataclass by its fields' names with dashes; a switch may be written without a value."""
-    types = {each.name: str(each.type) for each in fields(kind)}  # type: ignore[arg-type]
+    types = {field.name: str(field.type) for field in fields(kind)}  # type: ignore[arg-type]
     given: dict[str, Any] = {}
     for text in texts:
         name, *rest = parts(text, "=", 1)
         field = name.strip().replace("-", "_")
         if field not in types:
-            known = [each.replace("_", "-") for each in types]
+            known = [kind.replace("_", "-") for kind in types]
             hint = did_you_mean(name.strip(), known)
             raise OptionError(
                 f"unknown setting {shown(name.strip())}: expected {', '.join(known)}{hint}"

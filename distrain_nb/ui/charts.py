@@ -148,7 +148,7 @@ class RunCharts:
     def widgets(self) -> tuple[Any, ...]:
         """Those that there are so far, in the order in which they stand."""
         shown = (self._of_metrics, self._media, self._of_resources)
-        drawn = tuple(each.widget for each in shown if each.widget)
+        drawn = tuple(item.widget for item in shown if item.widget)
         return (*drawn, self._failure) if self._failure else drawn
 
     def refresh(self, *, last: bool = False) -> None:
@@ -159,8 +159,8 @@ class RunCharts:
         if self._failure:
             return
         try:
-            for each in (self._of_metrics, self._media, self._of_resources):
-                each.refresh(last=last)
+            for item in (self._of_metrics, self._media, self._of_resources):
+                item.refresh(last=last)
         except Exception as error:
             self._failure = HTML(html.escape(f"The charts can't be drawn: {error!r}"))
 

@@ -45,7 +45,7 @@ class ComparisonView:
         """The table in HTML that needs neither kernel nor scripts."""
         heads = "".join(f'<th scope="col">{html.escape(t)}</th>' for t in self.compared.titles)
         body = "".join(map(_row_html, self._rows))
-        goes_on = any(not each.summary.final for each in self.compared.summaries)
+        goes_on = any(not summary.summary.final for summary in self.compared.summaries)
         when = f'<p class="dn-soft">as of {time.strftime("%H:%M:%S")}</p>' if goes_on else ""
         return (
             f'{document.style()}<div class="distrain {LITERAL}" style="overflow-x:auto">'

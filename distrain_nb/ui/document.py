@@ -103,8 +103,8 @@ def still_media(metrics: Metrics) -> str:
     counts = [plural(kinds.count(kind), kind) for kind in dict.fromkeys(kinds)]
     words = [f"{', '.join(counts)}: {metrics.command}"] if counts else []
     parts = [
-        f'<div class="dn-chart-note">{html.escape(each)}</div>'
-        for each in words + contents["notes"]
+        f'<div class="dn-chart-note">{html.escape(word)}</div>'
+        for word in words + contents["notes"]
     ]
     table = _hparams(contents["hparams"]) if contents["hparams"] else ""
     shown = f"{table}{''.join(parts)}"
@@ -113,11 +113,11 @@ def still_media(metrics: Metrics) -> str:
 
 def _hparams(values: dict[str, dict[str, Any]]) -> str:
     """A row for each name, a column for each run of the HParams plugin."""
-    names = dict.fromkeys(name for each in values.values() for name in each)
+    names = dict.fromkeys(name for value in values.values() for name in value)
     heads = "".join(f'<th scope="col">{html.escape(run)}</th>' for run in values)
     rows = "".join(
         f'<tr><th scope="row">{html.escape(name)}</th>'
-        + "".join(f"<td>{html.escape(str(each.get(name, '')))}</td>" for each in values.values())
+        + "".join(f"<td>{html.escape(str(value.get(name, '')))}</td>" for value in values.values())
         + "</tr>"
         for name in names
     )

@@ -41,7 +41,7 @@ class ExperimentTable:
     @property
     def rows(self) -> tuple[tuple[str, ...], ...]:
         columns = self.headings[len(HEADINGS) :]
-        return tuple(self._row(each, columns) for each in self.summaries[:MOST_ROWS])
+        return tuple(self._row(summary, columns) for summary in self.summaries[:MOST_ROWS])
 
     def _row(self, each: RunRow, columns: Iterable[str]) -> tuple[str, ...]:
         run, values = each.summary, values_of(each)

@@ -143,7 +143,7 @@ class Monitor:
         """Outputs of this cell that can be replaced later, also from a thread."""
         if self._frontend is Frontend.TERMINAL:
             return
-        self._places = [outputs.show(each) for each in (self._first_bundle(), {"text/plain": ""})]
+        self._places = [outputs.show(item) for item in (self._first_bundle(), {"text/plain": ""})]
 
     def _first_bundle(self) -> outputs.Bundle:
         text = f"{self._summary.line(time.time())}; its log: %distrain logs {self._summary.id}"

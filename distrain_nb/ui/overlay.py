@@ -18,7 +18,7 @@ class OverlaidMetrics(Metrics):
 
     def __init__(self, folders: dict[str, Path]) -> None:
         self._runs = {title: Metrics(folder) for title, folder in folders.items()}
-        self.command = f"%distrain compare {' '.join(each.name for each in folders.values())}"
+        self.command = f"%distrain compare {' '.join(folder.name for folder in folders.values())}"
         self._places: dict[Key, tuple[Metrics, Key]] = {}
 
     @classmethod

@@ -153,9 +153,9 @@ def _of_options(finding: Finding, text: str) -> Excerpt | None:
     for word in filter(None, named):
         for number, line in enumerate(head, 1):
             value = r"(?:[ =][^\s-]\S*)?" if word.startswith("-") else ""
-            found = re.search(rf"(?<!\S){re.escape(word)}(?![^\s=]){value}", line)
-            if found:
-                return Excerpt(((number, line),), number, found.start(), found.end())
+            match = re.search(rf"(?<!\S){re.escape(word)}(?![^\s=]){value}", line)
+            if match:
+                return Excerpt(((number, line),), number, match.start(), match.end())
     return None
 
 
@@ -166,8 +166,8 @@ def _as_option(where: str) -> list[str]:
 
 
 def _span(line: str, name: str) -> tuple[int, int]:
-    found = re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", line) if name else None
-    return found.span() if found else (0, 0)
+    match = re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", line) if name else None
+    return match.span() if match else (0, 0)
 
 
 def _around(lines: list[str], number: int, begin: int, end: int) -> Excerpt:

@@ -77,7 +77,7 @@ def as_html(points: Sequence[Point], key: str, severity: Severity = Severity.ERR
 
 def _point_html(point: Point, place: int, with_message: bool) -> str:
     what = _code(point) + _marked_up(point.message) if with_message else ""
-    ways = "".join(_way_html(each, place, number) for number, each in enumerate(point.repairs))
+    ways = "".join(_way_html(repair, place, number) for number, repair in enumerate(point.repairs))
     parts = [
         f'<div class="dn-what">{what}</div>' if what else "",
         f'<div class="dn-where">{html.escape(point.where)}</div>' if point.where else "",

@@ -106,7 +106,7 @@ class StudyTable:
         )
 
     def _table(self) -> str:
-        head = "".join(f'<th scope="col">{html.escape(each)}</th>' for each in self.headings)
+        head = "".join(f'<th scope="col">{html.escape(heading)}</th>' for heading in self.headings)
         body = "".join(map(self._row_html, self._shown))
         if not body:
             return ""
@@ -125,7 +125,7 @@ class StudyTable:
         cells = [f"<td>{html.escape(cell)}</td>" for cell in self._row(trial)]
         why = f' title="{html.escape(trial.why)}"' if trial.why else ""
         cells[1] = cells[1].replace("<td>", f'<td class="dn-state"{why}>', 1)
-        best = trial.number in {each.number for each in self.summary.front}
+        best = trial.number in {trial.number for trial in self.summary.front}
         mark = ' class="dn-top"' if best else ""
         return f'<tr data-state="{trial.state}"{mark}>{"".join(cells)}</tr>'
 
@@ -163,8 +163,8 @@ def studies_text(found: list[Study]) -> str:
 def _line(study: Study) -> str:
     try:
         return summary_of(study).line
-    except DistrainError as wrong:
-        return str(wrong)
+    except DistrainError as error:
+        return str(error)
 
 
 def _shortened(cause: str) -> str:

@@ -53,8 +53,8 @@ class RunsTable:
     def rows(self) -> tuple[tuple[str, ...], ...]:
         """The experiment comes last, and only where a run has one."""
         return tuple(
-            (*_row(each, self.now), *((each.experiment,) if self._filed else ()))
-            for each in self.summaries[:MOST_ROWS]
+            (*_row(summary, self.now), *((summary.experiment,) if self._filed else ()))
+            for summary in self.summaries[:MOST_ROWS]
         )
 
     @property
@@ -68,7 +68,7 @@ class RunsTable:
 
     @property
     def _filed(self) -> bool:
-        return any(each.experiment for each in self.summaries[:MOST_ROWS])
+        return any(summary.experiment for summary in self.summaries[:MOST_ROWS])
 
     def __repr__(self) -> str:
         return as_text(self.headings, self.rows, self.more) if self.rows else NONE_YET

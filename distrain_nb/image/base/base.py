@@ -29,9 +29,9 @@ def read_own_base(registry: Registry, where: Reference, platform: str) -> Base:
     choose another where its registry is out of reach."""
     try:
         return read_base(registry, where, platform)
-    except Unreachable as wrong:
+    except Unreachable as error:
         raise ImageError(
-            f"the base image {where} can't be read, as {wrong.reason}: name one that can with "
+            f"the base image {where} can't be read, as {error.reason}: name one that can with "
             "--base IMAGE, or for all jobs with %distrain config base_image=IMAGE"
         ) from None
 

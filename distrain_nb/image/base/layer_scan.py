@@ -67,8 +67,8 @@ def _seen(names: Mapping[str, str], program: str) -> LayerScan:
     python = program.rpartition("/python")[2] or None
     # Debian's own packages are those of Debian's own Python.
     homes = (python, "3") if program.startswith("usr/bin/") else (python,)
-    found = [match for match in map(_PACKAGE.fullmatch, names) if match]
-    packages: dict[str, str] = {canonicalize_name(m[2]): m[3] for m in found if m[1] in homes}
+    matches = [match for match in map(_PACKAGE.fullmatch, names) if match]
+    packages: dict[str, str] = {canonicalize_name(m[2]): m[3] for m in matches if m[1] in homes}
     old = [int(match[1]) for match in map(_LIBC.fullmatch, names) if match]
     musl = any(_MUSL.fullmatch(name) for name in names)
     return LayerScan(python, packages, (2, max(old)) if old else None, musl)
@@ -122,8 +122,8 @@ def _layer_names(
     blob = RegistryBlob(registry, repository, layer.digest, layer.size)
     try:
         names = sorted(set(_interesting(_StreamFile(blob.chunks(), meter))))
-    except _UNREADABLE as wrong:
-        raise ImageError(f"cannot read the base's layer {layer.digest}: {wrong}") from wrong
+    except _UNREADABLE as error:
+        raise ImageError(f"cannot read the base's layer {layer.digest}: {error}") from error
     with draft_of(path) as draft:
         draft.write_text(json.dumps(names))
     return names

@@ -100,7 +100,7 @@ def wanted_of(
     notes = []
     for line in imported:
         name = requirement_name(line)
-        there = next((each for each in builds(name) if each in installed.packages), None)
+        there = next((build for build in builds(name) if build in installed.packages), None)
         if not wanted.keys().isdisjoint(builds(name)):
             continue
         if there is None:

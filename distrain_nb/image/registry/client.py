@@ -258,8 +258,8 @@ class RegistryBlob:
                 cuts += 1
                 if cuts > 5:
                     raise TryAgain(f"{what} failed {cuts} times: {cut}") from cut
-            except httpx.RequestError as wrong:
-                raise RegistryError(f"{what}: {said_of(wrong)}") from wrong
+            except httpx.RequestError as error:
+                raise RegistryError(f"{what}: {said_of(error)}") from error
             else:
                 break
 

@@ -48,13 +48,13 @@ def find(registry: str) -> Credentials | None:
     for the registries of Google and Amazon. None means anonymous. Raises ImageError when a
     helper or a chain is there and fails.
     """
-    found = _from_docker(registry)
-    if found is None and _GOOGLE.fullmatch(registry):
+    credentials = _from_docker(registry)
+    if credentials is None and _GOOGLE.fullmatch(registry):
         token = google_token()
-        found = Credentials("oauth2accesstoken", token) if token else None
-    if found is None and (match := _AMAZON.fullmatch(registry)):
-        found = _from_amazon(match[1])
-    return found
+        credentials = Credentials("oauth2accesstoken", token) if token else None
+    if credentials is None and (match := _AMAZON.fullmatch(registry)):
+        credentials = _from_amazon(match[1])
+    return credentials
 
 
 def advice(registry: str) -> str:

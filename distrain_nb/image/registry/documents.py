@@ -36,9 +36,9 @@ def part(of: Any, name: str, kind: type[T], where: str) -> T:
 def texts(of: Any, name: str, where: str) -> list[str]:
     """A list of texts, empty where it is null or missing. Raises ImageError for anything else."""
     found = optional(of, name, list, where)
-    for each in found:
-        if not isinstance(each, str) or "\0" in each:
-            raise damaged(where, f"{name} has {shown(each)} in it, which is not text")
+    for item in found:
+        if not isinstance(item, str) or "\0" in item:
+            raise damaged(where, f"{name} has {shown(item)} in it, which is not text")
     return found
 
 

@@ -135,7 +135,7 @@ def pick_platform(data: bytes, media_type: str, platform: str, where: str) -> st
     if "manifests" not in document or _family(document, media_type) is None:
         return None
     entries = documents.part(document, "manifests", list, where)
-    found = {_platform(each, where): each for each in reversed(entries)}
+    found = {_platform(entry, where): entry for entry in reversed(entries)}
     for name, entry in found.items():
         if name == platform or name.startswith(f"{platform}/"):
             return documents.digest(entry, where)

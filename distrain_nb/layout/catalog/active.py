@@ -65,8 +65,8 @@ def _overridden(path: str, changed: int) -> Catalog:  # noqa: ARG001
         catalog = Catalog(yaml.safe_load(Path(path).read_text(encoding="utf-8")))
         for name in TABLES:
             catalog.table(name)
-    except (OSError, ValueError, TypeError, yaml.YAMLError) as wrong:
-        raise OptionError(f"{path}: {wrong}") from None
+    except (OSError, ValueError, TypeError, yaml.YAMLError) as error:
+        raise OptionError(f"{path}: {error}") from None
     return catalog
 
 

@@ -126,7 +126,7 @@ def _html_row(tag: str, cells: Iterable[str]) -> str:
     """A row; a heading without words is an empty cell, since readers would announce it."""
     tags = ((tag if cell else "td", escape(cell)) for cell in cells)
     left = "style='text-align:left'"
-    return "<tr>" + "".join(f"<{each} {left}>{text}</{each}>" for each, text in tags) + "</tr>"
+    return "<tr>" + "".join(f"<{tag} {left}>{text}</{tag}>" for tag, text in tags) + "</tr>"
 
 
 def _instance(row: Any) -> Iterator[object]:

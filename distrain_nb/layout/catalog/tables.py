@@ -127,8 +127,8 @@ class Catalog:
         for number, values in enumerate(self._overrides.get(name, ()), start=1):
             try:
                 row = _overridden(kind, key, values, found)
-            except ValueError as wrong:
-                raise ValueError(f"table {name}, row {number}: {wrong}") from None
+            except ValueError as error:
+                raise ValueError(f"table {name}, row {number}: {error}") from None
             found[key_of(row)] = row
         return found
 

@@ -70,13 +70,13 @@ def from_training_input(value: object) -> Imported:
         tier=tier.upper() if tier and tier.upper() != _CUSTOM else None,
     )
     left: list[str] = []
-    found: dict[str, Pool] = {}
+    pools: dict[str, Pool] = {}
     for role, prefix in PREFIXES.items():
         pool, lost = _read(given, prefix)
         left += lost
         if pool:
-            found[role.value] = pool
-    layout = shared_image(layout.edited(found))
+            pools[role.value] = pool
+    layout = shared_image(layout.edited(pools))
     return Imported(
         "AI Platform config.yaml", layout, (*outer.done(), *given.done(scheduling), *left)
     )

@@ -74,10 +74,10 @@ def _is_code(text: str) -> bool:
 def _from_json(text: str) -> Imported:
     try:
         value = json.loads(_tidied(text))
-    except ValueError as wrong:
+    except ValueError as error:
         if _is_literal(text):
             return from_python(text)
-        raise OptionError(f"not JSON: {wrong}") from None
+        raise OptionError(f"not JSON: {error}") from None
     except RecursionError:
         raise OptionError("not JSON of a layout: it is nested too deeply") from None
     return _from_mapping(value, text)

@@ -61,13 +61,13 @@ def _apart(text: str) -> tuple[str, list[str]]:
         ends.setdefault(line.rstrip(), []).append(number)
     command, files, at = [], [], 0
     while at < len(lines):
-        found = _HEREDOC.search(lines[at])
-        command.append(lines[at][: found.start()] if found else lines[at])
-        if found:
-            closing = ends.get(found[1], [])
+        match = _HEREDOC.search(lines[at])
+        command.append(lines[at][: match.start()] if match else lines[at])
+        if match:
+            closing = ends.get(match[1], [])
             first = bisect.bisect_right(closing, at)
             if first == len(closing):
-                raise OptionError(f"the file that begins with {shown(found[0])} has no end")
+                raise OptionError(f"the file that begins with {shown(match[0])} has no end")
             files.append("\n".join(lines[at + 1 : closing[first]]))
             at = closing[first]
         at += 1
@@ -77,8 +77,8 @@ def _apart(text: str) -> tuple[str, list[str]]:
 def _words(command: str) -> list[str]:
     try:
         words = shlex.split(command[command.index("gcloud") :].replace("\\\n", " "))
-    except ValueError as wrong:
-        raise OptionError(f"invalid command: {wrong}") from None
+    except ValueError as error:
+        raise OptionError(f"invalid command: {error}") from None
     return words
 
 
@@ -92,7 +92,7 @@ def _flags(words: Sequence[str], verb: str) -> Iterator[tuple[str, str]]:
     while rest:
         word = rest.pop(0)
         if word == "--":
-            yield from (("--", each) for each in rest)
+            yield from (("--", item) for item in rest)
             return
         name, equals, value = word.removeprefix("--").partition("=")
         if not word.startswith("--"):
@@ -131,7 +131,7 @@ def _from_custom_job(words: Sequence[str], config: object) -> Imported:
     if specs or not spec:
         spec["workerPoolSpecs"] = specs
     script = _script_of_specs(specs)
-    left += [] if script else [f"--args={each}" for each in arguments]
+    left += [] if script else [f"--args={argument}" for argument in arguments]
     found = from_specs(spec)
     layout = _near_image(replace(found.layout, region=region))
     return Imported(

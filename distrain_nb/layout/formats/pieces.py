@@ -108,8 +108,8 @@ def as_arguments(values: Mapping[str, object]) -> Iterator[str]:
 def camel_keys(value: object) -> object:
     """A value with keys as JSON has them, where they are written as in Python."""
     if isinstance(value, dict):
-        return {camel(str(key)): camel_keys(each) for key, each in value.items()}
-    return [camel_keys(each) for each in value] if isinstance(value, (list, tuple)) else value
+        return {camel(str(key)): camel_keys(item) for key, item in value.items()}
+    return [camel_keys(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def camel(name: str) -> str:

@@ -170,7 +170,7 @@ def _machines(given: Given) -> Given:
         {
             "InstanceType": given.values.pop("instance_type", None),
             "InstanceCount": given.values.pop("instance_count", None),
-            "InstanceGroups": [_as_request(each.values) for each in listed],
+            "InstanceGroups": [_as_request(item.values) for item in listed],
         }
     )
 
@@ -240,7 +240,7 @@ def _from_trainer(values: dict[str, object]) -> Imported:
     layout, left = _launched(layout, given)
     code = _part(given, "source_code")
     script = _script(code, "entry_script", given)
-    rest = (each for part in (given, compute, stop, checkpoint, code) for each in part.rest())
+    rest = (item for part in (given, compute, stop, checkpoint, code) for item in part.rest())
     return Imported("SageMaker ModelTrainer", layout, (*rest, *left), script)
 
 

@@ -37,10 +37,10 @@ class Calls(Expressions):
             if keyword.arg is not None:
                 call.values[keyword.arg] = value
             elif isinstance(value, dict):
-                call.values |= {str(key): each for key, each in value.items()}
+                call.values |= {str(key): item for key, item in value.items()}
             else:
                 call.values[stars(keyword.value)] = Unread()
-        call.unnamed = [ast.unparse(each) for each in node.args if node.keywords]
+        call.unnamed = [ast.unparse(argument) for argument in node.args if node.keywords]
         known = self._builtin(call, func)
         return call if known is MISSING else known
 
@@ -65,7 +65,7 @@ class Calls(Expressions):
         return MISSING
 
     def _converted(self, call: Call) -> object:
-        if any(isinstance(each, (Unread, Call)) for each in call.args):
+        if any(isinstance(argument, (Unread, Call)) for argument in call.args):
             return Unread()
         if call.name == "dict":
             return {**dict(*call.args), **call.values}
@@ -100,8 +100,8 @@ class Calls(Expressions):
         elif call.name == "extend" and isinstance(first, (list, tuple)):
             if len(owner) + len(first) > MOST_PARTS:
                 raise OptionError(f"line {call.line} stands for more than {MOST_PARTS:,} values")
-            for each in list(first):
-                self._write(owner, None, each)
+            for item in list(first):
+                self._write(owner, None, item)
         elif call.name == "copy":
             return list(owner)
         elif call.name not in ("index", "count"):

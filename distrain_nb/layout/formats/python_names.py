@@ -165,7 +165,7 @@ class PythonNames:
         if self._wanted(call):
             for argument, value in call.values.items():
                 self._use(value, call, argument)
-            call.values = {name: self._copy(each) for name, each in call.values.items()}
+            call.values = {name: self._copy(value) for name, value in call.values.items()}
 
     def _use(self, value: object, call: Call, argument: str) -> None:
         rest, count = [(value, argument)], 0
@@ -178,20 +178,20 @@ class PythonNames:
             if isinstance(inner, Call):
                 inner = inner.values
             if isinstance(inner, dict):
-                rest += [(each, f"{path}.{key}") for key, each in inner.items()]
+                rest += [(item, f"{path}.{key}") for key, item in inner.items()]
             elif isinstance(inner, (list, tuple)):
-                rest += [(each, f"{path}[{number}]") for number, each in enumerate(inner)]
+                rest += [(item, f"{path}[{number}]") for number, item in enumerate(inner)]
         self._copied += count
         if self._copied > _MOST_COPIED:
             raise OptionError(f"the calls stand for more than {_MOST_COPIED:,} values")
 
     def _copy(self, value: object) -> object:
         if isinstance(value, dict):
-            return {key: self._copy(each) for key, each in value.items()}
+            return {key: self._copy(item) for key, item in value.items()}
         if isinstance(value, (list, tuple)):
-            return type(value)(self._copy(each) for each in value)
+            return type(value)(self._copy(item) for item in value)
         if isinstance(value, Call):
-            settled = {key: self._copy(each) for key, each in value.settled().items()}
+            settled = {key: self._copy(item) for key, item in value.settled().items()}
             return Call(value.name, value.line, value.args, settled, value.blocks)
         return value
 

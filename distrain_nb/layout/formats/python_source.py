@@ -90,7 +90,7 @@ class PythonSource(Calls):
             elif isinstance(value, list) and value and isinstance(value[0], ast.stmt):
                 bodies.append(value)
             elif isinstance(value, list):
-                bodies += [[each] for each in value if isinstance(each, ast.AST)]
+                bodies += [[item] for item in value if isinstance(item, ast.AST)]
         targets = [node.target] if isinstance(node, (ast.For, ast.AsyncFor)) else []
         ends = node.finalbody if isinstance(node, ast.Try) else []
         self._maybe([body for body in bodies if body is not ends], targets)
@@ -137,8 +137,8 @@ class PythonSource(Calls):
     def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
         for decorator in node.decorator_list:
             self._value(decorator)
-        shared = {name for each in ast.walk(node) if isinstance(each, ast.Global)
-                  for name in each.names}  # fmt: skip
+        shared = {name for item in ast.walk(node) if isinstance(item, ast.Global)
+                  for name in item.names}  # fmt: skip
         own = [] if isinstance(node, ast.ClassDef) else parameters(node.args)
         changes = [
             change
@@ -160,8 +160,8 @@ class PythonSource(Calls):
         old = self._value(node.target)
         value = self._calculated(node.op, old, self._value(node.value))
         if isinstance(old, list) and isinstance(value, list):
-            for each in value[len(old) :]:
-                self._write(old, None, each)
+            for item in value[len(old) :]:
+                self._write(old, None, item)
         elif isinstance(old, dict) and isinstance(value, dict):
             self._update(old, value)
         else:
@@ -236,13 +236,13 @@ class _OpenCode:
                     return
                 self._quotes, place = "", end + 3
                 continue
-            found = _TOKENS.search(line, place)
-            if found is None:
+            match = _TOKENS.search(line, place)
+            if match is None:
                 return
-            place = found.end()
-            if found[0] in ('"""', "'''"):
-                self._quotes = found[0]
-            elif found[0] in "[({":
+            place = match.end()
+            if match[0] in ('"""', "'''"):
+                self._quotes = match[0]
+            elif match[0] in "[({":
                 self._depth += 1
-            elif found[0] in "])}":
+            elif match[0] in "])}":
                 self._depth = max(0, self._depth - 1)

@@ -60,8 +60,8 @@ class Expressions(PythonNames):
         elif isinstance(target, (ast.Tuple, ast.List)):
             parts = value if isinstance(value, (list, tuple)) else ()
             same = len(parts) == len(target.elts)
-            for number, each in enumerate(target.elts):
-                self._assign(each, parts[number] if same else Unread(target.lineno))
+            for number, element in enumerate(target.elts):
+                self._assign(element, parts[number] if same else Unread(target.lineno))
         elif isinstance(target, ast.Starred):
             self._assign(target.value, Unread(target.lineno))
         elif isinstance(target, ast.Subscript):
@@ -112,9 +112,9 @@ class Expressions(PythonNames):
 
     def _of_list(self, node: ast.List) -> object:
         made: list[object] = []
-        for each in node.elts:
-            value = self._value(each.value if isinstance(each, ast.Starred) else each)
-            if not isinstance(each, ast.Starred):
+        for element in node.elts:
+            value = self._value(element.value if isinstance(element, ast.Starred) else element)
+            if not isinstance(element, ast.Starred):
                 made.append(value)
             elif isinstance(value, (list, tuple)) and len(made) + len(value) <= MOST_PARTS:
                 made += value
@@ -123,7 +123,7 @@ class Expressions(PythonNames):
         return made
 
     def _of_tuple(self, node: ast.Tuple) -> object:
-        return tuple(self._value(each) for each in node.elts)
+        return tuple(self._value(element) for element in node.elts)
 
     def _of_namedexpr(self, node: ast.NamedExpr) -> object:
         value = self._value(node.value)
@@ -159,13 +159,16 @@ class Expressions(PythonNames):
         return self._calculated(node.op, self._value(node.left), self._value(node.right))
 
     def _of_compare(self, node: ast.Compare) -> object:
-        one, others = self._value(node.left), [self._value(each) for each in node.comparators]
+        one, others = (
+            self._value(node.left),
+            [self._value(comparator) for comparator in node.comparators],
+        )
         return self._calculated(node.ops[0], one, others[0]) if len(others) == 1 else Unread()
 
     def _of_boolop(self, node: ast.BoolOp) -> object:
         value: object = None
-        for each in node.values:
-            value = self._value(each)
+        for item in node.values:
+            value = self._value(item)
             if isinstance(value, (Unread, Call)):
                 return Unread(value.line)
             if bool(value) is isinstance(node.op, ast.Or):
@@ -193,11 +196,11 @@ class Expressions(PythonNames):
         return text
 
     def _of_comprehension(self, node: Unknown) -> object:
-        targets = [each.target for each in node.generators]
+        targets = [generator.target for generator in node.generators]
         inner = [child for child in (getattr(node, "elt", None), getattr(node, "key", None),
                  getattr(node, "value", None)) if child is not None]  # fmt: skip
-        for each in node.generators:
-            self._value(each.iter)
+        for generator in node.generators:
+            self._value(generator.iter)
         self._inside(inner, targets)
         return Unread()
 
@@ -209,8 +212,8 @@ class Expressions(PythonNames):
         def read() -> None:
             for target in targets:
                 self._assign(target, Unread(target.lineno))
-            for each in nodes:
-                self._value(each)
+            for node in nodes:
+                self._value(node)
 
         self._mark(change for change in self._block(read) if change.container is not self.names)
 
@@ -240,8 +243,8 @@ class Expressions(PythonNames):
 def parameters(arguments: ast.arguments) -> list[ast.expr]:
     """The parameters of a function as targets of an assignment."""
     listed = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    more = [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
-    return [ast.Name(each.arg, ast.Store(), lineno=each.lineno) for each in (*listed, *more)]
+    more = [item for item in (arguments.vararg, arguments.kwarg) if item is not None]
+    return [ast.Name(item.arg, ast.Store(), lineno=item.lineno) for item in (*listed, *more)]
 
 
 def stars(node: ast.expr) -> str:
@@ -298,11 +301,11 @@ def _known(value: object, path: str) -> tuple[object, list[str]]:
     if isinstance(value, dict):
         return known(value, path)
     if isinstance(value, (list, tuple)):
-        parts = [_known(each, f"{path}[{number}]") for number, each in enumerate(value)]
+        parts = [_known(item, f"{path}[{number}]") for number, item in enumerate(value)]
         left = [name for _, names in parts for name in names]
-        if any(isinstance(each, dict) for each, _ in parts):
-            return [{} if isinstance(each, Unread) else each for each, _ in parts], left
-        if any(isinstance(each, Unread) for each, _ in parts):
+        if any(isinstance(part, dict) for part, _ in parts):
+            return [{} if isinstance(part, Unread) else part for part, _ in parts], left
+        if any(isinstance(part, Unread) for part, _ in parts):
             return Unread(), [path, *left]
-        return type(value)(each for each, _ in parts), left
+        return type(value)(part for part, _ in parts), left
     return (Unread(), [path]) if isinstance(value, Function) else (value, [])

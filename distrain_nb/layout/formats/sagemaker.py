@@ -141,7 +141,7 @@ def resources(layout: Layout) -> dict[str, Json]:
     pool, apart = hosts(layout), groups(layout)
     machines = present(InstanceType=pool.machine, InstanceCount=pool.replicas)
     if apart:
-        machines = {"InstanceGroups": [_group(name, each) for name, each in apart]}
+        machines = {"InstanceGroups": [_group(name, item) for name, item in apart]}
     return {**machines, **present(VolumeSizeInGB=pool.disk_gb)}
 
 
@@ -186,7 +186,7 @@ def pools_of(machines: Given) -> tuple[Pool | None, Pool]:
     path = machines.at("InstanceGroups")
     if not isinstance(listed, list):
         raise OptionError(f"invalid {path} {shown(listed)}: expected a list")
-    apart = [_pool(Given.of(each, path)) for each in listed]
+    apart = [_pool(Given.of(item, path)) for item in listed]
     if not apart:
         return None, _pool(machines)
     if len(apart) == 1:

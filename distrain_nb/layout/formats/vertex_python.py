@@ -209,7 +209,7 @@ def _values(source: PythonSource) -> Iterator[tuple[object, object]]:
 
 def _filled(specs: Unknown) -> Unknown:
     """With empty pools where a pool can't be read."""
-    return [each or {} for each in specs] if isinstance(specs, list) else specs
+    return [spec or {} for spec in specs] if isinstance(specs, list) else specs
 
 
 def _pools(value: object) -> object:

@@ -73,8 +73,8 @@ class Namespaces:
         self._pids = [line.decode().strip() for line in said if line.strip()]
         if len(self._pids) < count:
             processes.stop(self._holder, 0.0)
-            wrong = self._holder.stderr.read().decode("utf-8", "replace").strip()
-            raise DistrainError(f"No network for the job's hosts: {wrong}")
+            error = self._holder.stderr.read().decode("utf-8", "replace").strip()
+            raise DistrainError(f"No network for the job's hosts: {error}")
 
     def address(self, number: int) -> str:
         """Where the host of that number (0, 1, …) is."""

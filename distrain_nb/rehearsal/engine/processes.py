@@ -78,13 +78,13 @@ class Started:
 
 def lines(process: subprocess.Popen[bytes]) -> Iterator[tuple[str, str]]:
     """Stream (`o` or `e`) and text of each line, until both streams end."""
-    found: SimpleQueue[tuple[str, str] | None] = SimpleQueue()
+    lines: SimpleQueue[tuple[str, str] | None] = SimpleQueue()
     streams = (("o", process.stdout), ("e", process.stderr))
     for kind, stream in streams:
-        threading.Thread(target=_read, args=(kind, stream, found), daemon=True).start()
+        threading.Thread(target=_read, args=(kind, stream, lines), daemon=True).start()
     open_streams = len(streams)
     while open_streams:
-        line = found.get()
+        line = lines.get()
         if line is None:
             open_streams -= 1
         else:

@@ -161,14 +161,14 @@ def _unlisted(options: Iterable[str]) -> Iterator[int]:
     """A descriptor to read options from: every user of this machine may read a command line, and
     these have the values of variables."""
     with tempfile.TemporaryFile() as file:
-        file.write(b"".join(os.fsencode(each) + b"\0" for each in options))
+        file.write(b"".join(os.fsencode(option) + b"\0" for option in options))
         file.seek(0)
         yield file.fileno()
 
 
 def _mount_point(root: Path, target: str, mounted: Sequence[str]) -> str:
     """Where to mount something: what the image has below other mounts isn't there any more."""
-    outer = max((each for each in mounted if target.startswith(f"{each}/")), key=len, default="")
+    outer = max((item for item in mounted if target.startswith(f"{item}/")), key=len, default="")
     return inside(root, outer) + target.removeprefix(outer) if outer else inside(root, target)
 
 

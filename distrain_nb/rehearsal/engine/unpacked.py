@@ -90,10 +90,10 @@ def _root(registry: Registry, image: Base, layers: Sequence[Descriptor], top: in
         draft.chmod(0o755)
         os.sync()  # a root that is there is whole, after a power cut too
         draft.rename(root)
-    except _UNREADABLE as wrong:
+    except _UNREADABLE as error:
         if not root.exists():  # nobody else has unpacked it meanwhile
-            why = wrong.strerror if isinstance(wrong, OSError) and wrong.strerror else wrong
-            raise ImageError(f"cannot unpack {image.reference}: {why}") from wrong
+            why = error.strerror if isinstance(error, OSError) and error.strerror else error
+            raise ImageError(f"cannot unpack {image.reference}: {why}") from error
     finally:
         scratch.close()
     return root

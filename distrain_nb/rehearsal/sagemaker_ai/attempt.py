@@ -162,7 +162,7 @@ class Attempt:
         for _, text in running.lines():
             self._context.streams.write(stream, text)
             self._job.record.read(text)
-            self.printed.update(each for each in self._awaited if each in text)
+            self.printed.update(replica for replica in self._awaited if replica in text)
 
     def statuses(self) -> dict[str, int | None]:
         """The exit status of each host; None for those that run."""

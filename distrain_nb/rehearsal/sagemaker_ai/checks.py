@@ -42,8 +42,8 @@ def _check_algorithm(asked: Mapping[str, Any]) -> None:
     for metric in asked.get("MetricDefinitions", ()):
         try:
             re.compile(metric["Regex"])
-        except re.error as wrong:
-            raise invalid(f"Metric {metric['Name']}: {metric['Regex']!r}: {wrong}") from None
+        except re.error as error:
+            raise invalid(f"Metric {metric['Name']}: {metric['Regex']!r}: {error}") from None
 
 
 def _check_resources(asked: Mapping[str, Any]) -> None:
@@ -99,6 +99,6 @@ def _check_objects(channel: InputChannel, role: str, region: str, store: ObjectS
     try:
         if store.keys(place):
             return
-    except ClientError as wrong:
-        said = wrong.response["Error"]["Message"]
+    except ClientError as error:
+        said = error.response["Error"]["Message"]
     raise no_objects(uri, region, role, place.bucket, said)

@@ -70,11 +70,11 @@ class TrainingJobExecution:
         try:
             self._note_omissions()
             end = self._attempts()
-        except JobFailed as wrong:
-            reason = str(wrong)
-        except Exception as wrong:  # whatever it was, the job must not seem to run for ever
+        except JobFailed as error:
+            reason = str(error)
+        except Exception as error:  # whatever it was, the job must not seem to run for ever
             _log.exception("the job %s can't go on", self._job.name)
-            reason = f"InternalServerError: {wrong!r}"
+            reason = f"InternalServerError: {error!r}"
         else:
             self._context.streams.send()
             self._record.enter(end)
@@ -105,16 +105,16 @@ class TrainingJobExecution:
         own = hashlib.sha256(f"{self._job.arn}{number}".encode()).hexdigest()[:10]
         try:
             network = self._context.engine.network(f"distrain-{own}", names, apart=True)
-        except DistrainError as wrong:
-            raise JobFailed(f"InternalServerError: {wrong}") from None
+        except DistrainError as error:
+            raise JobFailed(f"InternalServerError: {error}") from None
         with closing(Attempt(self._context, self._job, number, network)) as attempt:
             self._enter("Downloading")
             try:
                 attempt.prepare()
-            except ClientError as wrong:
-                raise JobFailed(f"ClientError: Data download failed:{_said(wrong)}") from None
-            except OutsideJobFolder as wrong:
-                raise JobFailed(f"ClientError: Data download failed:{wrong}") from None
+            except ClientError as error:
+                raise JobFailed(f"ClientError: Data download failed:{_said(error)}") from None
+            except OutsideJobFolder as error:
+                raise JobFailed(f"ClientError: Data download failed:{error}") from None
             if self._stopped.is_set():
                 return "Stopped"
             self._enter("Training")
@@ -154,10 +154,10 @@ class TrainingJobExecution:
             if self._context.faults.permission.startswith("ecr:"):
                 raise DistrainError(f"The role lacks {self._context.faults.permission}.")
             self._context.engine.pull(self._job.request["AlgorithmSpecification"]["TrainingImage"])
-        except DistrainError as wrong:
+        except DistrainError as error:
             raise JobFailed(
                 "ClientError: Cannot pull algorithm container. Either the image does not exist "
-                f"or its permissions are incorrect. {wrong}"
+                f"or its permissions are incorrect. {error}"
             ) from None
 
     def _watch(self, attempt: Attempt) -> str:
@@ -214,15 +214,15 @@ class TrainingJobExecution:
     def _save(self, attempt: Attempt) -> None:
         try:
             attempt.save()
-        except ClientError as wrong:
-            raise JobFailed(f"ClientError: Artifact upload failed:{_said(wrong)}") from None
+        except ClientError as error:
+            raise JobFailed(f"ClientError: Artifact upload failed:{_said(error)}") from None
 
     def _upload(self, attempt: Attempt) -> None:
         self._record.enter("Uploading")
         try:
             self._record.keep_model(attempt.upload())
-        except ClientError as wrong:
-            raise JobFailed(f"ClientError: Artifact upload failed:{_said(wrong)}") from None
+        except ClientError as error:
+            raise JobFailed(f"ClientError: Artifact upload failed:{_said(error)}") from None
 
 
 def _said(wrong: ClientError) -> str:

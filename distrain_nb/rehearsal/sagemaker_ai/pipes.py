@@ -63,8 +63,8 @@ class Pipe:
                     for chunk in _chunks(self._channel, self._pieces, self._store):
                         _write(sink, chunk)
                 self._folder.unlink(self._name(number))
-            except (ClientError, OSError) as wrong:
-                self.error = str(wrong)
+            except (ClientError, OSError) as error:
+                self.error = str(error)
                 return
             number += 1
 

@@ -52,7 +52,7 @@ def _answer(
         raise ApiError("MissingAuthenticationTokenException", "Missing Authentication Token", 403)
     try:
         request = json.loads(body or b"{}")
-    except ValueError as wrong:
-        raise ApiError("SerializationException", str(wrong)) from None
+    except ValueError as error:
+        raise ApiError("SerializationException", str(error)) from None
     check(name, request)
     return operations[name](signed[1], request)

@@ -132,9 +132,9 @@ class JobRecord:
     def read(self, line: str) -> None:
         """Take the job's metrics from a line of its log."""
         for name, pattern in self._patterns:
-            found = pattern.search(line)
+            match = pattern.search(line)
             try:
-                value = float(found[1]) if found else None
+                value = float(match[1]) if match else None
             except (ValueError, IndexError):
                 continue
             if value is not None:

@@ -19,10 +19,10 @@ def create_secrets(request: Mapping[str, Any], endpoint: str, region: str) -> No
     """Create every secret that the job's variables name; `NAME#KEY` is a JSON object's."""
     named = json.loads(request.get("Environment", {}).get(SECRETS_VARIABLE, "{}"))
     values: dict[str, Any] = {}
-    for each in named.values():
-        name, _, key = each.partition("#")
+    for item in named.values():
+        name, _, key = item.partition("#")
         if key:
-            values.setdefault(name, {})[key] = secret_value(each)
+            values.setdefault(name, {})[key] = secret_value(item)
         else:
             values[name] = secret_value(name)
     store = client("secretsmanager", endpoint, region)
@@ -30,8 +30,8 @@ def create_secrets(request: Mapping[str, Any], endpoint: str, region: str) -> No
         text = value if isinstance(value, str) else json.dumps(value)
         try:
             store.create_secret(Name=_name(name), SecretString=text)
-        except ClientError as wrong:
-            if wrong.response["Error"]["Code"] != "ResourceExistsException":
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ResourceExistsException":
                 raise
 
 

@@ -64,9 +64,9 @@ def _violations(part: Part) -> Iterator[str]:
     elif isinstance(shape, MapShape):
         inner = (("keys", shape.key, value), ("value", shape.value, value.values()))
         for what, member, found in inner:
-            wrong = sorted({needed for one in found for needed in _needed(one, member)})
-            if wrong:
-                needed = f"Map {what} must satisfy constraint: [{', '.join(wrong)}]"
+            error = sorted({needed for one in found for needed in _needed(one, member)})
+            if error:
+                needed = f"Map {what} must satisfy constraint: [{', '.join(error)}]"
                 yield _said(path, f"'{value}'", needed)
 
 

@@ -53,9 +53,9 @@ def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[SageMakerS
         for name in folders:
             store.create(name)
         own = ObjectStore(client("s3", kept, key="rehearsal"))
-        standing = [KeptBucket(*each, own) for each in folders.items() if each[1].is_dir()]
-        for each in standing:
-            each.fill()
+        standing = [KeptBucket(*folder, own) for folder in folders.items() if folder[1].is_dir()]
+        for item in standing:
+            item.fill()
         streams = LogStreams(kept, faults.late)
         stack.callback(streams.close)
         report("starting the rehearsal's SageMaker")

@@ -46,8 +46,8 @@ class S3Location:
     @classmethod
     def of(cls, uri: str) -> S3Location:
         """From `s3://BUCKET/KEY`."""
-        found = _URI.fullmatch(uri)
-        return cls(found[1], found[2]) if found else cls("", uri)
+        match = _URI.fullmatch(uri)
+        return cls(match[1], match[2]) if match else cls("", uri)
 
     def below(self, name: str) -> S3Location:
         """The object of that name in the folder that this place is."""
@@ -70,9 +70,9 @@ class ObjectStore:
 
     def fill(self, bucket: str, folder: Path) -> None:
         """Make objects of the files of a folder of the user's, also of those behind its links."""
-        for each in Folder.of(folder).files:
-            with each.path.open("rb") as file:
-                self.write(S3Location(bucket, each.name), file)
+        for item in Folder.of(folder).files:
+            with item.path.open("rb") as file:
+                self.write(S3Location(bucket, item.name), file)
 
     def keys(self, place: S3Location) -> list[str]:
         """The keys that begin as the place's does, folders' own objects left out, in order."""

@@ -42,8 +42,8 @@ def definition_of(request: Mapping[str, Any]) -> Mapping[str, Any]:
 def ranges_of(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The kind and the range of each parameter."""
     for kind in _KINDS:
-        for each in config.get("ParameterRanges", {}).get(f"{kind}ParameterRanges", ()):
-            yield kind, each
+        for item in config.get("ParameterRanges", {}).get(f"{kind}ParameterRanges", ()):
+            yield kind, item
 
 
 def most_epochs(config: Mapping[str, Any], definition: Mapping[str, Any]) -> int | None:
@@ -51,7 +51,7 @@ def most_epochs(config: Mapping[str, Any], definition: Mapping[str, Any]) -> int
     given = config.get("StrategyConfig", {}).get("HyperbandStrategyConfig", {}).get("MaxResource")
     fixed = definition.get("StaticHyperParameters", {})
     found = [given, *(fixed.get(name) for name in EPOCHS)]
-    return next((int(each) for each in found if each and str(each).isdecimal()), None)
+    return next((int(item) for item in found if item and str(item).isdecimal()), None)
 
 
 def _check_rehearsed(request: Mapping[str, Any], definition: Mapping[str, Any]) -> None:
@@ -73,7 +73,7 @@ def _check_objective(config: Mapping[str, Any], definition: Mapping[str, Any]) -
     if not objective:
         raise invalid("HyperParameterTuningJobObjective is required for a custom algorithm.")
     defined = definition["AlgorithmSpecification"].get("MetricDefinitions", ())
-    if objective["MetricName"] not in [each["Name"] for each in defined]:
+    if objective["MetricName"] not in [item["Name"] for item in defined]:
         raise invalid(
             f"The objective metric {objective['MetricName']} must be one of the metrics that "
             "MetricDefinitions of the AlgorithmSpecification define."
@@ -82,7 +82,7 @@ def _check_objective(config: Mapping[str, Any], definition: Mapping[str, Any]) -
 
 def _check_ranges(config: Mapping[str, Any], definition: Mapping[str, Any]) -> None:
     found = list(ranges_of(config))
-    names = Counter(each["Name"] for _, each in found)
+    names = Counter(item["Name"] for _, item in found)
     if not found:
         raise invalid("ParameterRanges must have at least one hyperparameter to tune.")
     if len(found) > _MOST_RANGES:
@@ -90,9 +90,9 @@ def _check_ranges(config: Mapping[str, Any], definition: Mapping[str, Any]) -> N
     both = names.keys() & definition.get("StaticHyperParameters", {}).keys()
     for name in (*(name for name, count in names.items() if count > 1), *sorted(both)):
         raise invalid(f"Hyperparameter {name} is given more than once.")
-    for kind, each in found:
+    for kind, item in found:
         if kind != "Categorical":
-            _check_bounds(kind, each)
+            _check_bounds(kind, item)
 
 
 def _check_bounds(kind: str, each: Mapping[str, Any]) -> None:
@@ -136,10 +136,10 @@ def _check_strategy(config: Mapping[str, Any], definition: Mapping[str, Any]) ->
 
 def _check_grid(config: Mapping[str, Any]) -> None:
     count = 1
-    for kind, each in ranges_of(config):
+    for kind, item in ranges_of(config):
         if kind != "Categorical":
-            raise invalid(f"{each['Name']}: the strategy Grid takes categorical parameters only.")
-        count *= len(each["Values"])
+            raise invalid(f"{item['Name']}: the strategy Grid takes categorical parameters only.")
+        count *= len(item["Values"])
     most = config["ResourceLimits"].get("MaxNumberOfTrainingJobs", count)
     if most != count:
         raise invalid(f"MaxNumberOfTrainingJobs {most} must be the grid's {count}, or left out.")

@@ -98,9 +98,9 @@ class TuningJob:
     def _run(self) -> None:
         try:
             self._tune()
-        except Exception as wrong:  # whatever it was, the job must not seem to run for ever
+        except Exception as error:  # whatever it was, the job must not seem to run for ever
             _log.exception("the tuning job %s can't go on", self.name)
-            self.reason = f"InternalServerError: {wrong!r}"
+            self.reason = f"InternalServerError: {error!r}"
             for trial in self.trials:
                 self._jobs.end(trial.job)
             self._enter("Failed")
@@ -157,14 +157,14 @@ class TuningJob:
     def _is_hopeless(self, trial: TuningTrial) -> bool:
         """Whether it is to be stopped before its time."""
         rule, own = self._spec.stopping, trial.reported()
-        others = [each for each in self.trials if each is not trial]
+        others = [item for item in self.trials if item is not trial]
         if isinstance(rule, MedianStopping):
             ended = [e.curve() for e in others if e.outcome().ending in ("succeeded", "stopped")]
             direction = self._spec.goals[0].direction
             return bool(reason_to_stop(rule, direction, trial.curve(), ended))
         if isinstance(rule, HyperbandStopping):
             most = most_epochs(self._config, self._definition) or len(own) + 1
-            known = [each.reported() for each in others]
+            known = [other.reported() for other in others]
             return falls_behind(own, known, rule.min_steps or 1, most, self.sign)
         return False
 

@@ -101,7 +101,7 @@ class TuningJobService:
         job = self._find("ListTrainingJobsForHyperParameterTuningJob", region, asked)
         found = [trial.summary(job.name) for trial in list(job.trials)]
         wanted = asked.get("StatusEquals")
-        found = [each for each in found if wanted in (None, each["TrainingJobStatus"])]
+        found = [item for item in found if wanted in (None, item["TrainingJobStatus"])]
         found.sort(key=_ORDER[asked.get("SortBy", "CreationTime")])
         return _page("TrainingJobSummaries", found, asked)
 
@@ -174,11 +174,11 @@ def _told(job: TuningJob) -> dict[str, Any]:
 
 def _counts(job: TuningJob) -> dict[str, dict[str, int]]:
     told = [trial.summary(job.name) for trial in list(job.trials)]
-    by_status = Counter(each["TrainingJobStatus"] for each in told)
+    by_status = Counter(item["TrainingJobStatus"] for item in told)
     statuses: Counter[str] = Counter()
     for status, count in by_status.items():
         statuses[_COUNTED.get(status, status)] += count
-    objectives = Counter(each["ObjectiveStatus"] for each in told)
+    objectives = Counter(item["ObjectiveStatus"] for item in told)
     return {
         "TrainingJobStatusCounters": {name: statuses[name] for name in _COUNTERS},
         "ObjectiveStatusCounters": {n: objectives[n] for n in ("Succeeded", "Pending", "Failed")},

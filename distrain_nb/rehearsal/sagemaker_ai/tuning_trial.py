@@ -119,7 +119,7 @@ def falls_behind(
     rung = least
     while rung <= len(own):
         there = [_best(other[:rung], sign) for other in others if len(other) >= rung]
-        better = sum(each > _best(own[:rung], sign) for each in there)
+        better = sum(item > _best(own[:rung], sign) for item in there)
         if better >= math.ceil((len(there) + 1) / 3):
             return True
         rung *= 3
@@ -127,4 +127,4 @@ def falls_behind(
 
 
 def _best(values: Sequence[float], sign: float) -> float:
-    return max(sign * each for each in values)
+    return max(sign * value for value in values)

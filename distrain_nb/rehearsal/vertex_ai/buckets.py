@@ -181,7 +181,7 @@ class Buckets:
 
     def folders(self) -> dict[str, Path]:
         """What /gcs has, by bucket: the folders below `data` as they are, and those that mirror."""
-        others = {each.name: each for each in self.data.glob("*") if each.is_dir()}
+        others = {path.name: path for path in self.data.glob("*") if path.is_dir()}
         for name, folder in others.items():
             if name not in self._kept and name not in self._links:
                 self._links[name] = frozenset(_links(folder))

@@ -33,9 +33,9 @@ def refuse(spec: types.CustomJobSpec, region: str) -> None:
     base = spec.base_output_directory.output_uri_prefix
     if base and not base.startswith("gs://"):
         raise invalid(f"base_output_directory {base!r} is not a Cloud Storage location, gs://…")
-    wrong = errors(check(_layout(spec, region)))
-    if wrong:
-        raise invalid(" ".join(f"{finding.where}: {finding.message}" for finding in wrong))
+    error = errors(check(_layout(spec, region)))
+    if error:
+        raise invalid(" ".join(f"{finding.where}: {finding.message}" for finding in error))
 
 
 def _check_pool(position: int, pool: types.WorkerPoolSpec) -> None:

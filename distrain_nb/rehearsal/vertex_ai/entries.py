@@ -130,20 +130,20 @@ def _filter(text: str) -> Callable[[Kept], bool]:
     """The part of the query language that asks for a job's entries: comparisons joined by AND, or
     by OR in parentheses."""
     parts = filter(str.strip, re.split(r"\s+AND\s+|\n", text))
-    clauses = [[_comparison(each) for each in _alternatives(part)] for part in parts]
-    return lambda one: all(any(_holds(one, *each) for each in clause) for clause in clauses)
+    clauses = [[_comparison(alternative) for alternative in _alternatives(part)] for part in parts]
+    return lambda one: all(any(_holds(one, *item) for item in clause) for clause in clauses)
 
 
 def _alternatives(part: str) -> list[str]:
-    found = _ALTERNATIVES.fullmatch(part)
-    return re.split(r"\s+OR\s+", found[1]) if found else [part]
+    match = _ALTERNATIVES.fullmatch(part)
+    return re.split(r"\s+OR\s+", match[1]) if match else [part]
 
 
 def _comparison(part: str) -> tuple[str, str, str]:
-    found = _CLAUSE.fullmatch(part)
-    if found is None:
+    match = _CLAUSE.fullmatch(part)
+    if match is None:
         raise invalid(f"Unparseable filter: {part!r}")
-    return found["field"].replace('"', ""), found["sign"], found["value"].strip('"')
+    return match["field"].replace('"', ""), match["sign"], match["value"].strip('"')
 
 
 def _holds(one: Kept, field: str, sign: str, value: str) -> bool:

@@ -130,9 +130,9 @@ class CustomJobExecution:
             self._say(f"Pulling the image {name}.")
             try:
                 self._engine.pull(name)
-            except DistrainError as wrong:
+            except DistrainError as error:
                 raise JobFailed(
-                    f"Failed to pull image {name!r}: {wrong}. Make sure that the image "
+                    f"Failed to pull image {name!r}: {error}. Make sure that the image "
                     "exists and that the job's service account may read it."
                 ) from None
 
@@ -141,8 +141,8 @@ class CustomJobExecution:
         name = f"distrain-{cluster_id(self._job)}"
         try:
             network = self._engine.network(name, hosts)
-        except DistrainError as wrong:
-            raise JobFailed(str(wrong)) from None
+        except DistrainError as error:
+            raise JobFailed(str(error)) from None
         try:
             self._sync()
             with secret_manager(self._permission) as port:
@@ -202,7 +202,7 @@ class CustomJobExecution:
             self._entries.write(self._job, task, text, stream)
             self._explain(text)
             waited_for = [one.text for one in tuple(self._preemptions) if one.text]
-            self._printed.update(each for each in waited_for if each in text)
+            self._printed.update(item for item in waited_for if item in text)
 
     def _watch(self, network: Network) -> None:
         """Until the primary ends, a replica fails, time is up or the job is cancelled."""

@@ -175,10 +175,10 @@ def wanted_by(text: str) -> Mapping[str, str]:
     """What a filter asks for, by field. Raises ApiError for one that can't be read."""
     wanted = {}
     for part in filter(str.strip, re.split(r"\s+AND\s+", text)):
-        found = _FILTER.fullmatch(part.strip())
-        if found is None:
+        match = _FILTER.fullmatch(part.strip())
+        if match is None:
             raise invalid(f"Provided filter is not valid: {part!r}")
-        wanted[(found[1] or "") + found["field"]] = found["value"]
+        wanted[(match[1] or "") + match["field"]] = match["value"]
     return wanted
 
 

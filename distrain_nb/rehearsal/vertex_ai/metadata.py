@@ -40,31 +40,31 @@ class MetadataService:
         return done(store, store.name)
 
     def get_store(self, request: types.GetMetadataStoreRequest) -> types.MetadataStore:
-        found: types.MetadataStore = self._resources.get(types.MetadataStore, request.name)
-        return found
+        metadata_store: types.MetadataStore = self._resources.get(types.MetadataStore, request.name)
+        return metadata_store
 
     def create_context(self, request: types.CreateContextRequest) -> types.Context:
-        found: types.Context = self._create(
+        context: types.Context = self._create(
             request.context, request.parent, "contexts", request.context_id
         )
-        return found
+        return context
 
     def create_artifact(self, request: types.CreateArtifactRequest) -> types.Artifact:
-        found: types.Artifact = self._create(
+        artifact: types.Artifact = self._create(
             request.artifact, request.parent, "artifacts", request.artifact_id
         )
-        return found
+        return artifact
 
     def get_context(self, request: types.GetContextRequest) -> types.Context:
         return self._with_parents(self._resources.get(types.Context, request.name))
 
     def get_artifact(self, request: types.GetArtifactRequest) -> types.Artifact:
-        found: types.Artifact = self._resources.get(types.Artifact, request.name)
-        return found
+        artifact: types.Artifact = self._resources.get(types.Artifact, request.name)
+        return artifact
 
     def get_execution(self, request: types.GetExecutionRequest) -> types.Execution:
-        found: types.Execution = self._resources.get(types.Execution, request.name)
-        return found
+        execution: types.Execution = self._resources.get(types.Execution, request.name)
+        return execution
 
     def update_context(self, request: types.UpdateContextRequest) -> types.Context:
         """The whole of it. Raises ApiError where it has changed since the caller had it."""

@@ -50,8 +50,8 @@ class PipelineService:
         inputs = json_format.MessageToDict(type(asked).pb(asked).training_task_inputs)
         try:
             spec = json_format.ParseDict(inputs, types.CustomJobSpec.pb(types.CustomJobSpec()))
-        except json_format.ParseError as wrong:
-            raise invalid(f"training_task_inputs: {wrong}") from None
+        except json_format.ParseError as error:
+            raise invalid(f"training_task_inputs: {error}") from None
         job.job_spec = types.CustomJobSpec.wrap(spec)
         started = self._jobs.start(request.parent, job)
         pipeline = copy.deepcopy(asked)

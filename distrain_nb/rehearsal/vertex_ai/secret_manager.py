@@ -30,15 +30,15 @@ def secret_manager(permission: str) -> AbstractContextManager[int]:
 def _answer(path: str, headers: Message, permission: str) -> tuple[int, dict[str, Any]]:
     if path == _TOKEN and headers.get("Metadata-Flavor") == "Google":
         return 200, {"access_token": _ACCOUNT, "expires_in": 3599, "token_type": "Bearer"}
-    found = _VERSION.fullmatch(path)
-    if found is None:
+    match = _VERSION.fullmatch(path)
+    if match is None:
         return 404, _error(404, f"{path} was not found.")
     if headers.get("Authorization") != f"Bearer {_ACCOUNT}":
         return 401, _error(401, "Request is missing required authentication credential.")
     if permission == PERMISSION:
-        return 403, _error(403, f"Permission '{PERMISSION}' denied for resource '{found[1]}'.")
-    data = base64.b64encode(secret_value(found[2]).encode()).decode()
-    return 200, {"name": found[1], "payload": {"data": data}}
+        return 403, _error(403, f"Permission '{PERMISSION}' denied for resource '{match[1]}'.")
+    data = base64.b64encode(secret_value(match[2]).encode()).decode()
+    return 200, {"name": match[1], "payload": {"data": data}}
 
 
 def _error(code: int, message: str) -> dict[str, Any]:

@@ -43,15 +43,15 @@ class TensorboardService:
         return done(made, made.name)
 
     def get(self, request: types.GetTensorboardRequest) -> types.Tensorboard:
-        found: types.Tensorboard = self._resources.get(types.Tensorboard, request.name)
-        return found
+        tensorboard: types.Tensorboard = self._resources.get(types.Tensorboard, request.name)
+        return tensorboard
 
     def list(self, request: types.ListTensorboardsRequest) -> types.ListTensorboardsResponse:
         if request.filter and not _DEFAULT.fullmatch(request.filter):
             raise ApiError("UNIMPLEMENTED", f"A rehearsal has no such filter: {request.filter}")
         every = self._resources.all(types.Tensorboard, f"{request.parent}/tensorboards")
         found, token = page(
-            [each for each in every if each.is_default or not request.filter], request
+            [item for item in every if item.is_default or not request.filter], request
         )
         return types.ListTensorboardsResponse(tensorboards=found, next_page_token=token)
 
@@ -68,10 +68,10 @@ class TensorboardService:
     def get_experiment(
         self, request: types.GetTensorboardExperimentRequest
     ) -> types.TensorboardExperiment:
-        found: types.TensorboardExperiment = self._resources.get(
+        tensorboard_experiment: types.TensorboardExperiment = self._resources.get(
             types.TensorboardExperiment, request.name
         )
-        return found
+        return tensorboard_experiment
 
     def create_run(self, request: types.CreateTensorboardRunRequest) -> types.TensorboardRun:
         self._resources.get(types.TensorboardExperiment, request.parent)
@@ -84,8 +84,10 @@ class TensorboardService:
         return made
 
     def get_run(self, request: types.GetTensorboardRunRequest) -> types.TensorboardRun:
-        found: types.TensorboardRun = self._resources.get(types.TensorboardRun, request.name)
-        return found
+        tensorboard_run: types.TensorboardRun = self._resources.get(
+            types.TensorboardRun, request.name
+        )
+        return tensorboard_run
 
     def create_series(
         self, request: types.CreateTensorboardTimeSeriesRequest
@@ -99,7 +101,7 @@ class TensorboardService:
         if not 0 < len(asked.display_name) <= 128:
             raise invalid("display_name is required, and has 128 characters at most.")
         every = self._resources.all(types.TensorboardTimeSeries, collection)
-        if any(each.display_name == asked.display_name for each in every):
+        if any(item.display_name == asked.display_name for item in every):
             raise ApiError("ALREADY_EXISTS", f"{asked.display_name} already exists.")
         made: types.TensorboardTimeSeries = self._made(asked, f"{collection}/{time.time_ns()}")
         return made

@@ -55,8 +55,8 @@ class HyperparameterTuningService:
         folder = self._folder / name.rpartition("/")[2]
         try:
             tuning = HyperparameterTuning(name, asked, spec, self._jobs, folder)
-        except DistrainError as wrong:
-            raise ApiError("FAILED_PRECONDITION", str(wrong)) from None
+        except DistrainError as error:
+            raise ApiError("FAILED_PRECONDITION", str(error)) from None
         self._tuning[name] = tuning
         tuning.start()
         self._jobs.lose_answer()
@@ -143,11 +143,11 @@ class HyperparameterTuning:
     def _run(self) -> None:
         try:
             self._tune()
-        except Exception as wrong:  # whatever it was, the job must not seem to run for ever
+        except Exception as error:  # whatever it was, the job must not seem to run for ever
             _log.exception("the tuning job %s can't go on", self._job.name)
             for trial in self._trials:
                 self._stop(trial)
-            self._enter(JobStates.JOB_STATE_FAILED, f"Internal error: {wrong!r}")
+            self._enter(JobStates.JOB_STATE_FAILED, f"Internal error: {error!r}")
 
     def _tune(self) -> None:
         while True:
@@ -206,9 +206,9 @@ class HyperparameterTuning:
             return False
         by_time = bool(getattr(rule, "use_elapsed_duration", False))
         ended = [
-            each.curve(goal.metric, by_time=by_time)
-            for each in self._trials
-            if each.state == States.SUCCEEDED
+            trial.curve(goal.metric, by_time=by_time)
+            for trial in self._trials
+            if trial.state == States.SUCCEEDED
         ]
         own = trial.curve(goal.metric, by_time=by_time)
         return bool(reason_to_stop(rule, goal.direction, own, ended))
@@ -264,8 +264,8 @@ def _study(asked: types.HyperparameterTuningJob) -> StudySpec:
         )
     try:
         spec = from_tuning_job(MessageToDict(type(asked).pb(asked))).spec
-    except OptionError as wrong:
-        raise invalid(str(wrong)) from None
+    except OptionError as error:
+        raise invalid(str(error)) from None
     found = errors(check(spec, "vertex"))
     if found:
         raise invalid(" ".join(f"{finding.where}: {finding.message}" for finding in found))

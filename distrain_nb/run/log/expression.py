@@ -35,8 +35,8 @@ def main() -> None:
     signal.alarm(ALARM_AFTER_S)
     try:
         matches = re.compile(wanted["expression"], wanted["flags"]).search
-    except (re.error, OverflowError, RecursionError) as wrong:
-        sys.stderr.write(str(wrong))
+    except (re.error, OverflowError, RecursionError) as error:
+        sys.stderr.write(str(error))
         sys.exit(UNREADABLE)
     plain = re.compile(ESCAPE).sub
     give_up = time.monotonic() + wanted["seconds"]

@@ -147,10 +147,10 @@ class LogIndex:
         offsets = records.offsets + begin
         last = np.full(WRITERS, -1)
         last[records.writers] = np.arange(len(offsets))  # of several to one place the last stays
-        for each in np.flatnonzero(last >= 0):
-            self._moving.pop(int(each), None)
-            if records.moving[last[each]]:
-                self._moving[int(each)] = int(offsets[last[each]])
+        for row in np.flatnonzero(last >= 0):
+            self._moving.pop(int(row), None)
+            if records.moving[last[row]]:
+                self._moving[int(row)] = int(offsets[last[row]])
         self._offsets.extend(offsets[~records.moving])
         self._writers.extend(records.writers[~records.moving])
 

@@ -145,7 +145,7 @@ def _plain(
         for at, piece in pieces(file, begin, end):
             plain = _ESCAPE.sub(b"", piece) if b"\x1b" in piece else piece
             starts, begins = texts(plain)
-            positions = np.sort(_concatenated([_positions(plain, each) for each in patterns]))
+            positions = np.sort(_concatenated([_positions(plain, pattern) for pattern in patterns]))
             record = np.searchsorted(starts, positions, side="right") - 1
             matching = np.unique(record[positions >= begins[record]])
             yield at + len(piece), texts(piece)[0][matching] + at

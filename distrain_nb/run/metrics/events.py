@@ -146,17 +146,17 @@ def event_files(path: Path) -> Iterator[Path]:
     while folders or linked:
         folder = folders.pop() if folders else linked.pop()
         try:
-            found = folder.stat()
-            if (found.st_dev, found.st_ino) in seen:
+            status = folder.stat()
+            if (status.st_dev, status.st_ino) in seen:
                 continue
-            seen.add((found.st_dev, found.st_ino))
+            seen.add((status.st_dev, status.st_ino))
             entries = list(os.scandir(folder))
         except OSError:  # not there, or nothing to look into
             continue
-        folders += [Path(each.path) for each in entries if each.is_dir(follow_symlinks=False)]
-        links = [Path(each.path) for each in entries if each.is_symlink()]
+        folders += [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+        links = [Path(entry.path) for entry in entries if entry.is_symlink()]
         linked += [link for link in links if os.path.isdir(link)]  # noqa: PTH112 - never raises
-        named = (each for each in entries if "tfevents" in each.name)
+        named = (entry for entry in entries if "tfevents" in entry.name)
         yield from (Path(e.path) for e in named if not os.path.isdir(e))  # noqa: PTH112
 
 
@@ -256,7 +256,7 @@ def file_size(path: Path) -> int:
 def _size(path: Path) -> tuple[int, int]:
     """(bytes, inode) of the file; zeros where there is none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return 0, 0
-    return found.st_size, found.st_ino
+    return status.st_size, status.st_ino

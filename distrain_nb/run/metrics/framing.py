@@ -49,29 +49,29 @@ class RecordPlaces:
 
 def find_records(buffer: bytes) -> RecordPlaces:
     """The whole records at the start of `buffer`: many at once where they are short."""
-    found = RecordPlaces()
+    record_places = RecordPlaces()
     chains = _Chains(buffer, 0)
     end = len(buffer)
-    while (at := found.end) + HEAD + FOOT <= end:
+    while (at := record_places.end) + HEAD + FOOT <= end:
         if at >= chains.end:
             chains = _Chains(buffer, at)
         starts, lengths = chains.at(at)
         if len(starts):
-            found.add(starts, lengths)
+            record_places.add(starts, lengths)
             continue
         length, crc = _HEADER.unpack_from(buffer, at)
         if masked(crc32c(buffer[at : at + 8])) != crc:
             if (following := _next_header(buffer, at)) is not None:
-                found.skip(following)
+                record_places.skip(following)
                 continue
             if end - at > _WAITED_FOR:
-                found.skip(end - HEAD)
-            found.unreadable = True
+                record_places.skip(end - HEAD)
+            record_places.unreadable = True
             break
         if at + HEAD + length + FOOT > end:
             break
-        found.add(np.array([at + HEAD]), np.array([length]))
-    return found
+        record_places.add(np.array([at + HEAD]), np.array([length]))
+    return record_places
 
 
 class _Chains:

@@ -114,8 +114,8 @@ def layout_of(data: bytes) -> EventLayout:
             found += _summary(data, start, end)
         elif number == 7 and wire == _BYTES:
             restarts = _is_session_start(data, start, end)
-    slots = tuple(each for each in found if isinstance(each, Slot))
-    items = tuple(each for each in found if isinstance(each, Item))
+    slots = tuple(item for item in found if isinstance(item, Slot))
+    items = tuple(item for item in found if isinstance(item, Item))
     return EventLayout(wall_time, step, slots, restarts, items)
 
 
@@ -182,7 +182,7 @@ def _summary(data: bytes, start: int, end: int) -> list[Slot | Item]:
         for number, wire, at, stop in fields(data, start, end)
         if number == 1 and wire == _BYTES
     ]
-    return [each for each in found if each is not None]
+    return [item for item in found if item is not None]
 
 
 def _value(data: bytes, start: int, end: int) -> Slot | Item | None:

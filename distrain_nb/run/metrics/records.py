@@ -117,7 +117,7 @@ class _Parser:
         for group in np.split(order, edges):
             self._parse_group(group)
         self.restarts.sort()
-        self.found.sort(key=lambda each: each[0])
+        self.found.sort(key=lambda item: item[0])
         for tag, singles in self._singles.items():
             singles.sort(key=lambda single: single[0])
             records = np.array([record for record, _ in singles], dtype=np.int64)
@@ -178,8 +178,10 @@ class _Parser:
         where = (int(self._starts[record]), len(data))
         for item in layout.items:
             within = (item.whole.start, item.whole.stop)
-            found = NonScalar(_text(data[item.tag]), item.kind, step, wall_time, *where, *within)
-            self.found.append((record, found))
+            non_scalar = NonScalar(
+                _text(data[item.tag]), item.kind, step, wall_time, *where, *within
+            )
+            self.found.append((record, non_scalar))
 
     def _is_whole(self, record: int, data: bytes) -> bool:
         foot = self._starts[record] + len(data)

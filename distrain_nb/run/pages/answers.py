@@ -54,8 +54,8 @@ def _log(run: Run, query: Query) -> LogAnswer:
         "rows": len(rows),
         "first": first,
         "end": status.state.final,
-        "lines": [_row(each) for each in log.lines(rows[first:beyond])],
-        "bars": [_row(each) for each in log.bars(only)],
+        "lines": [_row(line) for line in log.lines(rows[first:beyond])],
+        "bars": [_row(bar) for bar in log.bars(only)],
     }
 
 
@@ -79,7 +79,7 @@ def _tracebacks(run: Run, query: Query) -> Answer:
     first, beyond = _window(query, len(rows))
     begin = max(0, first - LONGEST_TRACEBACK)
     around = log.lines(rows[begin : beyond + LONGEST_TRACEBACK])
-    found = [(begin + a, begin + b) for a, b in folds([each.line for each in around])]
+    found = [(begin + a, begin + b) for a, b in folds([item.line for item in around])]
     return {"folds": [list(fold) for fold in found if fold[1] >= first and fold[0] < beyond]}
 
 

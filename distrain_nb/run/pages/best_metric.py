@@ -73,7 +73,7 @@ def metric_values(events: EventFolder) -> MetricValues:
     values = _values(events)
     last = {tag: float(points[-1]) for tag, points in values.items()}
     best = {tag: _best(tag, points) for tag, points in values.items()}
-    finite = {tag: each.value for tag, each in best.items() if each is not None}
+    finite = {tag: item.value for tag, item in best.items() if item is not None}
     given: Mapping[str, object] = agreed_hyperparameters(events.non_scalars)
     return MetricValues(last, best_metric(values), finite, dict(given))
 

@@ -41,7 +41,7 @@ class Comparison:
 
     @property
     def metrics(self) -> tuple[Mapping[str, float], ...]:
-        return tuple(each.last for each in self.summaries)
+        return tuple(summary.last for summary in self.summaries)
 
     @property
     def titles(self) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ def compare(runs: Iterable[Run], listing: Listing | None = None) -> Comparison:
         given,
         rows,
         tuple({**_settings(run), **_hyperparameters(run)} for run in given),
-        tuple(_outcome(run, each) for run, each in zip(given, rows, strict=True)),
+        tuple(_outcome(run, item) for run, item in zip(given, rows, strict=True)),
     )
 
 

@@ -118,10 +118,10 @@ class Listing:
         try:
             version, row = self._ended.get(_key(run), (None, None))
             return row if row and version == _version(run) else self._summary(run)
-        except RunUnreadable as wrong:
-            why = str(wrong)
-        except Exception as wrong:  # one run is no reason to show none
-            why = f"run {run.id} ({run.name}) can't be read: {type(wrong).__name__}: {wrong}"
+        except RunUnreadable as error:
+            why = str(error)
+        except Exception as error:  # one run is no reason to show none
+            why = f"run {run.id} ({run.name}) can't be read: {type(error).__name__}: {error}"
         self._events.pop(_key(run), None)
         return RunRow(unreadable(run, why), run.line, run.experiment, {}, None, study=run.study)
 
@@ -173,10 +173,10 @@ def _key(run: ListedRun) -> tuple[int, float]:
 def _version(run: ListedRun) -> _Version:
     """What is another one once the run's state has changed, which is replaced as a file."""
     try:
-        found = (run.folder / STATUS_FILE).stat()
+        status = (run.folder / STATUS_FILE).stat()
     except OSError:  # whoever reads it says what is wrong
         return None
-    return found.st_ino, found.st_mtime_ns
+    return status.st_ino, status.st_mtime_ns
 
 
 class RunList(list[Run]):
@@ -201,7 +201,7 @@ def frame(summaries: Iterable[RunRow]) -> pd.DataFrame:
     now = time.time()
     columns = ["name", "experiment", "state", "where", "layout", "submitted", "duration"]
     columns += ["best_metric", "best_value"]
-    rows = [{"run": each.summary.id, **_row(each, now)} for each in summaries]
+    rows = [{"run": summary.summary.id, **_row(summary, now)} for summary in summaries]
     made: pd.DataFrame = pd.DataFrame(rows, columns=None if rows else ["run", *columns])
     by_number: pd.DataFrame = made.set_index("run")
     placed: pd.DataFrame = by_number.reindex(columns=sorted(by_number.columns.map(str), key=_place))
@@ -236,9 +236,9 @@ def values_of(each: RunRow) -> dict[str, float | str]:
 
 def columns_of(rows: Iterable[RunRow]) -> list[str]:
     """The columns of all their parameters and metrics, parameters first."""
-    return sorted(dict.fromkeys(name for each in rows for name in values_of(each)), key=_place)
+    return sorted(dict.fromkeys(name for row in rows for name in values_of(row)), key=_place)
 
 
 def _place(column: str) -> int:
     """Parameters come after what any run has, then metrics."""
-    return next((n for n, each in enumerate(PREFIXES, 1) if column.startswith(each)), 0)
+    return next((n for n, prefix in enumerate(PREFIXES, 1) if column.startswith(prefix)), 0)

@@ -128,24 +128,24 @@ def _histogram(pieces: Sequence[SummaryValue], query: Query) -> Histograms:  # n
     """All steps in the same bins: `counts` has a row for each step."""
     chosen = [pieces[at] for at in np.unique(np.linspace(0, len(pieces) - 1, STEPS).astype(int))]
     read = [(piece.step, _readable(piece, summary_values.histogram)) for piece in chosen]
-    whole = [(step, each) for step, each in read if isinstance(each, summary_values.Histogram)]
-    notes = [each for _, each in read if isinstance(each, str)]
+    whole = [(step, item) for step, item in read if isinstance(item, summary_values.Histogram)]
+    notes = [item for _, item in read if isinstance(item, str)]
     notes += [
-        f"step {step}: {plural(each.lost, 'bucket')} without finite numbers left out"
-        for step, each in whole
-        if each.lost
+        f"step {step}: {plural(item.lost, 'bucket')} without finite numbers left out"
+        for step, item in whole
+        if item.lost
     ]
-    filled = [each for _, each in whole if len(each.counts)]
+    filled = [item for _, item in whole if len(item.counts)]
     if not filled:
         return {"steps": [], "edges": [], "counts": [], "notes": notes}
-    low, high = min(each.left.min() for each in filled), max(each.right.max() for each in filled)
+    low, high = min(item.left.min() for item in filled), max(item.right.max() for item in filled)
     if not low < high:
         low, high = low - 0.5, high + 0.5
     edges = np.linspace(low, high, BINS + 1)
     return {
         "steps": [step for step, _ in whole],
         "edges": edges.tolist(),
-        "counts": [_in_bins(each, edges).tolist() for _, each in whole],
+        "counts": [_in_bins(item, edges).tolist() for _, item in whole],
         "notes": notes,
     }
 

@@ -64,16 +64,16 @@ def flag(query: Query, name: str) -> bool:
 
 def _numbers(text: str) -> frozenset[int]:
     parts = text.split(",")
-    wrong = next((part for part in parts if not (part.isascii() and part.isdigit())), None)
-    if wrong is not None:
-        raise OptionError(f"invalid process {wrong!r}: expected numbers of processes, as in 0,2")
+    error = next((part for part in parts if not (part.isascii() and part.isdigit())), None)
+    if error is not None:
+        raise OptionError(f"invalid process {error!r}: expected numbers of processes, as in 0,2")
     return frozenset(map(int, parts))
 
 
 def _of_roles(text: str, processes: Collection[Process]) -> frozenset[int]:
     roles = text.split(",")
     there = dict.fromkeys(process.role for process in processes)
-    wrong = next((role for role in roles if role not in there), None)
-    if wrong is not None:
-        raise OptionError(f"invalid role {wrong!r}: there are {', '.join(there) or 'none yet'}")
+    error = next((role for role in roles if role not in there), None)
+    if error is not None:
+        raise OptionError(f"invalid role {error!r}: there are {', '.join(there) or 'none yet'}")
     return frozenset(process.index for process in processes if process.role in roles)

@@ -54,7 +54,7 @@ def hyperparameters(spec: StudySpec) -> dict[str, Json]:
         raise OptionError("a study needs a goal, such as --goal min:val/loss")
     return {
         "goal": _word(GOALS, goals[0].direction),
-        "params": [_parameter(each) for each in spec.parameters],
+        "params": [_parameter(parameter) for parameter in spec.parameters],
         "maxTrials": spec.trials,
         "maxParallelTrials": spec.parallel,
         "hyperparameterMetricTag": goals[0].metric,
@@ -86,7 +86,7 @@ def from_hyperparameters(value: object) -> ImportedStudy:
     goal = named(given, "goal", {**GOALS, "GOAL_TYPE_UNSPECIFIED": "max"}, "max")
     left: list[str] = []
     spec = StudySpec(
-        tuple(_read(each, left) for each in values(given, "params", mapping_of)),
+        tuple(_read(value, left) for value in values(given, "params", mapping_of)),
         (Goal(given.word("hyperparameterMetricTag") or METRIC, goal),),
         Search(named(given, "algorithm", _ALGORITHMS)),
         MedianStopping() if given.flag("enableTrialEarlyStopping") else None,
@@ -132,4 +132,4 @@ def _read(given: Given, left: list[str]) -> Parameter:
 
 
 def _word(names: dict[str, str], value: str | None) -> str | None:
-    return next((name for name, each in names.items() if each == value), None)
+    return next((name for name, item in names.items() if item == value), None)

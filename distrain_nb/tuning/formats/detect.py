@@ -58,12 +58,12 @@ def read_study_file(name: str) -> ImportedStudy:
     """The study in a file. Raises OptionError naming the file, and as `read_study` does."""
     try:
         text = text_named(name)
-    except OptionError as wrong:
-        raise OptionError(f"can't read the study {wrong}") from None
+    except OptionError as error:
+        raise OptionError(f"can't read the study {error}") from None
     try:
         return read_study(text)
-    except OptionError as wrong:
-        raise OptionError(f"{name}: {wrong}") from None
+    except OptionError as error:
+        raise OptionError(f"{name}: {error}") from None
 
 
 def _parsed(text: str) -> object:
@@ -71,7 +71,7 @@ def _parsed(text: str) -> object:
         return yaml_texts(text)
     try:
         return json.loads(text)
-    except ValueError as wrong:
-        raise OptionError(f"not JSON: {wrong}") from None
+    except ValueError as error:
+        raise OptionError(f"not JSON: {error}") from None
     except RecursionError:
         raise OptionError("not JSON of a study: it is nested too deeply") from None

@@ -159,7 +159,7 @@ def _parameters(specs: object, path: str, left: list[str]) -> Iterator[dict[str,
 
 def _name(path: str, left: list[str]) -> None:
     """Name a parameter, unless a part of it is."""
-    if not any(each.startswith(path) for each in left):
+    if not any(item.startswith(path) for item in left):
         left.append(path)
 
 
@@ -212,17 +212,17 @@ def _from_tuner(tuner: Call) -> ImportedStudy:
                 "Type": given.pop("objective_type", "Maximize"),
             },
             "ResourceLimits": {name: value for name, value in limits.items() if value is not None},
-            "ParameterRanges": {f"{kind}ParameterRanges": each for kind, each in ranges.items()},
+            "ParameterRanges": {f"{kind}ParameterRanges": name for kind, name in ranges.items()},
             "TrainingJobEarlyStoppingType": given.pop("early_stopping_type", "Off"),
             "RandomSeed": given.pop("random_seed", None),
         }
     )
     if any(
-        not each.get("ScalingType") for kind in ("Integer", "Continuous") for each in ranges[kind]
+        not name.get("ScalingType") for kind in ("Integer", "Continuous") for name in ranges[kind]
     ):
         left.append("hyperparameter_ranges: scaling_type Auto (read as linear)")
     order = list(listed)
-    found = sorted(_as_numbers(read.spec, numbers), key=lambda each: order.index(each.name))
+    found = sorted(_as_numbers(read.spec, numbers), key=lambda item: order.index(item.name))
     goals = tuple(goal for goal in read.spec.goals if goal.metric)
     spec = replace(read.spec, parameters=tuple(found), goals=goals)
     rest = [name for name, value in given.items() if value not in (None, False, "", {}, [])]
@@ -260,9 +260,9 @@ def _is_number(value: object) -> bool:
 
 def _as_numbers(spec: StudySpec, numbers: Mapping[str, tuple[float, ...]]) -> Iterator[Parameter]:
     """Lists of numbers are that again, which the service takes as words."""
-    for each in spec.parameters:
-        is_list = isinstance(each.domain, Categorical) and each.name in numbers
-        yield replace(each, domain=Discrete(numbers[each.name])) if is_list else each
+    for parameter in spec.parameters:
+        is_list = isinstance(parameter.domain, Categorical) and parameter.name in numbers
+        yield replace(parameter, domain=Discrete(numbers[parameter.name])) if is_list else parameter
 
 
 def _from_names(source: PythonSource) -> tuple[ImportedStudy, list[str]]:
@@ -276,7 +276,7 @@ def _from_names(source: PythonSource) -> tuple[ImportedStudy, list[str]]:
             read = from_tuning_job(clean[str(name)])
             return read, [*left, *read.left_out]
     for _, value in values:
-        kinds = {each.name for _, each in _items(value) if isinstance(each, Call)}
+        kinds = {item.name for _, item in _items(value) if isinstance(item, Call)}
         if kinds & _POSITIONS.keys():
             of_vertex = bool(kinds & _KINDS.keys())
             argument = "parameter_spec" if of_vertex else "hyperparameter_ranges"

@@ -162,7 +162,8 @@ def _ranges(spec: StudySpec) -> dict[str, Json]:
         said: dict[str, Json] = {"Name": parameter.name}
         if isinstance(domain, (Discrete, Categorical)):
             listed = [
-                each if isinstance(each, str) else written_number(each) for each in domain.values
+                value if isinstance(value, str) else written_number(value)
+                for value in domain.values
             ]
             kinds["Categorical"].append({**said, "Values": listed})
             continue
@@ -174,21 +175,23 @@ def _ranges(spec: StudySpec) -> dict[str, Json]:
 
 
 def _read_ranges(given: Given, left: list[str]) -> list[Parameter]:
-    found: list[Parameter] = []
-    for each in values(given, "IntegerParameterRanges", mapping_of):
-        low, high = each.number("MinValue") or 0, each.number("MaxValue") or 0
-        found.append(Parameter(each.word("Name") or "", Integer(low, high), _scale(each, left)))
-        left += each.rest()
-    for each in values(given, "ContinuousParameterRanges", mapping_of):
-        span = Double(real(each, "MinValue", 0.0) or 0.0, real(each, "MaxValue", 0.0) or 0.0)
-        found.append(Parameter(each.word("Name") or "", span, _scale(each, left)))
-        left += each.rest()
-    for each in values(given, "CategoricalParameterRanges", mapping_of):
-        words = Categorical(values(each, "Values", word_of))
-        found.append(Parameter(each.word("Name") or "", words))
-        left += each.rest()
+    parameters: list[Parameter] = []
+    for value in values(given, "IntegerParameterRanges", mapping_of):
+        low, high = value.number("MinValue") or 0, value.number("MaxValue") or 0
+        parameters.append(
+            Parameter(value.word("Name") or "", Integer(low, high), _scale(value, left))
+        )
+        left += value.rest()
+    for value in values(given, "ContinuousParameterRanges", mapping_of):
+        span = Double(real(value, "MinValue", 0.0) or 0.0, real(value, "MaxValue", 0.0) or 0.0)
+        parameters.append(Parameter(value.word("Name") or "", span, _scale(value, left)))
+        left += value.rest()
+    for value in values(given, "CategoricalParameterRanges", mapping_of):
+        words = Categorical(values(value, "Values", word_of))
+        parameters.append(Parameter(value.word("Name") or "", words))
+        left += value.rest()
     left += given.rest()
-    return found
+    return parameters
 
 
 def _scale(given: Given, left: list[str]) -> Scale:

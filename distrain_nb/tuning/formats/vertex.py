@@ -106,7 +106,7 @@ def from_tuning_job(value: object) -> ImportedStudy:
     left: list[str] = []
     spec = StudySpec(
         tuple(_read_parameters(part, left)),
-        tuple(_read_goal(each, left) for each in values(part, "metrics", mapping_of)),
+        tuple(_read_goal(value, left) for value in values(part, "metrics", mapping_of)),
         Search(_said(part, "algorithm", ALGORITHMS)),
         rule,
         count(given, "maxTrialCount") or 1,
@@ -147,7 +147,11 @@ def _read_goal(given: Part, left: list[str]) -> Goal:
 def _tree(spec: StudySpec) -> list[dict[str, Json]]:
     """Parameters within those that they depend on."""
     written: list[Parameter] = []
-    roots = [_node(spec, each, written) for each in spec.parameters if each.condition is None]
+    roots = [
+        _node(spec, parameter, written)
+        for parameter in spec.parameters
+        if parameter.condition is None
+    ]
     for parameter in spec.parameters:
         if parameter not in written and parameter.condition:
             raise OptionError(
@@ -172,7 +176,7 @@ def _node(spec: StudySpec, parameter: Parameter, written: list[Parameter]) -> di
 def _children(
     spec: StudySpec, parent: Parameter, written: list[Parameter]
 ) -> Iterator[dict[str, Json]]:
-    alone = sum(each.name == parent.name for each in spec.parameters) == 1
+    alone = sum(parameter.name == parent.name for parameter in spec.parameters) == 1
     key = _CONDITIONS.get(type(parent.domain))
     for child in spec.parameters:
         if alone and key and child.condition and child.condition.parent == parent.name:
@@ -190,8 +194,8 @@ def _domain(domain: Domain) -> dict[str, Json]:
 
 
 def _read_parameters(given: Part, left: list[str]) -> Iterator[Parameter]:
-    for each in values(given, "parameters", mapping_of):
-        yield from _read_node(each, None, left)
+    for value in values(given, "parameters", mapping_of):
+        yield from _read_node(value, None, left)
 
 
 def _read_node(given: Part, condition: Condition | None, left: list[str]) -> Iterator[Parameter]:
@@ -247,4 +251,4 @@ def _said(given: Part, key: str, names: dict[str, str]) -> Any:
 
 
 def _name(names: dict[str, str], value: str | None) -> str | None:
-    return next((name for name, each in names.items() if each == value), None)
+    return next((name for name, item in names.items() if item == value), None)

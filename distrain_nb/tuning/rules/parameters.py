@@ -12,6 +12,7 @@ from distrain_nb.findings import Fix
 from distrain_nb.tuning.rules.repairs import (
     at,
     contains,
+    error,
     instead,
     joined,
     linear,
@@ -19,7 +20,6 @@ from distrain_nb.tuning.rules.repairs import (
     positive,
     unconditional,
     without,
-    wrong,
 )
 from distrain_nb.tuning.spec import Categorical, Condition, Discrete, Double, same
 from distrain_nb.tuning.words import written
@@ -48,7 +48,7 @@ def parameter_findings(spec: StudySpec) -> Iterator[Finding]:
 def _name(parameter: Parameter) -> Iterator[Finding]:
     if not parameter.name.strip():
         message = f"invalid name {shown(parameter.name)}: expected a letter or another sign"
-        yield wrong(at(parameter), "tune-name", message, without(parameter))
+        yield error(at(parameter), "tune-name", message, without(parameter))
 
 
 def _bounds(parameter: Parameter) -> Iterator[Finding]:
@@ -58,12 +58,12 @@ def _bounds(parameter: Parameter) -> Iterator[Finding]:
     numbers = domain.values if isinstance(domain, Discrete) else (domain.low, domain.high)
     if not all(map(math.isfinite, numbers)):
         message = f"{parameter.name} has values without end: expected finite numbers"
-        yield wrong(at(parameter), "tune-finite", message, without(parameter))
+        yield error(at(parameter), "tune-finite", message, without(parameter))
     elif not isinstance(domain, Discrete) and domain.low > domain.high:
         turned = type(domain)(domain.high, domain.low, domain.default)  # type: ignore[arg-type]
         message = f"the range of {parameter.name} ends at {domain.high}, before it begins"
         fix = instead(f"Write {domain.high}..{domain.low}", parameter, domain=turned)
-        yield wrong(at(parameter), "tune-range", message, fix)
+        yield error(at(parameter), "tune-range", message, fix)
 
 
 def _values(parameter: Parameter) -> Iterator[Finding]:
@@ -72,7 +72,7 @@ def _values(parameter: Parameter) -> Iterator[Finding]:
         return
     if not domain.values:
         message = f"{parameter.name} has no values to choose from"
-        yield wrong(at(parameter), "tune-values", message, without(parameter))
+        yield error(at(parameter), "tune-values", message, without(parameter))
         return
     kept: list[Value] = []  # numbers are in their order, so that equal ones are neighbours
     values: tuple[Value, ...] = domain.values
@@ -83,7 +83,7 @@ def _values(parameter: Parameter) -> Iterator[Finding]:
         message = f"{parameter.name} has values twice: {joined(_again(domain.values))}"
         once = replace(domain, values=tuple(kept))  # type: ignore[arg-type]
         fix = instead("Keep each value once", parameter, domain=once)
-        yield wrong(at(parameter), "tune-values", message, fix)
+        yield error(at(parameter), "tune-values", message, fix)
 
 
 def _again(values: tuple[Value, ...]) -> list[str]:
@@ -96,7 +96,7 @@ def _truth(parameter: Parameter) -> Iterator[Finding]:
     values = parameter.domain.values if isinstance(parameter.domain, Categorical) else ()
     if values and {*values} <= {"True", "False"}:
         message = f"{parameter.name} gets the words True and False, which both count as true"
-        numbers = Discrete(tuple(float(each == "True") for each in values))
+        numbers = Discrete(tuple(float(value == "True") for value in values))
         fix = instead("Write 0|1", parameter, domain=numbers)
         yield noted(at(parameter), "tune-truth", message, fix)
 
@@ -110,7 +110,7 @@ def _scale(parameter: Parameter) -> Iterator[Finding]:
         message = "a log scale needs values above 0, also the first of them"
     else:
         return  # what a reverse-log scale needs differs from place to place
-    yield wrong(at(parameter), "tune-scale", message, linear(parameter))
+    yield error(at(parameter), "tune-scale", message, linear(parameter))
 
 
 def _default(parameter: Parameter) -> Iterator[Finding]:
@@ -119,17 +119,17 @@ def _default(parameter: Parameter) -> Iterator[Finding]:
         return  # of a list of numbers the nearest is taken
     message = f"the default {domain.default} of {parameter.name} is none of its values"
     fix = instead("Remove the default", parameter, domain=replace(domain, default=None))
-    yield wrong(at(parameter), "tune-default", message, fix)
+    yield error(at(parameter), "tune-default", message, fix)
 
 
 def _condition(spec: StudySpec, parameter: Parameter) -> Iterator[Finding]:
     condition = parameter.condition
     if condition is None:
         return
-    parents = [each for each in spec.parameters if each.name == condition.parent]
+    parents = [parameter for parameter in spec.parameters if parameter.name == condition.parent]
     fixes: list[Fix[StudySpec]] = []
     if not parents:
-        others = [each.name for each in spec.parameters if _can_be_parent(each)]
+        others = [parameter.name for parameter in spec.parameters if _can_be_parent(parameter)]
         close = closest(condition.parent, {*others} - {parameter.name})
         message = f"{parameter.name} depends on {condition.parent}, which is no parameter"
         if close:
@@ -152,7 +152,7 @@ def _condition(spec: StudySpec, parameter: Parameter) -> Iterator[Finding]:
         if left:
             kept = Condition(condition.parent, left)
             fixes = [instead(f"Keep {joined(left)}", parameter, condition=kept)]
-    yield wrong(at(parameter), "tune-condition", message, *fixes, unconditional(parameter))
+    yield error(at(parameter), "tune-condition", message, *fixes, unconditional(parameter))
 
 
 def _can_be_parent(parameter: Parameter) -> bool:
@@ -161,24 +161,24 @@ def _can_be_parent(parameter: Parameter) -> bool:
 
 def _repeated(spec: StudySpec) -> Iterator[Finding]:
     """Parameters of one name have conditions of one parent, of which never two hold."""
-    counts = Counter(each.name for each in spec.parameters)
+    counts = Counter(parameter.name for parameter in spec.parameters)
     for name in (name for name, count in counts.items() if count > 1):
-        alike = [each for each in spec.parameters if each.name == name]
+        alike = [parameter for parameter in spec.parameters if parameter.name == name]
         for number, later in enumerate(alike):
             if any(_meet(earlier, later) for earlier in alike[:number]):
                 message = f"{name} is there twice, under conditions that can hold at once"
                 fix = Fix(f"Keep the first {name}", _without_one(later, number))
-                yield wrong(at(later), "tune-twice", message, fix)
+                yield error(at(later), "tune-twice", message, fix)
 
 
 def _without_one(parameter: Parameter, number: int) -> Callable[[StudySpec], StudySpec]:
     """Without the parameter of that name that stands at a number among its like."""
 
     def apply(spec: StudySpec) -> StudySpec:
-        alike = [n for n, each in enumerate(spec.parameters) if each.name == parameter.name]
+        alike = [n for n, item in enumerate(spec.parameters) if item.name == parameter.name]
         if len(alike) <= number:
             return spec
-        kept = [each for n, each in enumerate(spec.parameters) if n != alike[number]]
+        kept = [parameter for n, parameter in enumerate(spec.parameters) if n != alike[number]]
         return spec.edited(parameters=tuple(kept))
 
     return apply
@@ -188,11 +188,15 @@ def _meet(one: Parameter, other: Parameter) -> bool:
     first, second = one.condition, other.condition
     if first is None or second is None or first.parent != second.parent:
         return True
-    return any(same(value, each) for value in first.values for each in second.values)
+    return any(same(value, item) for value in first.values for item in second.values)
 
 
 def _circles(spec: StudySpec) -> Iterator[Finding]:
-    parents = {each.name: each.condition.parent for each in spec.parameters if each.condition}
+    parents = {
+        parameter.name: parameter.condition.parent
+        for parameter in spec.parameters
+        if parameter.condition
+    }
     for parameter in spec.parameters:
         if parameter.condition is None:
             continue
@@ -202,4 +206,4 @@ def _circles(spec: StudySpec) -> Iterator[Finding]:
             name = parents[name]
         if name == parameter.name:
             message = f"{parameter.name} depends on itself"
-            yield wrong(at(parameter), "tune-circle", message, unconditional(parameter))
+            yield error(at(parameter), "tune-circle", message, unconditional(parameter))

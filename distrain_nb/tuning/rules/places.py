@@ -10,6 +10,7 @@ from distrain_nb.errors import shown
 from distrain_nb.tuning.choosing import combinations
 from distrain_nb.tuning.rules.repairs import (
     at,
+    error,
     instead,
     joined,
     linear,
@@ -18,7 +19,6 @@ from distrain_nb.tuning.rules.repairs import (
     renamed,
     setting,
     unconditional,
-    wrong,
 )
 from distrain_nb.tuning.rules.study import objectives
 from distrain_nb.tuning.spec import (
@@ -70,19 +70,19 @@ def place_findings(spec: StudySpec, place: str) -> Iterator[Finding]:
 def _this_machine(spec: StudySpec) -> Iterator[Finding]:
     if spec.end != StudyEnd():
         fix = setting("Leave it out", end=StudyEnd())
-        yield wrong("--end", "end-place", "--end is not known on this machine yet", fix)
+        yield error("--end", "end-place", "--end is not known on this machine yet", fix)
     for number, goal in enumerate(spec.goals):
         if goal.safety_threshold is not None and objectives(spec):
             kept = spec.goals[:number] + spec.goals[number + 1 :]
             message = "a threshold of --goal is not known on this machine yet"
             fix = setting(f"Leave {goal.metric} out", goals=kept)
-            yield wrong(f"--goal {goal.direction}:{goal.metric}", "goal-place", message, fix)
+            yield error(f"--goal {goal.direction}:{goal.metric}", "goal-place", message, fix)
     if spec.noise:
         yield _left_out("--noise", "this machine", "observation noise", noise=None)
     if isinstance(spec.stopping, (ConvexStopping, HyperbandStopping)):
         name = "convex" if isinstance(spec.stopping, ConvexStopping) else "hyperband"
         fix = setting("Stop by the median", stopping=MedianStopping())
-        yield wrong("--stop", "stop-place", f"this machine has no {name} stopping", fix)
+        yield error("--stop", "stop-place", f"this machine has no {name} stopping", fix)
     yield from _positive_reverse_log(spec, "this machine")
 
 
@@ -91,7 +91,7 @@ def _positive_reverse_log(spec: StudySpec, place: str) -> Iterator[Finding]:
         ranged = not isinstance(parameter.domain, Categorical)
         if parameter.scale == "reverse-log" and ranged and not positive(parameter):
             message = f"a reverse-log scale on {place} needs values above 0, also the first of them"
-            yield wrong(at(parameter), "tune-scale", message, linear(parameter))
+            yield error(at(parameter), "tune-scale", message, linear(parameter))
 
 
 def _without_spaces(spec: StudySpec) -> Iterator[Finding]:
@@ -100,12 +100,12 @@ def _without_spaces(spec: StudySpec) -> Iterator[Finding]:
         if (better := _joined(parameter.name)) != parameter.name and better:
             message = f"{_VERTEX} takes no spaces in a name, as in {shown(parameter.name)}"
             fix = renamed(parameter.name, better)
-            yield wrong(at(parameter), "tune-name-place", message, fix)
+            yield error(at(parameter), "tune-name-place", message, fix)
     for goal in spec.goals:
         if _joined(goal.metric) not in ("", goal.metric):
             message = f"{_VERTEX} takes no spaces in a metric, as in {shown(goal.metric)}"
             where = f"--goal {goal.direction}:{goal.metric}"
-            yield wrong(where, "goal-metric-place", message)
+            yield error(where, "goal-metric-place", message)
 
 
 def _joined(name: str) -> str:
@@ -122,12 +122,12 @@ def _vertex(spec: StudySpec) -> Iterator[Finding]:
     yield from _no_defaults(spec, "its tuning jobs")
     if isinstance(spec.stopping, HyperbandStopping):
         fix = setting("Stop by the median", stopping=MedianStopping())
-        yield wrong("--stop", "stop-place", f"{_VERTEX} has no hyperband stopping", fix)
+        yield error("--stop", "stop-place", f"{_VERTEX} has no hyperband stopping", fix)
     for parameter in spec.parameters:
         domain = parameter.domain
         if isinstance(domain, Discrete) and len(domain.values) > VERTEX_VALUES:
             message = f"{parameter.name} has {len(domain.values)} values: {_VERTEX} takes 1,000"
-            yield wrong(at(parameter), "tune-values", message)
+            yield error(at(parameter), "tune-values", message)
     yield from _without_spaces(spec)
     yield from _positive_reverse_log(spec, _VERTEX)
 
@@ -146,7 +146,7 @@ def _ai_platform(spec: StudySpec) -> Iterator[Finding]:
     yield from _no_service_choices(spec, _AI_PLATFORM)
     if spec.stopping not in (None, MedianStopping()):
         fix = setting("Leave it to the service", stopping=MedianStopping())
-        yield wrong("--stop", "stop-place", f"{_AI_PLATFORM} has a stopping of its own only", fix)
+        yield error("--stop", "stop-place", f"{_AI_PLATFORM} has a stopping of its own only", fix)
     if spec.end != StudyEnd():
         yield _left_out("--end", _AI_PLATFORM, joined(_end_names(spec.end)), end=StudyEnd())
 
@@ -163,21 +163,21 @@ def _sagemaker(spec: StudySpec) -> Iterator[Finding]:
     median = setting("Stop by the median", stopping=MedianStopping())
     if isinstance(spec.stopping, (DecayCurveStopping, ConvexStopping)):
         message = f"{_SAGEMAKER} stops trials by the median or by hyperband only"
-        yield wrong("--stop", "stop-place", message, median)
+        yield error("--stop", "stop-place", message, median)
     elif spec.stopping == MedianStopping(True):
         message = f"{_SAGEMAKER} stops trials by their epochs, not by their time"
-        yield wrong("--stop", "stop-place", message, median)
+        yield error("--stop", "stop-place", message, median)
     elif isinstance(spec.stopping, HyperbandStopping) and spec.search.algorithm:
         message = "hyperband finds its trials itself, so that nothing is left to --search"
         fix = setting("Leave the search out", search=Search(None, spec.search.seed))
-        yield wrong("--search", "search-hyperband", message, fix)
+        yield error("--search", "search-hyperband", message, fix)
     count = combinations(spec)
     if spec.search.algorithm == "grid" and count is not None and count > spec.trials:
         message = f"{_SAGEMAKER} runs all {count:,} trials of the grid, not {spec.trials:,}"
         yield noted("--trials", "trials-grid", message, setting(f"Run {count:,}", trials=count))
     if len(spec.parameters) > SAGEMAKER_PARAMETERS:
         message = f"{len(spec.parameters)} parameters: {_SAGEMAKER} takes {SAGEMAKER_PARAMETERS}"
-        yield wrong("--tune", "tune-count", message)
+        yield error("--tune", "tune-count", message)
 
 
 def _sagemaker_parameters(spec: StudySpec) -> Iterator[Finding]:
@@ -191,12 +191,12 @@ def _sagemaker_parameters(spec: StudySpec) -> Iterator[Finding]:
             yield noted(where, "tune-words", message)
         if isinstance(domain, (Discrete, Categorical)) and len(domain.values) > SAGEMAKER_VALUES:
             message = f"{parameter.name} has {len(domain.values)} values: {_SAGEMAKER} takes 30"
-            yield wrong(where, "tune-values", message)
+            yield error(where, "tune-values", message)
         if parameter.scale == "reverse-log" and isinstance(domain, (Double, Integer)):
             low, high = float(domain.low), float(domain.high)
             if isinstance(domain, Integer) or not (low >= 0 and high < 1):
                 message = f"{_SAGEMAKER} has a reverse-log scale for numbers from 0 to below 1 only"
-                yield wrong(where, "tune-scale", message, linear(parameter))
+                yield error(where, "tune-scale", message, linear(parameter))
         if spec.search.algorithm == "grid" and isinstance(domain, Integer):
             message = f"{_SAGEMAKER} has grids of listed values only; {parameter.name} is a range"
             fixes = [setting("Search at random", search=Search("random", spec.search.seed))]
@@ -204,7 +204,7 @@ def _sagemaker_parameters(spec: StudySpec) -> Iterator[Finding]:
                 values = tuple(map(float, range(domain.low, domain.high + 1)))
                 every = instead("List its values", parameter, domain=Discrete(values))
                 fixes.insert(0, every)
-            yield wrong(where, "search-grid", message, *fixes)
+            yield error(where, "search-grid", message, *fixes)
 
 
 def _sagemaker_end(spec: StudySpec) -> Iterator[Finding]:
@@ -220,12 +220,12 @@ def _sagemaker_end(spec: StudySpec) -> Iterator[Finding]:
         bounded = min(max(end.max_duration, low), high)
         message = f"max-duration is {end.max_duration:g} s: {_SAGEMAKER} takes {low} to {high:,}"
         fix = setting(f"Take {bounded:g} s", end=replace(end, max_duration=float(bounded)))
-        yield wrong("--end", "end-number", message, fix)
+        yield error("--end", "end-number", message, fix)
     trials = end.max_trials_no_progress
     if trials is not None and trials < SAGEMAKER_NO_PROGRESS:
         message = f"max-trials-no-progress is {trials}: {_SAGEMAKER} takes 3 or more"
         fix = setting("Take 3", end=replace(end, max_trials_no_progress=SAGEMAKER_NO_PROGRESS))
-        yield wrong("--end", "end-number", message, fix)
+        yield error("--end", "end-number", message, fix)
 
 
 def _sagemaker_budget(spec: StudySpec) -> Iterator[Finding]:
@@ -248,7 +248,7 @@ def _sagemaker_budget(spec: StudySpec) -> Iterator[Finding]:
                 bounded = min(max(value, 1), SAGEMAKER_MOST_STEPS)
                 changed = replace(stopping, **{name.replace("-", "_"): bounded})
                 message = f"{name} is {value}: {_SAGEMAKER} takes 1 to {SAGEMAKER_MOST_STEPS:,}"
-                yield wrong("--stop", "stop-steps-place", message,
+                yield error("--stop", "stop-steps-place", message,
                             setting(f"Take {bounded:,}", stopping=changed))  # fmt: skip
 
 
@@ -262,7 +262,7 @@ def _over(
 ) -> Finding:
     usual, most = limit
     if count > most:
-        return wrong(where, code, f"{what}: {_SAGEMAKER} takes up to {most:,}", fix)
+        return error(where, code, f"{what}: {_SAGEMAKER} takes up to {most:,}", fix)
     message = f"{what}: {_SAGEMAKER} takes {usual:,} unless the account's quota has been raised"
     return noted(where, code, message, fix)
 
@@ -271,32 +271,34 @@ def _no_algorithm(spec: StudySpec, names: tuple[str, ...], place: str) -> Iterat
     if spec.search.algorithm in names:
         message = f"{place} has no search called {spec.search.algorithm}: its own is Bayesian too"
         own = setting(f"Use {place}'s own", search=Search(None, spec.search.seed))
-        yield wrong("--search", "search-place", message, own)
+        yield error("--search", "search-place", message, own)
 
 
 def _no_first_trials(spec: StudySpec, place: str) -> Iterator[Finding]:
     if spec.initial:
         message = f"{place} takes no trials to begin with"
-        yield wrong("--initial", "initial-place", message, setting("Leave them out", initial=()))
+        yield error("--initial", "initial-place", message, setting("Leave them out", initial=()))
 
 
 def _one_goal(spec: StudySpec, place: str) -> Iterator[Finding]:
     first = (objectives(spec) or list(spec.goals))[:1]
     if len(spec.goals) > 1:
         message = f"{place} has studies of one goal"
-        fix = setting(f"Keep {joined(each.metric for each in first)}", goals=tuple(first))
-        yield wrong("--goal", "goal-count", message, fix)
+        fix = setting(f"Keep {joined(item.metric for item in first)}", goals=tuple(first))
+        yield error("--goal", "goal-count", message, fix)
 
 
 def _no_conditions(spec: StudySpec, place: str) -> Iterator[Finding]:
-    for parameter in (each for each in spec.parameters if each.condition):
+    for parameter in (parameter for parameter in spec.parameters if parameter.condition):
         message = f"{place} has no conditions: {parameter.name} is there in some trials only"
         where = at(parameter)
-        yield wrong(where, "tune-condition-place", message, unconditional(parameter))
+        yield error(where, "tune-condition-place", message, unconditional(parameter))
 
 
 def _no_defaults(spec: StudySpec, place: str) -> Iterator[Finding]:
-    for parameter in (each for each in spec.parameters if each.domain.default is not None):
+    for parameter in (
+        parameter for parameter in spec.parameters if parameter.domain.default is not None
+    ):
         plain = replace(parameter.domain, default=None)
         fix = instead("Remove the default", parameter, domain=plain)
         message = f"{place} take{'s' if place in (_SAGEMAKER, _AI_PLATFORM) else ''} no default"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from distrain_nb.tuning.spec import Parameter, StudySpec
 
 
-def wrong(where: str, code: str, message: str, *fixes: Fix[StudySpec]) -> Finding:
+def error(where: str, code: str, message: str, *fixes: Fix[StudySpec]) -> Finding:
     """An error about a study."""
     return Finding(code, Severity.ERROR, where, message, fixes)
 
@@ -37,14 +37,14 @@ def setting(label: str, **changes: Any) -> Fix[StudySpec]:
 
 def instead(label: str, parameter: Parameter, **changes: Any) -> Fix[StudySpec]:
     """Other fields of one parameter."""
-    return _each(label, lambda each: replace(each, **changes) if each == parameter else each)
+    return _each(label, lambda item: replace(item, **changes) if item == parameter else item)
 
 
 def without(parameter: Parameter) -> Fix[StudySpec]:
     """The study without one parameter."""
 
     def apply(spec: StudySpec) -> StudySpec:
-        return spec.edited(parameters=tuple(each for each in spec.parameters if each != parameter))
+        return spec.edited(parameters=tuple(item for item in spec.parameters if item != parameter))
 
     return Fix(f"Remove {parameter.name}", apply)
 
@@ -61,7 +61,7 @@ def renamed(old: str, new: str) -> Fix[StudySpec]:
     """One name in the place of another, in conditions and first trials too."""
 
     def apply(spec: StudySpec) -> StudySpec:
-        parameters = tuple(_renamed(each, old, new) for each in spec.parameters)
+        parameters = tuple(_renamed(parameter, old, new) for parameter in spec.parameters)
         initial = tuple(
             {new if name == old else name: value for name, value in trial.items()}
             for trial in spec.initial
@@ -76,7 +76,7 @@ def listed(parameter: Parameter, count: int = 5) -> Fix[StudySpec]:
     domain = parameter.domain
     assert isinstance(domain, Double)
     between = _spaced(domain.low, domain.high, parameter.scale, count)[1:-1]
-    rounded = (min(max(float(f"{each:.6g}"), domain.low), domain.high) for each in between)
+    rounded = (min(max(float(f"{item:.6g}"), domain.low), domain.high) for item in between)
     values = tuple(dict.fromkeys((domain.low, *rounded, domain.high)))
     return instead(
         f"Try {len(values)} values of {parameter.name}", parameter, domain=Discrete(values)
@@ -88,7 +88,7 @@ def positive(parameter: Parameter) -> bool:
     domain = parameter.domain
     if isinstance(domain, (Double, Integer)):
         return min(domain.low, domain.high) > 0
-    return isinstance(domain, Discrete) and all(each > 0 for each in domain.values)
+    return isinstance(domain, Discrete) and all(value > 0 for value in domain.values)
 
 
 def contains(domain: object, value: object) -> bool:
@@ -98,7 +98,7 @@ def contains(domain: object, value: object) -> bool:
     if not isinstance(value, (int, float)):
         return False
     if isinstance(domain, Discrete):
-        return any(abs(each - value) <= EPSILON for each in domain.values)
+        return any(abs(item - value) <= EPSILON for item in domain.values)
     if isinstance(domain, Integer) and not float(value).is_integer():
         return False
     return isinstance(domain, (Double, Integer)) and domain.low <= value <= domain.high

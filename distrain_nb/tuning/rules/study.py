@@ -11,11 +11,11 @@ from distrain_nb.findings import Fix
 from distrain_nb.tuning.choosing import combinations
 from distrain_nb.tuning.rules.repairs import (
     contains,
+    error,
     joined,
     listed,
     noted,
     setting,
-    wrong,
 )
 from distrain_nb.tuning.spec import (
     ConvexStopping,
@@ -50,11 +50,11 @@ def objectives(spec: StudySpec) -> list[Goal]:
 
 def _empty(spec: StudySpec) -> Iterator[Finding]:
     if not spec.parameters:
-        yield wrong(
+        yield error(
             "--tune", "study-empty", "a study needs a parameter, such as --tune lr=1e-5..0.1"
         )
     if not spec.goals:
-        yield wrong("--goal", "study-goal", "a study needs a goal, such as --goal min:val/loss")
+        yield error("--goal", "study-goal", "a study needs a goal, such as --goal min:val/loss")
 
 
 def _goals(spec: StudySpec) -> Iterator[Finding]:
@@ -64,45 +64,45 @@ def _goals(spec: StudySpec) -> Iterator[Finding]:
         rest = spec.goals[:number] + spec.goals[number + 1 :]
         if goal.metric in seen:
             message = f"{goal.metric} is a goal twice"
-            yield wrong(where, "goal-twice", message, setting("Keep the first", goals=rest))
+            yield error(where, "goal-twice", message, setting("Keep the first", goals=rest))
         seen.add(goal.metric)
         if not goal.metric.strip():
             message = f"invalid metric {shown(goal.metric)}: expected a name"
-            yield wrong(where, "goal-metric", message)
+            yield error(where, "goal-metric", message)
         fraction = goal.safe_fraction
         if fraction is not None and (goal.safety_threshold is None or not 0 <= fraction <= 1):
             message = f"the fraction {fraction} of {goal.metric}: expected 0 to 1, with a threshold"
             kept = (*spec.goals[:number], replace(goal, safe_fraction=None))
             fix = setting("Remove the fraction", goals=(*kept, *spec.goals[number + 1 :]))
-            yield wrong(where, "goal-fraction", message, fix)
+            yield error(where, "goal-fraction", message, fix)
     if spec.goals and not objectives(spec):
         first = replace(spec.goals[0], safety_threshold=None, safe_fraction=None)
         message = "every goal has a threshold: one without is needed, which is optimized"
         fix = setting(f"Optimize {first.metric}", goals=(first, *spec.goals[1:]))
-        yield wrong("--goal", "goal-safety", message, fix)
+        yield error("--goal", "goal-safety", message, fix)
 
 
 def _numbers(spec: StudySpec) -> Iterator[Finding]:
     if spec.trials < 1:
         message = f"{spec.trials} trials: expected 1 or more"
-        yield wrong("--trials", "trials", message, setting("Run 1 trial", trials=1))
+        yield error("--trials", "trials", message, setting("Run 1 trial", trials=1))
     if spec.parallel < 1:
         message = f"{spec.parallel} trials at once: expected 1 or more"
-        yield wrong("--parallel", "parallel", message, setting("One at a time", parallel=1))
+        yield error("--parallel", "parallel", message, setting("One at a time", parallel=1))
     elif spec.parallel > spec.trials >= 1:
         message = f"{spec.parallel} trials at once, of {spec.trials} in all"
         fix = setting(f"Run {spec.trials} at once", parallel=spec.trials)
         yield noted("--parallel", "parallel", message, fix)
     if spec.max_failed is not None and spec.max_failed < 0:
         message = f"{spec.max_failed} failed trials: expected 0 or more"
-        yield wrong("--max-failed", "max-failed", message, setting("Leave it out", max_failed=None))
+        yield error("--max-failed", "max-failed", message, setting("Leave it out", max_failed=None))
 
 
 def _search(spec: StudySpec) -> Iterator[Finding]:
     search = spec.search
     if search.seed is not None and search.seed < 0:
         fix = setting("Remove the seed", search=Search(search.algorithm))
-        yield wrong("--search", "search-seed", f"the seed {search.seed}: expected 0 or more", fix)
+        yield error("--search", "search-seed", f"the seed {search.seed}: expected 0 or more", fix)
     if search.algorithm != "grid":
         return
     random = setting("Search at random", search=Search("random", search.seed))
@@ -116,7 +116,7 @@ def _search(spec: StudySpec) -> Iterator[Finding]:
         )
         sound = sound and math.isfinite(domain.high - domain.low)
         fixes = [listed(parameter), random] if sound else [random]
-        yield wrong("--search", "search-grid", message, *fixes)
+        yield error("--search", "search-grid", message, *fixes)
     count = combinations(spec)
     if count is not None and 0 < count < spec.trials:
         message = f"the grid has {count} trials, not {spec.trials}"
@@ -128,22 +128,22 @@ def _stopping(spec: StudySpec) -> Iterator[Finding]:
     never = setting("Let all trials end", stopping=None)
     if stopping and len(objectives(spec)) > 1:
         message = "trials can't be stopped early by several goals: they need not agree"
-        yield wrong("--stop", "stop-goals", message, never)
+        yield error("--stop", "stop-goals", message, never)
     if isinstance(stopping, (ConvexStopping, HyperbandStopping)):
         low, high = stopping.min_steps, stopping.max_steps
         if low is not None and high is not None and low > high:
             message = f"trials would stop between step {low} and {high}: write the lesser first"
             turned = replace(stopping, min_steps=high, max_steps=low)
-            yield wrong("--stop", "stop-steps", message, setting("Swap them", stopping=turned))
-        if any(each is not None and each < 0 for each in (low, high)):
-            yield wrong("--stop", "stop-steps", "steps below 0 to stop a trial at", never)
+            yield error("--stop", "stop-steps", message, setting("Swap them", stopping=turned))
+        if any(item is not None and item < 0 for item in (low, high)):
+            yield error("--stop", "stop-steps", "steps below 0 to stop a trial at", never)
     if isinstance(stopping, ConvexStopping) and stopping.learning_rate is not None:
-        names = [each.name for each in spec.parameters]
+        names = [parameter.name for parameter in spec.parameters]
         if stopping.learning_rate not in names:
             message = f"{stopping.learning_rate} is no parameter: there are {joined(names)}"
             without = replace(stopping, learning_rate=None)
             fix = setting("Leave the learning rate out", stopping=without)
-            yield wrong("--stop", "stop-learning-rate", message, fix)
+            yield error("--stop", "stop-learning-rate", message, fix)
 
 
 def _initial(spec: StudySpec) -> Iterator[Finding]:
@@ -151,24 +151,24 @@ def _initial(spec: StudySpec) -> Iterator[Finding]:
         bad = _strangers(spec, trial)
         if bad:
             where = f"--initial {initial_text(trial)}"
-            yield wrong(where, "initial", joined(bad.values()), _without_values(trial, set(bad)))
+            yield error(where, "initial", joined(bad.values()), _without_values(trial, set(bad)))
     if len(spec.initial) > spec.trials >= 1:
         message = f"{len(spec.initial)} trials to begin with, of {spec.trials} in all"
         more = setting(f"Run {len(spec.initial)} trials", trials=len(spec.initial))
-        yield wrong("--initial", "initial-count", message, more)
+        yield error("--initial", "initial-count", message, more)
 
 
 def _strangers(spec: StudySpec, trial: Mapping[str, Value]) -> dict[str, str]:
     """What is wrong with values of a first trial, by name."""
     found: dict[str, str] = {}
-    names = {each.name for each in spec.parameters}
+    names = {parameter.name for parameter in spec.parameters}
     for name, value in trial.items():
-        alike = [each for each in spec.parameters if each.name == name]
+        alike = [parameter for parameter in spec.parameters if parameter.name == name]
         if name not in names:
             found[name] = f"{name} is no parameter"
-        elif not any(contains(each.domain, value) for each in alike):
+        elif not any(contains(item.domain, value) for item in alike):
             found[name] = f"{value} is no value of {name}"
-        elif not any(_can_hold(each.condition, trial) for each in alike):
+        elif not any(_can_hold(item.condition, trial) for item in alike):
             found[name] = f"the condition of {name} does not hold"
     return found
 
@@ -182,8 +182,8 @@ def _without_values(trial: Mapping[str, Value], names: set[str]) -> Fix[StudySpe
     left = {name: value for name, value in trial.items() if name not in names}
 
     def apply(spec: StudySpec) -> StudySpec:
-        trials = (left if each == trial else each for each in spec.initial)
-        return spec.edited(initial=tuple(each for each in trials if each))
+        trials = (left if item == trial else item for item in spec.initial)
+        return spec.edited(initial=tuple(trial for trial in trials if trial))
 
     return Fix(f"Remove {joined(sorted(names))} from it", apply)
 
@@ -194,15 +194,15 @@ def _end(spec: StudySpec) -> Iterator[Finding]:
         if getattr(end, f"{bound}_duration") is not None and getattr(end, f"{bound}_time"):
             message = f"{bound}-duration and {bound}-time: expected one of them"
             fix = setting(f"Keep {bound}-duration", end=replace(end, **{f"{bound}_time": None}))
-            yield wrong("--end", "end-time", message, fix)
-    for each in fields(end):
-        value = getattr(end, each.name)
+            yield error("--end", "end-time", message, fix)
+    for field in fields(end):
+        value = getattr(end, field.name)
         if isinstance(value, (int, float)) and value < 0:
-            name = each.name.replace("_", "-")
-            fix = setting(f"Remove {name}", end=replace(end, **{each.name: None}))
-            yield wrong("--end", "end-number", f"{name} is {value}: expected 0 or more", fix)
+            name = field.name.replace("_", "-")
+            fix = setting(f"Remove {name}", end=replace(end, **{field.name: None}))
+            yield error("--end", "end-number", f"{name} is {value}: expected 0 or more", fix)
     progress = end.max_trials_no_progress, end.max_duration_no_progress
-    if len(objectives(spec)) > 1 and any(each is not None for each in progress):
+    if len(objectives(spec)) > 1 and any(item is not None for item in progress):
         left = replace(end, max_trials_no_progress=None, max_duration_no_progress=None)
         message = "no progress ends a study of one goal only"
         yield noted("--end", "end-progress", message, setting("Leave it out", end=left))

@@ -95,7 +95,9 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         """The head of a cell that rehearses the same here; empty where nothing can."""
         place = self._history.now.layout.on
         on = "vertex" if place == "ai-platform" else place
-        able = (each.name for each in all_backends() if "rehearse" in declared(each.options))
+        able = (
+            backend.name for backend in all_backends() if "rehearse" in declared(backend.options)
+        )
         return heading([*self._words(), "--rehearse"], self._script) if on in able else ""
 
     def set(self, path: str, text: str, group: str = "") -> None:
@@ -265,7 +267,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         shown = view(self._history, self.gradient_bytes, self.step_s, found)
         return {
             **shown,
-            "exports": [self._with_study(*each) for each in shown["exports"]],
+            "exports": [self._with_study(*item) for item in shown["exports"]],
             "cell": self.line,
             "again": f"import distrain_nb; distrain_nb.form({' '.join(self._words())!r})",
             "rehearsal": self.rehearsal,
@@ -294,10 +296,10 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         with self.widget.hold_sync():
             try:
                 ACTIONS[message["do"]](self, message)
-            except OptionError as wrong:
-                self._tell(str(wrong), "bad")
-            except Exception as wrong:
-                self._tell(f"that failed: {type(wrong).__name__}: {wrong}", "bad")
+            except OptionError as error:
+                self._tell(str(error), "bad")
+            except Exception as error:
+                self._tell(f"that failed: {type(error).__name__}: {error}", "bad")
                 raise
             finally:  # the page waits for it
                 self.widget.heard = [message["page"], message["number"]]

@@ -48,8 +48,8 @@ class Editing:
         others = self._drafts_beside(path)
         try:
             return replace(self, layout=with_text(self.layout, path, text), drafts=others)
-        except OptionError as wrong:
-            return replace(self, drafts=(*others, Draft(path, text, str(wrong))))
+        except OptionError as error:
+            return replace(self, drafts=(*others, Draft(path, text, str(error))))
 
     def chosen(self, path: str, text: str) -> Editing:
         """After a field's list gave the text: a machine brings the GPUs that it comes with."""

@@ -69,7 +69,7 @@ _SIZE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>|B|kB|MB|GB)", re.IGNORE
 _TIME = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>ms|s|)")
 _BYTES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 _OPTIONS = {option.field: option for option in OPTIONS}
-_ABSENT = {each.name: each.default for each in fields(Pool)}
+_ABSENT = {field.name: field.default for field in fields(Pool)}
 
 
 def settings(layout: Layout) -> Iterator[Field]:
@@ -128,8 +128,8 @@ def with_text(layout: Layout, path: str, text: str) -> Layout:
 
 def bytes_of(text: str) -> int:
     """400,000,000 of `400 MB`. Raises OptionError naming what is allowed."""
-    found = _SIZE.fullmatch(text.strip())
-    size = round(float(found["number"]) * _BYTES[found["unit"].upper()]) if found else 0
+    match = _SIZE.fullmatch(text.strip())
+    size = round(float(match["number"]) * _BYTES[match["unit"].upper()]) if match else 0
     if size < 1:
         raise OptionError(f"{shown(text)} is not a gradient's size; write it as 400 MB or 1.3 GB.")
     return size
@@ -137,8 +137,8 @@ def bytes_of(text: str) -> int:
 
 def seconds_of(text: str) -> float:
     """0.25 of `250 ms`. Raises OptionError naming what is allowed."""
-    found = _TIME.fullmatch(text.strip())
-    seconds = float(found["number"]) * (0.001 if found["unit"] == "ms" else 1.0) if found else 0.0
+    match = _TIME.fullmatch(text.strip())
+    seconds = float(match["number"]) * (0.001 if match["unit"] == "ms" else 1.0) if match else 0.0
     if not 1e-6 <= seconds < float("inf"):
         raise OptionError(f"{shown(text)} is not a step's time; write it as 250 ms or 1.5 s.")
     return seconds

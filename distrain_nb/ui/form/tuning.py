@@ -151,21 +151,21 @@ class Tuning:
         for number, row in enumerate(self.rows):
             try:
                 parameters += options.study({"tune": [row.text]}).parameters
-            except OptionError as wrong:
+            except OptionError as error:
                 path = f"{TUNING}.{number}.{'values' if row.name.strip() else 'name'}"
-                unreadable.append(_unreadable(path, str(wrong)))
+                unreadable.append(_unreadable(path, str(error)))
         for number, trial in enumerate(self.initial):
             try:
                 initial += options.study({"initial": [trial]}).initial
-            except OptionError as wrong:
-                unreadable.append(_unreadable(f"{TUNING}.{INITIAL.name}.{number}", str(wrong)))
+            except OptionError as error:
+                unreadable.append(_unreadable(f"{TUNING}.{INITIAL.name}.{number}", str(error)))
         for field in SETTINGS:
             text = str(getattr(self, field.name)).strip()
             given = divided(text) if field.name == "goal" else text
             try:
                 spec = options.changed(spec, {field.name: given}) if text else spec
-            except OptionError as wrong:
-                unreadable.append(_unreadable(f"{TUNING}.{field.name}", str(wrong)))
+            except OptionError as error:
+                unreadable.append(_unreadable(f"{TUNING}.{field.name}", str(error)))
         whole = spec.edited(parameters=tuple(parameters), initial=tuple(initial))
         return options.changed(whole, {}), unreadable
 
@@ -184,17 +184,19 @@ class Tuning:
 
 def offered(tuning: Tuning) -> dict[str, list[list[object]]]:
     """The lists of its fields, by path; see `view.options`."""
-    scales: list[list[object]] = [["" if each == LINEAR else each, each, True] for each in SCALES]
+    scales: list[list[object]] = [
+        ["" if scale == LINEAR else scale, scale, True] for scale in SCALES
+    ]
     lists: dict[str, list[list[object]]] = {
         f"{TUNING}.{number}.scale": scales for number in range(len(tuning.rows))
     }
     if tuning.rows:
-        lists[f"{TUNING}.search"] = [[each, "", True] for each in ALGORITHMS]
-        lists[f"{TUNING}.stop"] = [["", "never", True], *([each, "", True] for each in STOPPING)]
+        lists[f"{TUNING}.search"] = [[algorithm, "", True] for algorithm in ALGORITHMS]
+        lists[f"{TUNING}.stop"] = [["", "never", True], *([kind, "", True] for kind in STOPPING)]
         for name in ("measurement", "noise"):
             words = options.PARTS[name].choices
             own: list[object] = ["", "the place's choice", True]
-            lists[f"{TUNING}.{name}"] = [own, *([each, "", True] for each in words)]
+            lists[f"{TUNING}.{name}"] = [own, *([word, "", True] for word in words)]
     return lists
 
 

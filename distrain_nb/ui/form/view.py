@@ -258,6 +258,6 @@ def _exports(layout: Layout) -> Iterator[list[str]]:
     for form in sorted(forms, key=lambda form: form.name not in _FIRST_EXPORTS):
         try:
             text, lost = form.text(layout), ", ".join(map(label_of, form.left_out(layout)))
-        except OptionError as wrong:
-            text, lost = f"# {wrong}\n", ""
+        except OptionError as error:
+            text, lost = f"# {error}\n", ""
         yield [form.name, form.title, text, f"Not in this form: {lost}" if lost else ""]

@@ -38,9 +38,9 @@ def filesystem(scheme: str) -> Any:
 
 def objects(system: Any, path: str) -> Iterator[BucketObject]:
     """What is at a path: a folder's objects, an object, or those of a pattern."""
-    for each in expanded(path):
-        is_pattern = any(sign in each for sign in _WILD)
-        listed = system.glob(each, detail=True) if is_pattern else system.find(each, detail=True)
+    for part in expanded(path):
+        is_pattern = any(sign in part for sign in _WILD)
+        listed = system.glob(part, detail=True) if is_pattern else system.find(part, detail=True)
         for found, info in listed.items():
             if info.get("type") == "file" and not found.endswith("/"):
                 version = next((str(info[key]) for key in _VERSIONS if info.get(key)), "")

@@ -49,18 +49,18 @@ def blocks_of(patterns: Union[str, Iterable[str]]) -> List[SampleBlock]:
     read. Raises FileNotFoundError where a pattern names nothing; ValueError, with the path, for an
     index or a shard that is damaged or something else, and for shards without a sample.
     """
-    found: List[SampleBlock] = []
+    sample_blocks: List[SampleBlock] = []
     last = ""
     indexes: Dict[str, Dict[str, Any]] = {}
     for pattern in [patterns] if isinstance(patterns, (str, os.PathLike)) else patterns:
         for path in _shards_of(os.fspath(pattern), indexes):
             folder, _, name = path.rpartition("/")
             known = _index_at(folder, indexes).get(name)
-            found += _written(path, known) if known else _scanned(path)
+            sample_blocks += _written(path, known) if known else _scanned(path)
             last = path
-    if not found:
+    if not sample_blocks:
         raise ValueError(f"no shard has a sample, up to {last}: members are named KEY.EXTENSION")
-    return found
+    return sample_blocks
 
 
 def _shards_of(pattern: str, indexes: Dict[str, Dict[str, Any]]) -> List[str]:
@@ -87,7 +87,7 @@ def _index_at(folder: str, indexes: Dict[str, Dict[str, Any]]) -> Dict[str, Any]
 
 
 def _read_index(path: str) -> Dict[str, Any]:
-    return {each["name"]: each for each in parsed(path, read(path))["shards"]}
+    return {item["name"]: item for item in parsed(path, read(path))["shards"]}
 
 
 def parsed(path: str, content: bytes) -> Dict[str, Any]:
@@ -99,7 +99,11 @@ def parsed(path: str, content: bytes) -> Dict[str, Any]:
     if not isinstance(index, dict) or index.get("format") != FORMAT:
         raise ValueError(f"{path} is no index of shards, of format {FORMAT}")
     shards = index.get("shards")
-    bad = [each for each in shards if not is_record(each)] if isinstance(shards, list) else [shards]
+    bad = (
+        [shard for shard in shards if not is_record(shard)]
+        if isinstance(shards, list)
+        else [shards]
+    )
     if bad:
         raise ValueError(f"{path} is damaged: {reprlib.repr(bad[0])} is no shard; {_ANEW}")
     return index
@@ -112,10 +116,10 @@ def is_record(shard: Any) -> bool:
     name, blocks = shard.get("name"), shard.get("blocks")
     if not isinstance(name, str) or not isinstance(blocks, list) or not _BASE.fullmatch(name):
         return False
-    if not all(isinstance(each, list) and len(each) == 2 for each in blocks):
+    if not all(isinstance(block, list) and len(block) == 2 for block in blocks):
         return False
     numbers = [shard.get("size"), shard.get("end"), shard.get("samples"), *chain(*blocks)]
-    if not all(type(each) is int for each in numbers):
+    if not all(type(number) is int for number in numbers):
         return False
     begins = [begin for begin, _ in blocks]
     # A sample takes one record of a tar file at least.

@@ -19,8 +19,8 @@ def split_name(name: str) -> Tuple[str, str]:
 
     Both are empty where there is none, or nothing before it: such a member is of no sample.
     """
-    found = _NAME.fullmatch(name)
-    return (found[1], found[2].lower()) if found else ("", "")
+    match = _NAME.fullmatch(name)
+    return (match[1], match[2].lower()) if match else ("", "")
 
 
 def samples_in(content: bytes) -> Iterator[Sample]:

@@ -62,9 +62,9 @@ def lane_of(
         size = batches * division.batch_size
         start, end = rank * size, (rank + 1) * size
     else:
-        start, end = (total * each // division.ranks for each in (rank, rank + 1))
+        start, end = (total * item // division.ranks for item in (rank, rank + 1))
     sizes = _sizes(end - start, division.batch_size, batches)
-    start += sum(sum(sizes[each :: division.lanes]) for each in range(lane))
+    start += sum(sum(sizes[item :: division.lanes]) for item in range(lane))
     own = sizes[lane :: division.lanes]
     return _cut(line, counts, start, start + sum(own)), own
 

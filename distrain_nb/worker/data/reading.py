@@ -29,8 +29,8 @@ def samples_of(blocks: Sequence[SampleBlock], windows: Iterator[Window]) -> Iter
             yield from _given(blocks, *coming.popleft())
     finally:
         for _, pieces in coming:
-            for each in pieces:
-                each.cancel()
+            for piece in pieces:
+                piece.cancel()
         pool.shutdown(wait=False)
 
 

@@ -171,8 +171,8 @@ class ShardLoader:
 def _refuse_other(division: Dict[str, Any], own: Dict[str, Any]) -> None:
     if division != own:
         was, here = (
-            ", ".join(f"{name}={value!r}" for name, value in each.items())
-            for each in (division, own)
+            ", ".join(f"{name}={value!r}" for name, value in item.items())
+            for item in (division, own)
         )
         raise ValueError(
             f"the state is of {was}, and here are {here}: an epoch can only go on as it began"

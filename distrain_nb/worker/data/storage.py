@@ -56,7 +56,7 @@ def matching(pattern: str) -> List[str]:
         elif in_bucket(path):
             system, name = _system(path)
             scheme = path.partition("://")[0]
-            found += [f"{scheme}://{each}" for each in sorted(system.glob(name))]
+            found += [f"{scheme}://{path}" for path in sorted(system.glob(name))]
         else:
             found += sorted(glob.glob(path))
     return found
@@ -64,18 +64,18 @@ def matching(pattern: str) -> List[str]:
 
 def expanded(pattern: str) -> List[str]:
     """A pattern without its braces: `a-{08..10}`, `{train,val}/a`."""
-    found = _BRACES.search(pattern)
-    if found is None:
+    match = _BRACES.search(pattern)
+    if match is None:
         return [pattern]
-    numbers = _RANGE.fullmatch(found[1])
+    numbers = _RANGE.fullmatch(match[1])
     if numbers:
         width = len(numbers[1])
         span = range(int(numbers[1]), int(numbers[2]) + 1)
         choices = [str(number).zfill(width) for number in span]
     else:
-        choices = found[1].split(",")
-    before, behind = pattern[: found.start()], pattern[found.end() :]
-    return [each for choice in choices for each in expanded(before + choice + behind)]
+        choices = match[1].split(",")
+    before, behind = pattern[: match.start()], pattern[match.end() :]
+    return [part for choice in choices for part in expanded(before + choice + behind)]
 
 
 def is_folder(path: str) -> bool:

@@ -53,8 +53,8 @@ def _sync(path: Path) -> None:
     descriptor = os.open(str(path), os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
-    except OSError as wrong:
-        if not (wrong.errno in _NOT_SYNCED and path.is_dir()):
+    except OSError as error:
+        if not (error.errno in _NOT_SYNCED and path.is_dir()):
             raise
     finally:
         os.close(descriptor)
@@ -86,17 +86,17 @@ def close_to_others(folder: Path) -> None:
     Raises NotPrivate for one of somebody else's, for a link or a file, and where its file system
     keeps it open; FileNotFoundError.
     """
-    found = folder.lstat()
-    if found.st_uid != os.geteuid():
-        raise NotPrivate(f"{folder} belongs to another user (uid {found.st_uid})")
-    if not stat.S_ISDIR(found.st_mode):
+    status = folder.lstat()
+    if status.st_uid != os.geteuid():
+        raise NotPrivate(f"{folder} belongs to another user (uid {status.st_uid})")
+    if not stat.S_ISDIR(status.st_mode):
         raise NotPrivate(f"{folder} is not a folder")
-    if not found.st_mode & _OTHERS:
+    if not status.st_mode & _OTHERS:
         return
     try:
         folder.chmod(0o700)
-    except OSError as wrong:
-        if wrong.errno == errno.EROFS:  # where nobody can change anything
+    except OSError as error:
+        if error.errno == errno.EROFS:  # where nobody can change anything
             return
         raise
     if folder.lstat().st_mode & _OTHERS:

@@ -31,8 +31,8 @@ def load(path: Path) -> Dict[str, Any]:
     """The file's JSON object. Raises Damaged for anything else; OSError."""
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as wrong:
-        raise Damaged(f"{path} is damaged: {wrong}") from None
+    except (ValueError, RecursionError) as error:
+        raise Damaged(f"{path} is damaged: {error}") from None
     if not isinstance(raw, dict):
         raise Damaged(f"{path} is damaged: expected a JSON object, got {raw!r:.60}")
     return raw
@@ -62,19 +62,19 @@ def decode(kind: Type[Part], raw: Dict[str, Any], path: Path) -> Part:
     """
     try:
         return _decode(kind, raw)
-    except (ValueError, OverflowError) as wrong:
-        raise Damaged(f"{path} is damaged: {wrong}") from None
+    except (ValueError, OverflowError) as error:
+        raise Damaged(f"{path} is damaged: {error}") from None
 
 
 def _decode(kind: Type[Part], raw: Any) -> Part:
     if not isinstance(raw, dict):
         raise ValueError(f"expected a {kind.__name__}, got {raw!r:.60}")
     hints, given = _hints(kind), {}  # type: ignore[arg-type]
-    for each in fields(kind):  # type: ignore[arg-type]
-        if each.name in raw:
-            given[each.name] = _value(hints[each.name], raw[each.name], each.name)
-        elif each.default is MISSING and each.default_factory is MISSING:
-            raise ValueError(f"{kind.__name__} has no {each.name!r}")
+    for field in fields(kind):  # type: ignore[arg-type]
+        if field.name in raw:
+            given[field.name] = _value(hints[field.name], raw[field.name], field.name)
+        elif field.default is MISSING and field.default_factory is MISSING:
+            raise ValueError(f"{kind.__name__} has no {field.name!r}")
     return kind(**given)
 
 
@@ -92,14 +92,14 @@ def _value(kind: Any, raw: Any, name: str) -> Any:
         raise ValueError(f"{name} is {raw!r:.60}")
     origin, inner = get_origin(kind), get_args(kind)
     if origin in _UNIONS:
-        (only,) = (each for each in inner if each is not type(None))
+        (only,) = (item for item in inner if item is not type(None))
         return None if raw is None else _value(only, raw, name)
     if is_dataclass(kind):
         return _decode(kind, raw)  # type: ignore[arg-type]
     if origin in (tuple, list) and isinstance(raw, list):
-        return origin(_value(inner[0], each, name) for each in raw)
+        return origin(_value(inner[0], item, name) for item in raw)
     if origin is dict and isinstance(raw, dict):
-        return {key: _value(inner[1], each, f"{name}.{key}") for key, each in raw.items()}
+        return {key: _value(inner[1], item, f"{name}.{key}") for key, item in raw.items()}
     if origin is None and isinstance(raw, str):
         return kind(raw)  # an enumeration
     raise ValueError(f"{name} is {raw!r:.60}")

@@ -120,7 +120,7 @@ class Status:
     def trail(self) -> Tuple[Stretch, ...]:
         """All stretches up to the end; of a run that starts again and again the first and last."""
         found = [(name.split("\t", 2), begin) for name, begin in self.times.items()]
-        return tuple(Stretch(each[1], each[2], begin) for each, begin in found if len(each) == 3)
+        return tuple(Stretch(item[1], item[2], begin) for item, begin in found if len(item) == 3)
 
     def enter(self, state: State, phase: str = "", **changes: Any) -> Status:
         """The same run in another state, entered now; what was in progress is over."""

@@ -47,7 +47,7 @@ def _groups(own: Path, cgroups: Path) -> Iterator[Tuple[int, int]]:
 def _numbers(path: Path) -> Dict[str, int]:
     """The lines `name number` of a file."""
     words = [line.split() for line in _text(path).splitlines()]
-    return {each[0]: int(each[1]) for each in words if len(each) > 1 and each[1].isdigit()}
+    return {word[0]: int(word[1]) for word in words if len(word) > 1 and word[1].isdigit()}
 
 
 def _text(path: Path) -> str:

@@ -103,17 +103,17 @@ class Sampler:
         """Write what is used now, and say whether a process is still there."""
         now, processes = time.monotonic(), _processes()
         passed, self._sampled = now - self._sampled, now
-        for each in self._processes:
-            usage = _tree(_pid(each, processes), processes)
-            if each.pid in processes.usage:
-                self._left[each.pid] = memory.available(process=str(each.pid)), now
-            before, self._before[each.label] = self._before.get(each.label, NOTHING), usage
+        for process in self._processes:
+            usage = _tree(_pid(process, processes), processes)
+            if process.pid in processes.usage:
+                self._left[process.pid] = memory.available(process=str(process.pid)), now
+            before, self._before[process.label] = self._before.get(process.label, NOTHING), usage
             if usage.memory and passed > 0:
                 used = 100 * max(0.0, usage.cpu - before.cpu) / passed
                 numbers = {"cpu %": used, "memory MB": usage.memory / 1e6}
-                numbers.update(gpus.of(each.environment) if gpus else {})
-                writer.append(self._folder / each.label, int(now - self._began), numbers)
-        return any(each.pid in processes.usage for each in self._processes)
+                numbers.update(gpus.of(process.environment) if gpus else {})
+                writer.append(self._folder / process.label, int(now - self._began), numbers)
+        return any(process.pid in processes.usage for process in self._processes)
 
 
 def _processes() -> _Processes:

@@ -124,7 +124,7 @@ def _are_members(parts: Mapping[str, NameParts], images: Sequence[str]) -> bool:
     extensions: Dict[str, Set[str]] = {}
     for stem, extension in (parts[name] for name in images):
         extensions.setdefault(stem, set()).add(extension)
-    if len({frozenset(each) for each in extensions.values()}) > 1:
+    if len({frozenset(extension) for extension in extensions.values()}) > 1:
         return False
     shared = next(iter(extensions.values()))
     plain = any("." not in extension for extension in shared)

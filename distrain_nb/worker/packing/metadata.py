@@ -57,8 +57,8 @@ def _rows_of(file: SourceFile) -> Optional[List[Tuple[str, Dict[str, Any]]]]:
                 return None
             name = posixpath.join(posixpath.dirname(file.name), row.pop(FILE_NAME))
             found.append((posixpath.normpath(name), row))
-    except (*DAMAGED, csv.Error) as wrong:
-        raise PackingFailed(f"{file.place}, row {len(found) + 1} can't be read: {wrong}") from None
+    except (*DAMAGED, csv.Error) as error:
+        raise PackingFailed(f"{file.place}, row {len(found) + 1} can't be read: {error}") from None
     return found or None
 
 

@@ -54,10 +54,10 @@ def main() -> None:
         task = json.loads(line)
         try:
             _say({"record": pack_shard(target, task["name"], task)})
-        except (PackingFailed, OSError) as wrong:
-            _say({"error": str(wrong)})
-        except Exception as wrong:  # whatever a bucket's library raises
-            _say({"error": f"{task['name']}: {type(wrong).__name__}: {wrong}"})
+        except (PackingFailed, OSError) as error:
+            _say({"error": str(error)})
+        except Exception as error:  # whatever a bucket's library raises
+            _say({"error": f"{task['name']}: {type(error).__name__}: {error}"})
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ def pack(source: str, target: str, size: float, shuffle: Optional[int], report: 
 def planned(source: str, size: float, shuffle: Optional[int]) -> PackingPlan:
     """Which samples go into which shard. Raises what `files_of` and `samples_of` raise."""
     (samples, classes, notes), version = _contents(source, shuffle)
-    members = [[each.name, each.text] for sample in samples for each in sample.members]
+    members = [[member.name, member.text] for sample in samples for member in sample.members]
     decides = [FORMAT, int(size), shuffle, version, members]
     fingerprint = sha256(json.dumps(decides).encode()).hexdigest()
     shards: List[List[PackedSample]] = []
@@ -137,7 +137,7 @@ def _contents(source: str, shuffle: Optional[int]) -> Tuple[SourceSamples, List[
         raise PackingFailed(f"{source}: the saved dataset is damaged: {error!r}") from None
     files = files_of(source)
     own, rows = metadata.apart(files)
-    version = [[each.name, *each[2:]] for each in files]
+    version = [[file.name, *file[2:]] for file in files]
     return samples_of(own, shuffle, rows), [*version, "rows"] if rows else version
 
 
@@ -165,13 +165,13 @@ def _finished(
     """The records of shards that are there whole, by their names."""
     known = {}
     if INDEX in there:
-        known = {each["name"]: each for each in _index(folder)["shards"]}
+        known = {item["name"]: item for item in _index(folder)["shards"]}
     for name in plan.shards:
         record = f"{UNFINISHED}/{name}.json"
         if record in there:
             known[name] = _json(folder, record)
     found = {
-        n: each for n, each in known.items() if is_record(each) and there.get(n) == each["size"]
+        n: item for n, item in known.items() if is_record(item) and there.get(n) == item["size"]
     }
     for name in there:
         if name.endswith(DRAFT):

@@ -99,9 +99,9 @@ def rows_as_samples(folder: str, shuffle: Optional[int]) -> SourceSamples:
     found = []
     for number, row in enumerate(rows_of(folder)):
         key = f"{number:09}"
-        members = (PackedMember(f"{key}.{each.extension}", each.place, each.size) for each in row)
+        members = (PackedMember(f"{key}.{item.extension}", item.place, item.size) for item in row)
         found.append(PackedSample(key, tuple(sorted(members))))
-    samples = _shuffled([each for each in found if each.members], shuffle)
+    samples = _shuffled([item for item in found if item.members], shuffle)
     return SourceSamples(samples, classes_of(folder))
 
 
@@ -144,7 +144,7 @@ def _sample(
     numbers: Mapping[str, int],
     row: Optional[str],
 ) -> PackedSample:
-    members = [PackedMember(f"{key}.{each}", file.place, file.size) for each, file in files.items()]
+    members = [PackedMember(f"{key}.{item}", file.place, file.size) for item, file in files.items()]
     if label is not None and CLASS not in files:
         text = str(numbers[label])
         members.append(PackedMember(f"{key}.{CLASS}", "", len(text), text))

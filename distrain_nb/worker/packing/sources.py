@@ -108,7 +108,7 @@ def _in_bucket(uri: str) -> List[SourceFile]:
         name = below(place, path)
         if not any(part.startswith(".") for part in name.split("/")):
             found.append(SourceFile(name, f"{scheme}://{place}", size, version))
-    if {INFO, SPLITS} & {each.name for each in found}:
+    if {INFO, SPLITS} & {item.name for item in found}:
         raise PackingRefused(
             f"{uri} is a saved dataset of Hugging Face, which is read from a folder: copy it to "
             "one, or have a job pack that has the bucket mounted"
@@ -119,7 +119,7 @@ def _in_bucket(uri: str) -> List[SourceFile]:
 def _objects(uri: str) -> List[Tuple[str, int, str]]:
     system, path = system_of(uri)
     try:
-        return [(each.path, each.size, each.version) for each in objects(system, path)]
+        return [(entry.path, entry.size, entry.version) for entry in objects(system, path)]
     except FileNotFoundError:
         raise PackingRefused(f"{uri}: nothing is there") from None
 

@@ -69,7 +69,7 @@ class ShardFolder:
             found = list(objects(system, path))
         except FileNotFoundError:
             return {}
-        return {below(each.path, path): each.size for each in found}
+        return {below(item.path, path): item.size for item in found}
 
     def read(self, name: str) -> bytes:
         """Raises FileNotFoundError."""

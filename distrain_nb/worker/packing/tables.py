@@ -73,30 +73,30 @@ def rows_of(folder: str) -> Iterator[List[TableCell]]:
 def columns_of(folder: str) -> List[TableColumn]:
     """Images and sounds get their own extensions, the first class is `cls`; behind the name of the
     column stand `txt` for strings, `bin` for bytes, `json` for all else."""
-    found: List[TableColumn] = []
+    table_columns: List[TableColumn] = []
     features = _loaded(folder, INFO)["features"]
-    several = sum(_kind(each) in _FILES for each in features.values()) > 1
+    several = sum(_kind(feature) in _FILES for feature in features.values()) > 1
     classes = 0
     for name, feature in features.items():
         kind, plain = _kind(feature), _plain(name)
         if kind in _FILES:
-            found.append(TableColumn(name, kind, f"{plain}." if several else ""))
+            table_columns.append(TableColumn(name, kind, f"{plain}." if several else ""))
         elif kind == "ClassLabel":
-            found.append(TableColumn(name, kind, f"{plain}.{CLASS}" if classes else CLASS))
+            table_columns.append(TableColumn(name, kind, f"{plain}.{CLASS}" if classes else CLASS))
             classes += 1
         else:
             ends = {"string": "txt", "large_string": "txt", "binary": "bin"}
             end = ends.get(feature.get("dtype", "") if kind == "Value" else "", "json")
-            found.append(TableColumn(name, kind, f"{plain}.{end}"))
-        if found[-1].extension in [each.extension for each in found[:-1]]:
+            table_columns.append(TableColumn(name, kind, f"{plain}.{end}"))
+        if table_columns[-1].extension in [item.extension for item in table_columns[:-1]]:
             raise PackingFailed(f"{folder}: columns of one sample would both be {plain}")
-    return found
+    return table_columns
 
 
 def classes_of(folder: str) -> List[str]:
     """The names of the first column of classes, by number."""
     features = _loaded(folder, INFO)["features"].values()
-    named = (list(each["names"]) for each in features if _kind(each) == "ClassLabel")
+    named = (list(feature["names"]) for feature in features if _kind(feature) == "ClassLabel")
     return next(named, [])
 
 
@@ -162,8 +162,8 @@ def _ending(path: str, content: bytes) -> str:
     extension = os.path.splitext(path)[1][1:].lower()
     if extension.isalnum():
         return extension
-    found = (end for start, end in _BEGINNINGS.items() if content.startswith(start))
-    return next(found, "bin")
+    ends = (end for start, end in _BEGINNINGS.items() if content.startswith(start))
+    return next(ends, "bin")
 
 
 def _kind(feature: Any) -> str:
@@ -173,12 +173,12 @@ def _kind(feature: Any) -> str:
 
 def _plain(name: str) -> str:
     """A column's name as part of an extension."""
-    return "".join(each if each.isalnum() else "_" for each in name).lower()
+    return "".join(item if item.isalnum() else "_" for item in name).lower()
 
 
 def _paths(folder: str) -> List[str]:
     files: List[Dict[str, str]] = _loaded(folder, STATE)["_data_files"]
-    return [os.path.join(folder, each["filename"]) for each in files]
+    return [os.path.join(folder, file["filename"]) for file in files]
 
 
 @lru_cache(maxsize=8)

@@ -29,7 +29,9 @@ def header(name: str, size: int) -> bytes:
 
 def size_of(sample: PackedSample) -> int:
     """How many bytes a sample takes in a shard."""
-    return sum(len(header(each.name, each.size)) + padded(each.size) for each in sample.members)
+    return sum(
+        len(header(member.name, member.size)) + padded(member.size) for member in sample.members
+    )
 
 
 def write_shard(

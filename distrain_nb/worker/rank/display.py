@@ -93,8 +93,8 @@ class _Text(HTMLParser):
 
 def display(*objects: Any, raw: bool = False, display_id: Any = None, **_: Any) -> Any:
     """IPython's, which notebooks have without an import."""
-    for each in objects:
-        _display(each, raw)
+    for entry in objects:
+        _display(entry, raw)
     if not display_id:
         return None
     from IPython.display import DisplayHandle

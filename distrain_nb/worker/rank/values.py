@@ -216,7 +216,7 @@ def _restore(
         return
     setattr(owner, name, value)
     if text_of(before) is None:
-        loaded = (vars(sys.modules[each]) for each in own - {"__main__"} if each in sys.modules)
+        loaded = (vars(sys.modules[item]) for item in own - {"__main__"} if item in sys.modules)
         for names in (namespace, *loaded):
             names.update({key: value for key, v in names.items() if v is before})
 

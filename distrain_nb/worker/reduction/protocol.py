@@ -69,10 +69,10 @@ class Greeting(NamedTuple):
         """From what follows the first bytes. Raises Garbled."""
         try:
             group, ranks, member, asks = json.loads(text)
-            kinds = [type(each) for each in (group, ranks, member, asks)]
-            known = kinds == [str, list, int, bool] and {type(each) for each in ranks} <= {int}
-        except (ValueError, TypeError, RecursionError) as wrong:
-            raise Garbled(str(wrong)) from None
+            kinds = [type(item) for item in (group, ranks, member, asks)]
+            known = kinds == [str, list, int, bool] and {type(rank) for rank in ranks} <= {int}
+        except (ValueError, TypeError, RecursionError) as error:
+            raise Garbled(str(error)) from None
         if not known:
             raise Garbled("no greeting")
         if not 2 <= len(ranks) <= MOST_MEMBERS or not 0 <= member < len(ranks):

@@ -42,8 +42,8 @@ def prepare() -> None:
     _mount_folders()
     try:
         secret_stores.fetch()
-    except secret_stores.SecretUnavailable as wrong:
-        report(str(wrong))
+    except secret_stores.SecretUnavailable as error:
+        report(str(error))
         sys.exit(EXIT_STATUS[State.FAILED])
     for name in filter(None, os.environ.get("DISTRAIN_PRELOAD", "").split(",")):
         threads.import_without(name)

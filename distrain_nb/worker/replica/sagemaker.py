@@ -136,7 +136,7 @@ def _decoded(value: Any) -> Any:
 def _argument(name: str, value: Any) -> List[str]:
     """A hyperparameter as scripts get it on their command line."""
     if isinstance(value, dict):
-        value = ",".join(f"{key}={each}" for key, each in sorted(value.items()))
+        value = ",".join(f"{key}={item}" for key, item in sorted(value.items()))
     return [("--" if len(name) > 1 else "-") + name, "" if value is None else str(value)]
 
 

@@ -47,8 +47,8 @@ def fetch() -> None:
     for variable, secret in named.items():
         try:
             os.environ[variable] = read(secret)
-        except SecretUnavailable as wrong:
-            raise SecretUnavailable(f"no {variable}: the secret {secret} {wrong}") from None
+        except SecretUnavailable as error:
+            raise SecretUnavailable(f"no {variable}: the secret {secret} {error}") from None
 
 
 def _googles(secret: str) -> str:
@@ -69,12 +69,12 @@ def _ask(url: str, headers: Dict[str, str]) -> Dict[str, Any]:
             with opener.open(request, timeout=_TIMEOUT_S) as answer:
                 found: Dict[str, Any] = json.loads(answer.read())
                 return found
-        except urllib.error.HTTPError as wrong:
-            if wrong.code not in (429, 500, 502, 503, 504) or not left:
-                raise SecretUnavailable(_refusal(wrong)) from None
-        except OSError as wrong:
+        except urllib.error.HTTPError as error:
+            if error.code not in (429, 500, 502, 503, 504) or not left:
+                raise SecretUnavailable(_refusal(error)) from None
+        except OSError as error:
             if not left:
-                raise SecretUnavailable(f"is out of reach: {wrong}") from None
+                raise SecretUnavailable(f"is out of reach: {error}") from None
         time.sleep(_PAUSE_S)
     raise AssertionError("unreachable")
 
@@ -104,11 +104,11 @@ def _amazons(secret: str) -> str:
     try:
         client = boto3.client("secretsmanager", region_name=region)
         found = client.get_secret_value(SecretId=name)
-    except Exception as wrong:  # botocore's, which may not be imported by name here
+    except Exception as error:  # botocore's, which may not be imported by name here
         hint = ""
-        if "AccessDenied" in str(wrong):
+        if "AccessDenied" in str(error):
             hint = ". The job's role needs secretsmanager:GetSecretValue on it"
-        raise SecretUnavailable(f"can't be read: {wrong}{hint}") from None
+        raise SecretUnavailable(f"can't be read: {error}{hint}") from None
     text = found.get("SecretString") or found["SecretBinary"].decode()
     return _value(text, key) if key else str(text)
 

@@ -85,8 +85,8 @@ def _answer(program: str, *arguments: str) -> str:
         )
     except subprocess.TimeoutExpired:
         raise _NotThere(f"no answer within {_ANSWER_WITHIN_S} s") from None
-    except OSError as wrong:
-        raise _NotThere(str(wrong)) from None
+    except OSError as error:
+        raise _NotThere(str(error)) from None
     if asked.returncode == 0:
         return asked.stdout.decode("utf-8", "replace").strip().rpartition("\n")[2]
     said = asked.stderr.decode("utf-8", "replace").strip().splitlines()

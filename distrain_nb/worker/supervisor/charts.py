@@ -179,9 +179,9 @@ def _is_whole(path: str) -> bool:
 def _began(path: Path) -> Optional[int]:
     """When a file was begun, in seconds since the epoch, by its name or its first event; None
     where neither tells."""
-    found = _NAME.search(path.name)
-    if found is not None:
-        return int(found["seconds"])
+    match = _NAME.search(path.name)
+    if match is not None:
+        return int(match["seconds"])
     try:
         with path.open("rb") as file:
             _, _, tag, seconds = _BEGINNING.unpack(file.read(_BEGINNING.size))
@@ -193,8 +193,8 @@ def _began(path: Path) -> Optional[int]:
 def _processes(name: str) -> List[int]:
     """The numbers in a name that may be a process: what stands behind this machine's name, else
     each; none where a name has none."""
-    found = _NAME.search(name)
-    rest, host = found["rest"] if found else "", f"{socket.gethostname()}."
+    match = _NAME.search(name)
+    rest, host = match["rest"] if match else "", f"{socket.gethostname()}."
     is_here = f"{rest}.".startswith(host)
     words = rest[len(host) :].split(".")[:1] if is_here else rest.split(".")
     return [int(word) for word in words if word.isdecimal()]

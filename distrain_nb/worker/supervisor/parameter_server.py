@@ -28,7 +28,7 @@ def serve() -> None:
 
 def _version() -> Optional[str]:
     """TensorFlow's version without importing it; None where it is not installed."""
-    for found in distributions():
-        if (found.metadata["Name"] or "").lower() in _NAMES:
-            return found.version
+    for distribution in distributions():
+        if (distribution.metadata["Name"] or "").lower() in _NAMES:
+            return distribution.version
     return None

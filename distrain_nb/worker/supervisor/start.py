@@ -107,10 +107,10 @@ def start(folder: Path, launch: Launch, ports: Sequence[int], output: Output) ->
 
 def _filled(folder: Path, launch: Launch, ports: Sequence[int]) -> Iterator[ProcessSpec]:
     """The processes with all variables that they are started with."""
-    for index, each in enumerate(launch.processes):
-        given = fill(each.environment, folder, ports)
-        of_trackers = trackers.variables(folder, index, each.rank, {**os.environ, **given})
-        yield replace(each, environment={**given, **of_trackers})
+    for index, process in enumerate(launch.processes):
+        given = fill(process.environment, folder, ports)
+        of_trackers = trackers.variables(folder, index, process.rank, {**os.environ, **given})
+        yield replace(process, environment={**given, **of_trackers})
 
 
 def _fork(folder: Path, launch: Launch, index: int, output: Output) -> Child:
