@@ -42,7 +42,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _as_it_is(function: Any = None, **options: Any) -> Any:  # noqa: ARG001
-    """The decorator `remote` where ranks run, with or without options."""
+    """Return the decorator `remote` where ranks run, with or without options."""
     return (lambda item: item) if function is None else function
 
 

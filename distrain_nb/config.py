@@ -37,7 +37,7 @@ def home() -> Path:
 
 
 def private_home(folder: Path | None = None) -> Path:
-    """The same folder (or `folder`), made if it isn't there, and for its user alone.
+    """Return the same folder (or `folder`), made if it isn't there, and for its user alone.
 
     Raises StoreError.
     """
@@ -47,7 +47,7 @@ def private_home(folder: Path | None = None) -> Path:
 
 
 def own_home(folder: Path | None = None) -> Path:
-    """The same folder (or `folder`), closed to others if it is there.
+    """Return the same folder (or `folder`), closed to others if it is there.
 
     Raises StoreError if it is somebody else's, or can't be closed.
     """
@@ -67,19 +67,21 @@ def _as_store_error() -> Iterator[None]:
 
 
 def _brief(wrong: BaseException) -> str:
-    """An error in a few words, with the path that it is about but for one too long to read."""
+    """Return an error in a few words, with the path that it is about but for one too long to
+    read."""
     if not isinstance(wrong, OSError) or wrong.strerror is None:
         return str(wrong)
     return f"{shortened(str(wrong.filename))}: {wrong.strerror}"
 
 
 def shortened(path: str) -> str:
-    """A path that may be too long to read."""
+    """Return a path that may be too long to read."""
     return path if len(path) <= 200 else f"{path[:120]}… ({len(path):,} characters)"
 
 
 def path_named(text: str) -> Path:
-    """The path that a user wrote, with `~` as a home folder, whether or not something is there.
+    """Return the path that a user wrote, with `~` as a home folder, whether or not something is
+    there.
 
     Raises OptionError, as `PATH: REASON`, for one where nothing can be, or be seen.
     """
@@ -160,7 +162,7 @@ class Config:
         return config
 
     def changed(self, name: str, value: object, of_backends: Mapping[str, str]) -> Config:
-        """A copy with another value, parsed if it is text. Raises OptionError.
+        """Return a copy with another value, parsed if it is text. Raises OptionError.
 
         `of_backends` are the names that backends declare, and what for.
         """
@@ -179,7 +181,7 @@ class Config:
         return replace(self, of_backends={**self.of_backends, name: _text(name, value)})
 
     def save(self) -> Path:
-        """Raises StoreError where it can't be written, OptionError for a server's login."""
+        """Raise StoreError where it can't be written, OptionError for a server's login."""
         import yaml
 
         _refuse_login(self.mlflow)
@@ -192,12 +194,12 @@ class Config:
 
     @classmethod
     def known(cls, of_backends: Mapping[str, str]) -> dict[str, str]:
-        """All settings that there are, and what for."""
+        """Return all settings that there are, and what for."""
         return {**_own(), **of_backends}
 
     def described(self, of_backends: Mapping[str, str], found: Collection[str] = ()) -> str:
-        """A line a setting, with what it is for; `of_backends` as in `changed`, `found` are the
-        names of those that were found on this machine where none is set."""
+        """Return a line a setting, with what it is for; `of_backends` as in `changed`, `found` are
+        the names of those that were found on this machine where none is set."""
         values = {**self._values(), **dict.fromkeys(of_backends, ""), **self.of_backends}
         unknown = dict.fromkeys(values, "no backend that is installed has this setting")
         what = {**unknown, **of_backends, **_own()}
@@ -213,12 +215,12 @@ class Config:
 
 
 def _own() -> dict[str, str]:
-    """The settings that are known here, and what for."""
+    """Return the settings that are known here, and what for."""
     return {item.name: item.metadata["help"] for item in fields(Config) if item.metadata}
 
 
 def _check(name: str, value: object) -> None:
-    """Raises OptionError for none of the values that a setting takes, where it names them."""
+    """Raise OptionError for none of the values that a setting takes, where it names them."""
     allowed = next(item.metadata["allowed"] for item in fields(Config) if item.name == name)
     if allowed and value not in allowed:
         expected = " or ".join(filter(None, allowed))
@@ -226,7 +228,7 @@ def _check(name: str, value: object) -> None:
 
 
 def _refuse_login(uri: str) -> None:
-    """Raises OptionError for a server's address with a login: no file is to have it, and rank 0,
+    """Raise OptionError for a server's address with a login: no file is to have it, and rank 0,
     which is told what the file says, would be without it."""
     scheme, _, rest = uri.partition("://")
     server, slash, path = rest.partition("/")

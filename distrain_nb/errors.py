@@ -37,12 +37,13 @@ _SHORT.maxlevel = 2
 
 
 def shown(value: object) -> str:
-    """A value as messages name it: as Python writes it, cut where it is long or deep."""
+    """Return a value as messages name it: as Python writes it, cut where it is long or deep."""
     return _SHORT.repr(value)
 
 
 def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """The known name that begins with one that is not, or is most like it; empty if none is."""
+    """Return the known name that begins with one that is not, or is most like it; empty if none
+    is."""
     from difflib import get_close_matches
 
     names = sorted(known, key=len)

@@ -22,11 +22,11 @@ RESET = "\x1b[0m"
 
 
 def plain(text: str) -> str:
-    """The text alone."""
+    """Return the text alone."""
     return _EITHER.sub("", text)
 
 
 def coloured(text: str) -> str:
-    """The text with its colours, which end with it."""
+    """Return the text with its colours, which end with it."""
     shown = _EITHER.sub(lambda found: found[0] if _COLOUR.fullmatch(found[0]) else "", text)
     return f"{shown}{RESET}" if "\x1b" in shown else shown

@@ -64,5 +64,5 @@ class Finding:
 
 
 def errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The findings that stop a submission."""
+    """Return the findings that stop a submission."""
     return tuple(f for f in findings if f.severity is Severity.ERROR)

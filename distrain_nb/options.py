@@ -22,7 +22,8 @@ _LAYOUT = {*(item.field for item in OPTIONS), "spot"}
 
 
 def words(text: str) -> tuple[str, ...]:
-    """A command line's words, as a shell splits them. Raises OptionError for an open quote."""
+    """Return a command line's words, as a shell splits them. Raises OptionError for an open
+    quote."""
     try:
         return tuple(shlex.split(text))
     except ValueError as error:
@@ -55,17 +56,17 @@ class JobOptions:
         return tuple(name.strip() for text in self.result for name in text.split(",") if name)
 
     def given(self, place: Callable[[str, str], str]) -> dict[str, Any]:
-        """The names that `param` and `data` define, with their values; `place` says what a name
-        for data at a URI is where the job runs."""
+        """Return the names that `param` and `data` define, with their values; `place` says what a
+        name for data at a URI is where the job runs."""
         values = {name: _literal(text) for name, text in _pairs("param", self.param)}
         return values | self.places(place)
 
     def places(self, place: Callable[[str, str], str]) -> dict[str, str]:
-        """Where the job finds the data that `data` names, as `place` says."""
+        """Return where the job finds the data that `data` names, as `place` says."""
         return {name: place(name, uri) for name, uri in _pairs("data", self.data)}
 
     def brought(self, brings: Callable[[str], bool]) -> frozenset[str]:
-        """The names in `data` of what comes to the job without being read by its name."""
+        """Return the names in `data` of what comes to the job without being read by its name."""
         return frozenset(name for name, uri in _pairs("data", self.data) if brings(uri))
 
 
@@ -79,7 +80,7 @@ class Chosen(NamedTuple):
 
 
 def read(options: Mapping[str, Any], config: Config | None = None) -> Chosen:
-    """Options by name, in Python's spelling; what a backend finds in no option it takes from
+    """Return options by name, in Python's spelling; what a backend finds in no option it takes from
     `config`. Raises OptionError naming option, value and form."""
     given = {name: value for name, value in options.items() if value is not None}
     common = declared(JobOptions).keys()
@@ -97,7 +98,7 @@ def read(options: Mapping[str, Any], config: Config | None = None) -> Chosen:
 
 
 def _backend_of(layout: Layout) -> AnyBackend:
-    """The one that takes the layout. Raises OptionError."""
+    """Return the one that takes the layout. Raises OptionError."""
     if layout.on == "ai-platform":
         from distrain_nb.layout.formats.ended import no_jobs
 
@@ -110,7 +111,7 @@ def layout_options() -> Iterable[Option]:
 
 
 def _refused(name: str, backend: AnyBackend) -> OptionError:
-    """Why a job there can't have that option: it is another backend's, or nobody's."""
+    """Return why a job there can't have that option: it is another backend's, or nobody's."""
     others = {
         backend.name: declared(backend.options)[name]
         for backend in all_backends()

@@ -57,7 +57,7 @@ def _with(option: str, line: str) -> str:
 
 
 def write_option(word: str, instead: str) -> Fix[str]:
-    """One word of the magic's line in the place of another."""
+    """Return one word of the magic's line in the place of another."""
     return _in_head(re.compile(rf"(?<!\S){re.escape(word)}(?![^\s=])"), instead)
 
 
@@ -67,8 +67,8 @@ def write_in_option(part: str, instead: str) -> Fix[str]:
 
 
 def with_option(text: str, names: Sequence[str], written: str) -> str:
-    """A cell's text with an option as it is `written`, in the place of what has one of the names;
-    without it where nothing is written."""
+    """Return a cell's text with an option as it is `written`, in the place of what has one of the
+    names; without it where nothing is written."""
     head, rest = _parted(text)
     if _given(names).search(head):
         head = _given(names).sub(lambda _: written, head, count=1)
@@ -77,7 +77,7 @@ def with_option(text: str, names: Sequence[str], written: str) -> str:
 
 
 def with_each(text: str, name: str, written: Sequence[str | None]) -> str:
-    """A cell's text with an option that is there several times: each in its turn as it is
+    """Return a cell's text with an option that is there several times: each in its turn as it is
     `written`, as it was for None, gone for an empty text; and what is more than there are."""
     head, rest = _parted(text)
     left = iter(written)
@@ -94,13 +94,13 @@ def with_each(text: str, name: str, written: Sequence[str | None]) -> str:
 
 
 def _given(names: Sequence[str]) -> re.Pattern[str]:
-    """An option with its value."""
+    """Return an option with its value."""
     any_name = "|".join(map(re.escape, names))
     return re.compile(rf"(?<!\S)(?:{any_name})(?:=|\s+)(?:'[^']*'|\"[^\"]*\"|\S+)")
 
 
 def write_name(name: str, instead: str) -> Fix[str]:
-    """One name in the cell's code in the place of another, wherever it is no attribute."""
+    """Return one name in the cell's code in the place of another, wherever it is no attribute."""
 
     def apply(text: str) -> str:
         head, body = _parted(text)
@@ -110,7 +110,7 @@ def write_name(name: str, instead: str) -> Fix[str]:
 
 
 def write_code(there: str, instead: str) -> Fix[str]:
-    """One piece of the cell's code in the place of another."""
+    """Return one piece of the cell's code in the place of another."""
 
     def apply(text: str) -> str:
         head, body = _parted(text)
@@ -120,8 +120,8 @@ def write_code(there: str, instead: str) -> Fix[str]:
 
 
 def head_lines(text: str) -> int:
-    """How many lines the magic's own is, with those that it goes on in: after a backslash at a
-    line's end, and lines that begin with an option; 0 where there is none."""
+    """Return how many lines the magic's own is, with those that it goes on in: after a backslash at
+    a line's end, and lines that begin with an option; 0 where there is none."""
     lines = text.split("\n")
     at = next((n for n, line in enumerate(lines) if line.lstrip().startswith(MAGICS)), -1) + 1
     while 0 < at < len(lines) and _goes_on(lines[at - 1], lines[at]):
@@ -134,8 +134,8 @@ def _goes_on(line: str, below: str) -> bool:
 
 
 def code_in_head(text: str) -> tuple[str, Fix[str]] | None:
-    """The first line that the backslash above it makes one of options, though it can be none, and
-    what leaves it to the code."""
+    """Return the first line that the backslash above it makes one of options, though it can be
+    none, and what leaves it to the code."""
     lines = text.split("\n")
     for number in range(1, head_lines(text)):
         line = lines[number]
@@ -158,7 +158,7 @@ def _without_backslash(line: str, below: str) -> Fix[str]:
 
 
 def head_options(text: str) -> str:
-    """The options of a cell that begins with its magic, on one line."""
+    """Return the options of a cell that begins with its magic, on one line."""
     head, _ = _parted(text)
     return " ".join(joined(head).partition("distrain")[2].split("\n")).strip()
 
@@ -169,7 +169,7 @@ def joined(text: str) -> str:
 
 
 def _parted(text: str) -> tuple[str, str]:
-    """The magic's line, and the rest with the end of that line."""
+    """Return the magic's line, and the rest with the end of that line."""
     lines, at = text.split("\n"), head_lines(text)
     head = "\n".join(lines[:at])
     return head, text[len(head) :]

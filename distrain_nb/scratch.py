@@ -51,7 +51,7 @@ class Scratch:
 
 
 def _locked(purpose: str, place: Path) -> tuple[Path, int | None]:
-    """A new folder with the descriptor that holds its lock."""
+    """Return a new folder with the descriptor that holds its lock."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{purpose}-", dir=place))
         try:

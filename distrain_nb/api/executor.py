@@ -61,7 +61,7 @@ class Executor:
         return run
 
     def map(self, function: Function, /, *iterables: Iterable[Value]) -> list[Run]:
-        """A run for each set of arguments, in the order of `iterables`, which end with the
+        """Return a run for each set of arguments, in the order of `iterables`, which end with the
         shortest, as those of Python's `map`.
 
         All are checked before the first is started. Raises what `submit` raises; those that have
@@ -111,7 +111,7 @@ class RemoteFunction(Generic[P, T]):
         return Executor(**self._options).submit(self, *args, **kwargs)
 
     def map(self, *iterables: Iterable[Value]) -> list[Run]:
-        """A run for each set of arguments: `Executor.map`."""
+        """Return a run for each set of arguments: `Executor.map`."""
         return Executor(**self._options).map(self, *iterables)
 
 
@@ -123,7 +123,7 @@ def remote(
 ) -> Callable[[Callable[P, T]], RemoteFunction[P, T]]: ...
 @with_options
 def remote(function: Value = None, /, **options: Unpack[Options]) -> Value:
-    """A decorator: calls of the function are jobs with these options.
+    """Return a decorator: calls of the function are jobs with these options.
 
         @distrain_nb.remote(on="sagemaker", workers="2*ml.g5.xlarge")
         def train(rate): ...

@@ -114,12 +114,12 @@ class StudyOptions(Options, total=False):
 
 
 def with_options(function: F) -> F:
-    """The same function, whose signature names the options, as notebooks complete them."""
+    """Return the same function, whose signature names the options, as notebooks complete them."""
     return _naming(function, Options)
 
 
 def with_study_options(function: F) -> F:
-    """The same with the options of a study too."""
+    """Return the same with the options of a study too."""
     return _naming(function, StudyOptions)
 
 

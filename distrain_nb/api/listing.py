@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def runs(experiment: str = "") -> RunList:
-    """All runs, or those filed under an experiment, trials of studies among them; the newest first:
-    a list, whose `frame` is a DataFrame."""
+    """Return all runs, or those filed under an experiment, trials of studies among them; the newest
+    first: a list, whose `frame` is a DataFrame."""
     from distrain_nb.run.pages.listing import RunList  # what reads metrics imports NumPy
 
     catch_up()
@@ -26,7 +26,7 @@ def runs(experiment: str = "") -> RunList:
 
 
 def compare(*runs: Run | str | int) -> Comparison:
-    """Runs side by side, given as such or by number or name; `frame` is a DataFrame.
+    """Return runs side by side, given as such or by number or name; `frame` is a DataFrame.
 
     Raises RunNotFound, or OptionError for fewer than two.
     """
@@ -36,7 +36,7 @@ def compare(*runs: Run | str | int) -> Comparison:
 
 
 def attach(run: object = "last") -> Run:
-    """The run of that number or name, whoever started it; or of a job of a cloud's own SDK.
+    """Return the run of that number or name, whoever started it; or of a job of a cloud's own SDK.
 
     Such a job is an `aiplatform.CustomJob`, a training job (pipeline), SageMaker's
     `sagemaker.core.resources.TrainingJob`, or its resource name or ARN. One that is on no list yet
@@ -78,7 +78,7 @@ def delete(run: Run) -> None:
 
 
 def _followed(backend: HasSDK, job: object, title: str) -> Run:
-    """The run that is that job; a new one if there is none."""
+    """Return the run that is that job; a new one if there is none."""
     store = Store()
     for record in store.all():
         with suppress(OSError, ValueError, KeyError, TypeError):  # another's folder may be damaged

@@ -23,8 +23,8 @@ _WHOLE = re.compile(r"(?:.*=)?data:([A-Za-z_]\w*)")
 
 
 def with_places(arguments: Iterable[str], places: Mapping[str, str]) -> tuple[str, ...]:
-    """The arguments with the place of data for each `data:NAME`. Raises OptionError for a name
-    that there is not."""
+    """Return the arguments with the place of data for each `data:NAME`. Raises OptionError for a
+    name that there is not."""
     found = []
     for argument in arguments:
         whole = _WHOLE.fullmatch(argument)
@@ -38,7 +38,7 @@ def with_places(arguments: Iterable[str], places: Mapping[str, str]) -> tuple[st
 
 
 def named_in(arguments: Iterable[str]) -> frozenset[str]:
-    """The names of data that arguments have."""
+    """Return the names of data that arguments have."""
     return frozenset(name for argument in arguments for name in _IN_ARGUMENT.findall(argument))
 
 
@@ -53,7 +53,7 @@ def variables(
 def about_unread(
     program: Program, arguments: Sequence[str], names: Iterable[str]
 ) -> Iterator[Finding]:
-    """A warning for each of the names that a script has no use for, as far as one can see."""
+    """Yield a warning for each of the names that a script has no use for, as far as one can see."""
     unread = [name for name in names if name not in named_in(arguments)]
     if not unread or _reads_variables(program):
         return

@@ -29,8 +29,8 @@ packed = pack(*{places!r}, {size!r}, {shuffle!r}, mounted={mounted!r})
 def packing(
     source: str, target: str, size: float, shuffle: int | None, options: Mapping[str, Unknown]
 ) -> tuple[Source, dict[str, Unknown]]:
-    """A job that packs a bucket's files into shards in a bucket, as `distrain_nb.data.pack` does
-    here: code and options for `submit`.
+    """Return a job that packs a bucket's files into shards in a bucket, as `distrain_nb.data.pack`
+    does here: code and options for `submit`.
 
     `options` are those of the job: where it runs, and on which machine unless a small one does.
     Raises OptionError for what is not in a bucket that the job reaches, and more machines than one.
@@ -76,7 +76,7 @@ def _scheme(uri: str) -> str:
 
 
 def _root(uri: str) -> str:
-    """The URI of the bucket alone."""
+    """Return the URI of the bucket alone."""
     return "/".join(uri.split("/")[:3])
 
 

@@ -57,7 +57,7 @@ class Prepared:
         return self.job.waits
 
     def refuse(self) -> None:
-        """Raises CaptureError or CheckFailed if it can't run."""
+        """Raise CaptureError or CheckFailed if it can't run."""
         broken = errors(self.job.program.findings)
         if broken:
             raise CaptureError(broken)
@@ -71,7 +71,7 @@ class Prepared:
 
 @with_options
 def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
-    """Everything up to the submission, which it leaves undone. Raises OptionError."""
+    """Return everything up to the submission, which it leaves undone. Raises OptionError."""
     config = Config.load()
     layout, job_options, backend, own = read(options, config)
     source = source_of(code)
@@ -127,7 +127,7 @@ def _advice(job: AnyJob, backend: AnyBackend, plan: Plan) -> tuple[Finding, ...]
 
 
 def program(code: Code, include: Sequence[str] = (), require: Sequence[str] = ()) -> Program:
-    """The program that a cell or function becomes; what is wrong is among its findings."""
+    """Return the program that a cell or function becomes; what is wrong is among its findings."""
     source = source_of(code)
     options = _with_source(JobOptions(include=tuple(include), require=tuple(require)), source)
     return _program(source, options, find("local"))
@@ -135,19 +135,19 @@ def program(code: Code, include: Sequence[str] = (), require: Sequence[str] = ()
 
 @with_options
 def plan(code: Code, **options: Unpack[Options]) -> Plan:
-    """The exact request that `submit` would send. Raises OptionError."""
+    """Return the exact request that `submit` would send. Raises OptionError."""
     return prepare(code, **options).plan
 
 
 @with_options
 def check(code: Code, **options: Unpack[Options]) -> tuple[Finding, ...]:
-    """Everything that is wrong or worth knowing, without submitting. Repairs are of the cell's
-    text, from its `%%distrain` line on. Raises OptionError."""
+    """Return everything that is wrong or worth knowing, without submitting. Repairs are of the
+    cell's text, from its `%%distrain` line on. Raises OptionError."""
     return prepare(code, **options).findings
 
 
 def _with_source(options: JobOptions, source: Source) -> JobOptions:
-    """The options with the names that the source returns, and the arguments that it has."""
+    """Return the options with the names that the source returns, and the arguments that it has."""
     own = source.script.arguments if source.script else ()
     result, args = (*options.result, *source.returns), (*options.args, *own)
     return replace(options, result=result, args=args)

@@ -39,7 +39,8 @@ def hints_of(place: str) -> dict[str, str]:
 
 
 def described_settings() -> tuple[frozenset[str], str]:
-    """The names of all that was found, and a line for each, by backend, with where it was found."""
+    """Return the names of all that was found, and a line for each, by backend, with where it was
+    found."""
     names: set[str] = set()
     lines: list[str] = []
     for backend in plugins.all_backends():
@@ -62,7 +63,7 @@ def described_settings() -> tuple[frozenset[str], str]:
 
 
 def _called(backend: AnyBackend, name: str) -> str:
-    """A setting as `%distrain config` takes it, else the option, else what it is."""
+    """Return a setting as `%distrain config` takes it, else the option, else what it is."""
     option = declared(backend.options).get(name)
     if option is None:
         return name if name == "region" else name.replace("_", " ")

@@ -39,15 +39,15 @@ Code: TypeAlias = "str | Function | Source"
 
 
 def call(function: Function, *args: Value, **kwargs: Value) -> Source:
-    """The call of a function with arguments, which travel as the notebook's values do, as code for
-    `submit`, `plan` and `check`. Raises OptionError for what has no name in a module."""
+    """Return the call of a function with arguments, which travel as the notebook's values do, as
+    code for `submit`, `plan` and `check`. Raises OptionError for what has no name in a module."""
     return Source(*of_function(function, *args, **kwargs), returns=(RETURNED,))
 
 
 def script(target: str | PathLike[str], *arguments: Value, is_module: bool = False) -> Source:
-    """A script with its arguments, or with `is_module` what `python -m` runs, as code for `submit`,
-    `plan` and `check`. Paths are relative to the working folder. Raises OptionError for a file or
-    module that is not there."""
+    """Return a script with its arguments, or with `is_module` what `python -m` runs, as code for
+    `submit`, `plan` and `check`. Paths are relative to the working folder. Raises OptionError for a
+    file or module that is not there."""
     read = read_module if is_module else read_script
     found = read(str(target), [str(argument) for argument in arguments], working_folder())
     notebook = Notebook({}, (), found.folder)

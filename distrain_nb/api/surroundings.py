@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def about_machine(job: AnyJob, backend: AnyBackend) -> Iterator[Finding]:
-    """A disk that is nearly full, and a machine that may be shut down before the job has ended."""
+    """Yield a disk that is nearly full, and a machine that may be shut down before the job has
+    ended."""
     there, free = room.free_bytes()
     if free < room.LITTLE:
         message = (

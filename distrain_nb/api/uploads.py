@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def with_uploads(job: AnyJob, backend: AnyBackend) -> AnyJob:
-    """The job with URIs for all of its data that its machines can't read where they are; its
+    """Return the job with URIs for all of its data that its machines can't read where they are; its
     `uploads` are to get there yet. Raises OptionError."""
     below = backend.staging(job) if job.data else ""
     if not below:

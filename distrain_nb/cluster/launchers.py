@@ -35,7 +35,7 @@ PER_GPU = ("torchrun", "mpi")
 
 
 def choose(program: Program) -> tuple[str, str]:
-    """The launcher for a program, and why."""
+    """Return the launcher for a program, and why."""
     for module, launcher in _WANTED_BY:
         if module in program.imports:
             if launcher == "torchrun" and _whole(program):
@@ -45,7 +45,7 @@ def choose(program: Program) -> tuple[str, str]:
 
 
 def framework_of(program: Program) -> str | None:
-    """The framework whose rules hold for the program, by what it imports."""
+    """Return the framework whose rules hold for the program, by what it imports."""
     wanted = {launcher for module, launcher in _WANTED_BY if module in program.imports}
     frameworks = (framework for launcher, framework in _FRAMEWORKS if launcher in wanted)
     return next(frameworks, "mxnet" if "mxnet" in program.imports else None)

@@ -31,7 +31,7 @@ class Rank:
 
 
 def ranks(cluster: Cluster, per_replica: int, run_id: str) -> Iterator[Rank]:
-    """Every process of the cluster, those of the world first and in order of rank.
+    """Yield every process of the cluster, those of the world first and in order of rank.
 
     A training replica has `per_replica` of them, any other replica one. `run_id` is what
     torchrun calls the run's rendezvous id.

@@ -46,13 +46,13 @@ class Cluster:
         return self.addresses[Role.PRIMARY][0]
 
     def members(self) -> Iterator[tuple[Role, int]]:
-        """Each replica's role and index, in the order of the worker pools."""
+        """Yield each replica's role and index, in the order of the worker pools."""
         for role in Role:
             for index in range(len(self.addresses.get(role, ()))):
                 yield role, index
 
     def cluster_spec(self, role: Role, index: int) -> dict[str, Any]:
-        """The value of `CLUSTER_SPEC` for one replica."""
+        """Return the value of `CLUSTER_SPEC` for one replica."""
         pools = {_pool(r): list(a) for r, a in self.addresses.items() if a}
         task: dict[str, Any] = {"type": _pool(role), "index": index}
         if self.trial is not None:
@@ -65,7 +65,7 @@ class Cluster:
         }
 
     def tf_config(self, role: Role, index: int) -> dict[str, Any] | None:
-        """The value of `TF_CONFIG`; None in a job of a single replica, which has none."""
+        """Return the value of `TF_CONFIG`; None in a job of a single replica, which has none."""
         if self.replicas < 2:
             return None
         tasks = {

@@ -23,7 +23,7 @@ ASK_S = 30.0
 
 
 def backends() -> Iterator[tuple[str, tuple[Check, ...]]]:
-    """The checks of each that is installed, by its title, but for those that need nothing."""
+    """Yield the checks of each that is installed, by its title, but for those that need nothing."""
     for backend in plugins.all_backends():
         checks = (*backend.checks(), *_of_example(backend))
         if checks:
@@ -33,7 +33,7 @@ def backends() -> Iterator[tuple[str, tuple[Check, ...]]]:
 
 
 def _of_example(backend: AnyBackend) -> Iterator[Check]:
-    """The settings of a small job there, and what the service says of it."""
+    """Yield the settings of a small job there, and what the service says of it."""
     if not backend.example:
         return
     options = cast("Options", {"on": backend.name, **backend.example})

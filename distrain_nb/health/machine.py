@@ -42,7 +42,7 @@ def containers() -> Iterator[Check]:
 
 
 def _place() -> Iterator[Check]:
-    """The managed notebook that this is, and when it ends."""
+    """Yield the managed notebook that this is, and when it ends."""
     here = place(os.environ)
     if here is None:
         return
@@ -54,7 +54,7 @@ def _place() -> Iterator[Check]:
 
 
 def _runs() -> Check:
-    """Where runs are kept, by the nearest folder that is there."""
+    """Return where runs are kept, by the nearest folder that is there."""
     folder, (there, free) = home(), free_bytes()
     if not os.access(there, os.W_OK):
         remedy = "set the variable DISTRAIN_HOME to a folder that you may write"

@@ -23,7 +23,7 @@ REMEDY = (
 
 
 def jupyter() -> Iterator[Check]:
-    """The packages that the kernel needs to draw, and every server that runs."""
+    """Yield the packages that the kernel needs to draw, and every server that runs."""
     drawn = ", ".join(f"{name} {installed(name)}" for name in ("ipywidgets", "anywidget"))
     yield Check("widgets", Health.GOOD, drawn)
     yield from _deaf_kernel()
@@ -45,7 +45,7 @@ def _deaf_kernel() -> Iterator[Check]:
 
 
 def _server_documents() -> Iterator[Check]:
-    """Where the server runs the cells, a notebook that came from a file stays untrusted."""
+    """Yield where the server runs the cells, a notebook that came from a file stays untrusted."""
     number = installed("jupyter-server-documents")
     if number is None:
         return
@@ -65,7 +65,7 @@ def _server_documents() -> Iterator[Check]:
 
 
 def _is_trusted(notebook: Path) -> bool | None:
-    """Whether its file is signed; None where that can't be told."""
+    """Return whether its file is signed; None where that can't be told."""
     try:
         import nbformat
         from nbformat.sign import NotebookNotary

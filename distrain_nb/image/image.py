@@ -61,7 +61,7 @@ class Recipe:
 
 
 def environment_for(recipe: Recipe, base: Mapping[str, str]) -> dict[str, str]:
-    """The variables that the worker needs, with those of the recipe."""
+    """Return the variables that the worker needs, with those of the recipe."""
     others = (path for path in base.get("PYTHONPATH", "").split(":") if path not in ("", WORKER))
     return {
         "PYTHONPATH": ":".join((WORKER, *others)),
@@ -73,7 +73,7 @@ def environment_for(recipe: Recipe, base: Mapping[str, str]) -> dict[str, str]:
 
 
 def worker_files() -> dict[str, Path]:
-    """The part of this package that starts ranks, by its paths below PYTHONPATH."""
+    """Return the part of this package that starts ranks, by its paths below PYTHONPATH."""
     package = Path(distrain_nb.__file__).parent
     return {
         "distrain_nb/__init__.py": package / "__init__.py",
@@ -157,7 +157,7 @@ class Image:
         ]
 
     def _variables(self) -> list[tuple[str, str]]:
-        """The new variables; a secret that was let in is not shown."""
+        """Return the new variables; a secret that was let in is not shown."""
         pairs = self.environment.items()
         return [(name, "(hidden)" if is_secret_name(name) else value) for name, value in pairs]
 

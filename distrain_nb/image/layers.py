@@ -39,7 +39,7 @@ class Layer:
     size: int
 
     def chunks(self) -> Iterator[bytes]:
-        """The file, piece by piece."""
+        """Yield the file, piece by piece."""
         with self.path.open("rb") as file:
             while data := file.read(_READ):
                 yield data
@@ -160,6 +160,6 @@ class _Gzip(io.RawIOBase):
 
 
 def _member(block: bytes) -> bytes:
-    """One gzip member without a name and a time."""
+    """Return one gzip member without a name and a time."""
     packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)
     return packer.compress(block) + packer.flush()

@@ -13,7 +13,8 @@ Listener = Callable[[Progress], None]
 
 
 def at_most_every(seconds: float, listener: Listener) -> Listener:
-    """A listener that hears of every phase and every end, and of what is between now and then."""
+    """Return a listener that hears of every phase and every end, and of what is between now and
+    then."""
     phase, due = "", 0.0
 
     def hear(event: Progress) -> None:

@@ -89,7 +89,8 @@ class Advice:
 
 
 def advise(case: Case) -> Advice:
-    """The distribution for a case, and options that the rules of layouts have nothing against."""
+    """Return the distribution for a case, and options that the rules of layouts have nothing
+    against."""
     case, moved = _with_backend(case)
     choice, reasons = (_choose_for_pytorch if _has_pytorch(case) else _choose)(case)
     choice, found = _allowed(case, choice)
@@ -99,7 +100,7 @@ def advise(case: Case) -> Advice:
 
 
 def _with_backend(case: Case) -> tuple[Case, tuple[str, ...]]:
-    """The case on Vertex AI where it is AI Platform's, which no backend brings jobs to."""
+    """Return the case on Vertex AI where it is AI Platform's, which no backend brings jobs to."""
     if case.layout is None or case.layout.on != "ai-platform":
         return case, ()
     moved = replace(case, layout=on_vertex(case.layout))
@@ -126,7 +127,7 @@ def _choose_for_pytorch(case: Case) -> tuple[str, tuple[str, ...]]:
 
 
 def _choose(case: Case) -> tuple[str, tuple[str, ...]]:
-    """The choice by the article, as if the framework had everything."""
+    """Return the choice by the article, as if the framework had everything."""
     gpus, instances = case.gpus_per_instance, case.instances
     if instances == 1 and gpus is not None:
         return _on_one_instance(gpus)
@@ -169,7 +170,8 @@ def _timing(case: Case) -> str:
 
 
 def _allowed(case: Case, choice: str) -> tuple[str, Advised]:
-    """The choice that the framework's version and the rules of layouts leave, and its options."""
+    """Return the choice that the framework's version and the rules of layouts leave, and its
+    options."""
     if choice not in LAUNCHERS:
         return choice, Advised()
     refused: list[str] = []
@@ -185,7 +187,7 @@ def _allowed(case: Case, choice: str) -> tuple[str, Advised]:
 
 
 def _too_old(case: Case, choice: str) -> str:
-    """Why the framework's version can't have a choice; empty if it can."""
+    """Return why the framework's version can't have a choice; empty if it can."""
     least = _oldest(case, choice)
     if not older(case.framework_version, least):
         return ""
@@ -193,7 +195,7 @@ def _too_old(case: Case, choice: str) -> str:
 
 
 def _oldest(case: Case, choice: str) -> str:
-    """The first version of the framework that has a choice; empty if none is named."""
+    """Return the first version of the framework that has a choice; empty if none is named."""
     row = current().distributions.get(_DISTRIBUTIONS.get(choice, ""))
     return next(iter(releases(row.framework_min, case.framework)), "") if row else ""
 
@@ -216,7 +218,7 @@ def _remarks(case: Case, choice: str) -> Iterator[str]:
 
 
 def _table(case: Case) -> Grid:
-    """The article's table, for PyTorch with DDP in it; the cell of the case in brackets."""
+    """Return the article's table, for PyTorch with DDP in it; the cell of the case in brackets."""
     column = None if case.gpus_per_instance is None else 2 if case.gpus_per_instance else 1
     wanted = {True: _LONG, False: _SHORT, None: ""}[case.takes_long]
     rows = []

@@ -87,7 +87,8 @@ class Case:
 def case_of(
     layout: Layout, model_bytes: float | None = None, step_s: float = TYPICAL_STEP_S
 ) -> Case:
-    """The case of a layout: its primary and workers, the fewest GPUs and the slowest network."""
+    """Return the case of a layout: its primary and workers, the fewest GPUs and the slowest
+    network."""
     pools = resolve(layout).training
     speeds = [resolved.bandwidth_gbps for resolved in pools]
     known = [gbps for gbps in speeds if gbps]
@@ -105,7 +106,7 @@ def case_of(
 
 
 def size_in_bytes(text: str, option: str = "--model-size") -> float:
-    """Bytes of `100MB`, `1.3 GiB` or a bare number. Raises OptionError."""
+    """Return bytes of `100MB`, `1.3 GiB` or a bare number. Raises OptionError."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
     if match is None or match[2].upper() not in _UNITS:
         raise OptionError(

@@ -41,8 +41,8 @@ class Choice:
 
 
 def roles(name: str) -> tuple[Role, ...]:
-    """The roles that a place has pools for, in the order of their positions; all where nobody has
-    declared the place."""
+    """Return the roles that a place has pools for, in the order of their positions; all where
+    nobody has declared the place."""
     place = place_of(name)
     return place.roles if place else tuple(Role)
 
@@ -63,8 +63,8 @@ def choices(layout: Layout, path: str) -> tuple[Choice, ...]:
 
 
 def with_own_accelerators(layout: Layout, role: Role) -> Layout:
-    """The layout whose pool of a role, where it names no accelerator, names the GPUs that its
-    machine comes with and that a request has to name."""
+    """Return the layout whose pool of a role, where it names no accelerator, names the GPUs that
+    its machine comes with and that a request has to name."""
     pool = layout.pool(role)
     row = current().machines.get(pool.machine or "") if pool and layout.on == "vertex" else None
     if pool is None or row is None or pool.accelerator or pool.accelerator_count:

@@ -50,8 +50,8 @@ class Advised(NamedTuple):
 
 
 def advised(case: Case, choice: str) -> Advised:
-    """The options that a choice takes in a case, with the smallest repairs of what the rules find
-    that was not wrong with the layout before. They touch neither launcher nor machines."""
+    """Return the options that a choice takes in a case, with the smallest repairs of what the rules
+    find that was not wrong with the layout before. They touch neither launcher nor machines."""
     layout = _layout(case, choice)
     if layout is None:
         gpus = _ranks(case, choice)
@@ -82,7 +82,8 @@ def _mark(finding: Finding) -> tuple[str, str]:
 
 
 def _fix(layout: Layout, finding: Finding) -> Fix[Layout] | None:
-    """The smallest repair that keeps what was chosen, and the machines that it was chosen for."""
+    """Return the smallest repair that keeps what was chosen, and the machines that it was chosen
+    for."""
 
     def chosen(layout: Layout) -> tuple[object, ...]:
         return layout.launcher, layout.primary, layout.workers, layout.servers
@@ -95,7 +96,7 @@ def _unended(message: str) -> str:
 
 
 def _layout(case: Case, choice: str) -> Layout | None:
-    """The layout that a choice is for; None where no machine is known to do it."""
+    """Return the layout that a choice is for; None where no machine is known to do it."""
     layout = case.layout
     if choice == PARAMETER_SERVERS:
         return _with_servers(case)
@@ -137,14 +138,14 @@ def _ranks(case: Case, choice: str) -> int:
 
 
 def _on_one(layout: Layout, gpus: int) -> Layout | None:
-    """The layout with one machine that has so many of its GPUs; None if there is none."""
+    """Return the layout with one machine that has so many of its GPUs; None if there is none."""
     role = "workers" if layout.on == "sagemaker" else "primary"
     found = _larger(layout.on, getattr(layout, role) or Pool(), gpus)
     return layout.edited({"workers": None, role: found}) if found else None
 
 
 def _larger(place: str, pool: Pool, gpus: int) -> Pool | None:
-    """One machine with so many of a pool's GPUs, or as few more as there are."""
+    """Return one machine with so many of a pool's GPUs, or as few more as there are."""
     if place == "sagemaker":
         rows = current().instances
         given = rows.get(pool.machine or "")

@@ -16,7 +16,7 @@ _NAME = re.compile(r"[\w][\w.-]*")
 
 
 def write(text: str, name: str, folder: Path | str) -> Path:
-    """Writes `FOLDER/NAME.yaml` and gives its path. Raises OptionError for an unusable name, and
+    """Write `FOLDER/NAME.yaml` and gives its path. Raises OptionError for an unusable name, and
     where it can't be written; what was there before stays then."""
     path = _path(name, folder)
     try:
@@ -28,7 +28,8 @@ def write(text: str, name: str, folder: Path | str) -> Path:
 
 
 def read(name: str, folder: Path | str) -> tuple[Path, str]:
-    """The file of a saved layout, or one that `name` itself names by its ending, and its text.
+    """Return the file of a saved layout, or one that `name` itself names by its ending, and its
+    text.
 
     Raises OptionError naming the file, and the saved layouts if there is no such file.
     """
@@ -47,7 +48,7 @@ def read(name: str, folder: Path | str) -> tuple[Path, str]:
 
 
 def saved(folder: Path | str = FOLDER) -> tuple[str, ...]:
-    """The names of the saved layouts, sorted."""
+    """Return the names of the saved layouts, sorted."""
     return tuple(sorted(path.stem for path in Path(folder).glob("*.yaml")))
 
 

@@ -101,7 +101,7 @@ def gain(gradient_bytes: float, links: Links, step_s: float) -> Gain:
 
 
 def beside_the_article(layout: Layout) -> str:
-    """The article's reducers beside ours, for a layout of its machines; else empty."""
+    """Return the article's reducers beside ours, for a layout of its machines; else empty."""
     job = resolve(layout)
     machines, gpus, reducers = _MEASURED
     counts = {(p.pool.accelerator or "", p.accelerators) for p in job.training}
@@ -151,7 +151,7 @@ def remarks(case: Case, where: str = "") -> Iterator[str]:
 
 
 def _why_none(case: Case) -> str:
-    """Why a case can't have reducers; empty if it can."""
+    """Return why a case can't have reducers; empty if it can."""
     layout, on_gpus = case.layout, bool(case.gpus_per_instance)
     if layout and Role.REDUCERS not in roles(layout.on):
         return f"{layout.title} has no reducers"
@@ -165,8 +165,8 @@ def _why_none(case: Case) -> str:
 
 
 def _links(case: Case) -> Links | None:
-    """Those of a case's machines, with its layout's reducers, or as many as machines and like
-    them."""
+    """Return those of a case's machines, with its layout's reducers, or as many as machines and
+    like them."""
     if case.network_gbps is None or case.instances is None or case.instances < 2:
         return None
     own = Links(case.instances, case.network_gbps, case.instances, case.network_gbps)
@@ -178,5 +178,5 @@ def _links(case: Case) -> Links | None:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in the unit that reads best: `250 ms`."""
+    """Return seconds in the unit that reads best: `250 ms`."""
     return f"{seconds * 1000:,.3g} ms" if seconds < 1 else f"{seconds:,.3g} s"

@@ -61,7 +61,7 @@ class Layout:
 
     @classmethod
     def of(cls, on: str = "local", **options: object) -> Layout:
-        """A layout from options as a user writes them; `reducers="auto"` sizes that pool.
+        """Return a layout from options as a user writes them; `reducers="auto"` sizes that pool.
 
         Options are the fields by name, with values as text, or as numbers where they are numbers;
         `spot=True` is short for `scheduling="SPOT"`. Raises OptionError naming the option, the
@@ -71,12 +71,12 @@ class Layout:
 
     @classmethod
     def from_line(cls, line: str) -> Layout:
-        """Reads what `str` of a layout gives. Raises OptionError as `of` does."""
+        """Read what `str` of a layout gives. Raises OptionError as `of` does."""
         return changed(cls(), split(line))
 
     @classmethod
     def from_yaml(cls, text: str) -> Layout:
-        """Reads what `to_yaml` gives; options may also be written with dashes.
+        """Read what `to_yaml` gives; options may also be written with dashes.
 
         Raises OptionError as `of` does.
         """
@@ -89,7 +89,7 @@ class Layout:
 
     @classmethod
     def load(cls, name: str, folder: Path | str = files.FOLDER) -> Layout:
-        """The layout of that name, or of that file if `name` ends in `.yaml` or `.yml`.
+        """Return the layout of that name, or of that file if `name` ends in `.yaml` or `.yml`.
 
         Raises OptionError naming the file, and the saved layouts if there is no such file.
         """
@@ -100,11 +100,11 @@ class Layout:
             raise OptionError(f"{path}: {error}") from None
 
     def to_yaml(self) -> str:
-        """The options by name, as a YAML mapping."""
+        """Return the options by name, as a YAML mapping."""
         return plain_yaml(texts(self))
 
     def save(self, name: str, folder: Path | str = files.FOLDER) -> Path:
-        """Writes `FOLDER/NAME.yaml`, for use as `--layout NAME`; gives its path.
+        """Write `FOLDER/NAME.yaml`, for use as `--layout NAME`; gives its path.
 
         Raises OptionError for an unusable name.
         """
@@ -114,12 +114,12 @@ class Layout:
         return line(self)
 
     def pool(self, role: Role) -> Pool | None:
-        """The pool of a role as it was laid out."""
+        """Return the pool of a role as it was laid out."""
         found: Pool | None = getattr(self, Role(role).value)
         return found
 
     def pools(self) -> Iterator[tuple[Role, Pool]]:
-        """The pools that there are, in the order of their positions.
+        """Yield the pools that there are, in the order of their positions.
 
         That includes the one primary replica that nobody needs to ask for, where a place has it.
         """
@@ -133,7 +133,7 @@ class Layout:
                 yield role, pool
 
     def replicas(self, role: Role) -> int:
-        """How many replicas a role has."""
+        """Return how many replicas a role has."""
         return sum(pool.replicas for found, pool in self.pools() if found is role)
 
     @property
@@ -165,7 +165,7 @@ class Layout:
         return match["version"] if match else None
 
     def edited(self, changes: Mapping[str, Any]) -> Layout:
-        """The layout with other values at some paths, such as `workers.accelerator_count`.
+        """Return the layout with other values at some paths, such as `workers.accelerator_count`.
 
         A path without a dot replaces a whole field. Setting a field of a pool that is not there
         adds the pool.

@@ -49,14 +49,14 @@ class Option:
 
 
 def seconds(text: str) -> int:
-    """Seconds of `7d`, `1h30m`, `90s` or a bare number. Raises ValueError."""
+    """Return seconds of `7d`, `1h30m`, `90s` or a bare number. Raises ValueError."""
     if not _DURATION.fullmatch(text):
         raise ValueError(text)
     return sum(int(n) * _UNITS[unit or "s"] for n, unit in re.findall(r"(\d+)([dhms]?)", text))
 
 
 def duration(value: int) -> str:
-    """The shortest text that `seconds` reads back."""
+    """Return the shortest text that `seconds` reads back."""
     for unit, size in _UNITS.items():
         if value and value % size == 0:
             return f"{value // size}{unit}"
@@ -116,12 +116,12 @@ _BY_FLAG = {option.name: option for option in OPTIONS} | {
 
 
 def option_of(field: str) -> Option:
-    """The option that a field of a layout is written with."""
+    """Return the option that a field of a layout is written with."""
     return _BY_FIELD[field]
 
 
 def changed(layout: Layout, options: Mapping[str, object]) -> Layout:
-    """The layout with options as a user writes them. None leaves a field as it is.
+    """Return the layout with options as a user writes them. None leaves a field as it is.
 
     Raises OptionError naming the option, the value and the allowed form.
     """
@@ -136,7 +136,8 @@ def changed(layout: Layout, options: Mapping[str, object]) -> Layout:
 
 
 def split(text: str) -> dict[str, object]:
-    """The options of a line by their fields. Raises OptionError for what is not a layout option."""
+    """Return the options of a line by their fields. Raises OptionError for what is not a layout
+    option."""
     found: dict[str, object] = {}
     words = iter(words_of(text))
     for word in words:
@@ -156,13 +157,13 @@ def split(text: str) -> dict[str, object]:
 
 
 def line(layout: Layout) -> str:
-    """The layout as the magic's options; `split` and `changed` read it back."""
+    """Return the layout as the magic's options; `split` and `changed` read it back."""
     return " ".join(printed(layout))
 
 
 def heading(options: Iterable[str], script: Sequence[str] = ()) -> str:
-    """The head of a cell with these options, one on each line where a single line is too long; the
-    line that runs a script with its arguments, where there is one."""
+    """Return the head of a cell with these options, one on each line where a single line is too
+    long; the line that runs a script with its arguments, where there is one."""
     run = " ".join(map(quoted, script))
     words = ["%distrain run", *options, run] if run else ["%%distrain", *options]
     whole = " ".join(words)
@@ -180,7 +181,8 @@ def texts(layout: Layout) -> dict[str, str]:
 
 
 def in_cell(finding: Finding, layout: Layout) -> Finding:
-    """A finding about a layout whose repairs are of the text of the cell that it is written in."""
+    """Return a finding about a layout whose repairs are of the text of the cell that it is written
+    in."""
     before = texts(layout)
     fixes = tuple(
         Fix(fix.label, _retold(before, texts(fix.apply(layout)))) for fix in finding.fixes
@@ -189,7 +191,7 @@ def in_cell(finding: Finding, layout: Layout) -> Finding:
 
 
 def _retold(before: dict[str, str], after: dict[str, str]) -> Callable[[str], str]:
-    """The repair of a cell's options that makes one layout of another."""
+    """Return the repair of a cell's options that makes one layout of another."""
 
     def apply(text: str) -> str:
         for option in OPTIONS:
@@ -203,7 +205,7 @@ def _retold(before: dict[str, str], after: dict[str, str]) -> Callable[[str], st
 
 
 def printed(layout: Layout) -> Iterator[str]:
-    """The options of a layout, each with its value."""
+    """Yield the options of a layout, each with its value."""
     for field, text in texts(layout).items():
         option = _BY_FIELD[field]
         if field == "scheduling" and text == "SPOT":
@@ -213,13 +215,13 @@ def printed(layout: Layout) -> Iterator[str]:
 
 
 def quoted(text: str) -> str:
-    """A word as the magic reads it."""
+    """Return a word as the magic reads it."""
     return text if _PLAIN.fullmatch(text) else shlex.quote(text)
 
 
 def words_of(text: str) -> list[str]:
-    """A line's words, without their quotes. Raises OptionError for a quote that isn't closed, and
-    for a line that is far longer than any."""
+    """Return a line's words, without their quotes. Raises OptionError for a quote that isn't
+    closed, and for a line that is far longer than any."""
     check_length(text, "lines of options", _LONGEST_LINE)
     try:
         return shlex.split(joined(text))

@@ -32,7 +32,7 @@ class Place:
     implies_primary: bool = False
 
     def reads(self, path: str) -> bool:
-        """Whether jobs there depend on a field, such as `region` or `workers.machine`."""
+        """Return whether jobs there depend on a field, such as `region` or `workers.machine`."""
         name, _, field = path.partition(".")
         if field:
             return field == "replicas" or field in self.pool_fields

@@ -82,7 +82,7 @@ class Pool:
 
     @classmethod
     def parse(cls, text: str) -> Pool:
-        """Reads what `str` of a pool gives. Raises OptionError with the form that is allowed."""
+        """Read what `str` of a pool gives. Raises OptionError with the form that is allowed."""
         match = _POOL.fullmatch(text.strip())
         if not match:
             raise OptionError(f"invalid pool {shown(text)}: expected {POOL_FORM}, {_EXAMPLE}")

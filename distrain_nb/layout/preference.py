@@ -49,7 +49,7 @@ def accelerator_rank(name: str) -> int:
 
 
 def is_cheap(catalog: Catalog, name: str) -> bool:
-    """Whether it is a small machine of a series that comes first of its kind."""
+    """Return whether it is a small machine of a series that comes first of its kind."""
     row = catalog.machines.get(name)
     instance = catalog.instances.get(name)
     series = row.series if row else _series(name)

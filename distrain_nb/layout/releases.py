@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=1024)
 def release(text: str | None) -> Version | None:
-    """The version as one that compares; None if there is none, or nothing that is a version."""
+    """Return the version as one that compares; None if there is none, or nothing that is a
+    version."""
     try:
         return Version(text or "")
     except InvalidVersion:
@@ -27,7 +28,7 @@ def releases(texts: Iterable[str], framework: str | None) -> tuple[str, ...]:
 
 
 def is_of(number: str, wanted: str | None) -> bool:
-    """Whether a version is of a release: 2.4.1 is of 2.4, and everything of None."""
+    """Return whether a version is of a release: 2.4.1 is of 2.4, and everything of None."""
     one, other = release(number), release(wanted)
     if one is None or other is None:
         return wanted is None
@@ -35,6 +36,6 @@ def is_of(number: str, wanted: str | None) -> bool:
 
 
 def older(text: str | None, least: str | None) -> bool:
-    """Whether a version is older than another one; False where either is not known."""
+    """Return whether a version is older than another one; False where either is not known."""
     one, other = release(text), release(least)
     return one is not None and other is not None and one < other

@@ -33,7 +33,7 @@ class ResolvedPool:
     instance: Instance | None
 
     def where(self, field: str) -> str:
-        """The path of a field of this pool."""
+        """Return the path of a field of this pool."""
         return f"{self.role.value}.{field}"
 
     @property
@@ -115,7 +115,7 @@ class ResolvedLayout:
         return tuple(p for p in self.pools if p.role in _TRAINING)
 
     def pool(self, role: Role) -> ResolvedPool | None:
-        """The pool of a role."""
+        """Return the pool of a role."""
         return next((resolved for resolved in self.pools if resolved.role is role), None)
 
 
@@ -125,7 +125,8 @@ def resolve(
     catalog: Catalog | None = None,
     implied: str | None = None,
 ) -> ResolvedLayout:
-    """The layout with the rows of its machines, from the catalog in force if none is given."""
+    """Return the layout with the rows of its machines, from the catalog in force if none is
+    given."""
     catalog = catalog or current()
     pools = tuple(_resolved(role, pool, catalog) for role, pool in layout.pools())
     return ResolvedLayout(layout, catalog, pools, tuple(channels), implied)

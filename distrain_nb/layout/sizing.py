@@ -23,13 +23,13 @@ _NEAREST = {
 
 
 def multi_region(region: str | None) -> str:
-    """The multi-region nearest to a region: us, europe or asia; us if none is given."""
+    """Return the multi-region nearest to a region: us, europe or asia; us if none is given."""
     continent = (region or "us").partition("-")[0]
     return next((name for name, near in _NEAREST.items() if continent in near), "us")
 
 
 def reduction_image(catalog: Catalog, region: str | None) -> str:
-    """The Reduction Server's image in the multi-region nearest to a region."""
+    """Return the Reduction Server's image in the multi-region nearest to a region."""
     images = limit(catalog, "vertex", "reduction_server_images")
     start = f"{multi_region(region)}-docker"
     return next((image for image in images if image.startswith(start)), images[0])
@@ -46,7 +46,7 @@ def training_gbps(job: ResolvedLayout) -> float | None:
 
 
 def sized(job: ResolvedLayout) -> Pool | None:
-    """The Reduction Server pool that just covers the primary and the workers.
+    """Return the Reduction Server pool that just covers the primary and the workers.
 
     Of the machines with at least the suggested vCPUs, the one with the fewest vCPUs in total; of
     equal ones the recommended machine, then the one with the least memory. None if the bandwidth

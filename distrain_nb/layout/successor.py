@@ -16,8 +16,8 @@ MOST_REPAIRS = 20
 
 
 def on_vertex(layout: Layout) -> Layout:
-    """The layout for Vertex AI, with the smallest repair of each thing that isn't there any more,
-    such as a scale tier or a legacy machine type. What has no repair stays as it was."""
+    """Return the layout for Vertex AI, with the smallest repair of each thing that isn't there any
+    more, such as a scale tier or a legacy machine type. What has no repair stays as it was."""
     found = replace(layout, on="vertex")
     for _ in range(MOST_REPAIRS):
         gone = [f for f in check(found) if f.fixes and _is_gone(f)]

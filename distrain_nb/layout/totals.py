@@ -49,7 +49,7 @@ class Totals:
 
 
 def totals(layout: Layout) -> Totals:
-    """The sums over all pools of a layout. On `local` only replicas are counted."""
+    """Return the sums over all pools of a layout. On `local` only replicas are counted."""
     pools = resolve(layout).pools
     known = [resolved for resolved in pools if resolved.known and resolved.pool.replicas > 0]
     return Totals(
@@ -73,7 +73,7 @@ def _gbps(pools: Iterable[ResolvedPool], roles: tuple[Role, ...]) -> float:
 
 
 def _bare(pools: Iterable[ResolvedPool]) -> tuple[str, ...]:
-    """The machines of which the vCPUs or the bandwidth are not known."""
+    """Return the machines of which the vCPUs or the bandwidth are not known."""
     return tuple(
         dict.fromkeys(
             resolved.pool.machine or str(resolved.role)

@@ -76,7 +76,7 @@ class Traffic:
         )
 
     def table(self) -> Grid:
-        """The ways, a row each."""
+        """Return the ways, a row each."""
         head = ("all-reduce", "sent per worker", "latency", "about")
         lines = (
             (
@@ -105,7 +105,7 @@ def traffic(layout: Layout, gradient_bytes: int) -> Traffic:
 
 
 def links_of(layout: Layout) -> Links:
-    """The machines of a layout that exchange gradients, at the bandwidth of the slowest; its
+    """Return the machines of a layout that exchange gradients, at the bandwidth of the slowest; its
     reducers, or those that it would get. Raises OptionError as `traffic` does."""
     job = resolve(layout)
     pools = job.training
@@ -121,7 +121,8 @@ def links_of(layout: Layout) -> Links:
 
 
 def _reducers(job: ResolvedLayout) -> tuple[int, float] | None:
-    """How many reducers there are or would be, and the bandwidth of each; None if not known."""
+    """Return how many reducers there are or would be, and the bandwidth of each; None if not
+    known."""
     own = job.pool(Role.REDUCERS)
     if own is None:
         pool = sized(job)
@@ -130,7 +131,7 @@ def _reducers(job: ResolvedLayout) -> tuple[int, float] | None:
 
 
 def ways(gradient_bytes: float, links: Links, name: str = "reducers") -> tuple[Way, Way, Way]:
-    """A ring, a tree and reducers, which are called `name`.
+    """Return a ring, a tree and reducers, which are called `name`.
 
     A reducer takes in its share of every worker's gradient, so few or slow ones take longer than
     the workers' links do.
@@ -150,7 +151,7 @@ def ways(gradient_bytes: float, links: Links, name: str = "reducers") -> tuple[W
 
 
 def size(count: float) -> str:
-    """Bytes in the unit that reads best: `1.34 GB`."""
+    """Return bytes in the unit that reads best: `1.34 GB`."""
     for unit in ("B", "kB", "MB"):
         if count < 1000:
             return f"{count:.3g} {unit}"

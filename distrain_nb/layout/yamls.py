@@ -72,13 +72,13 @@ def _check_size(events: Iterable[Any]) -> None:
 
 
 def plain_yaml(texts: Mapping[str, str | list[str]]) -> str:
-    """Texts, or lists of them, by name as YAML with as few quotes as `yaml_texts` needs to read
-    them back."""
+    """Return texts, or lists of them, by name as YAML with as few quotes as `yaml_texts` needs to
+    read them back."""
     return _dumped(dict(texts), plain=True)
 
 
 def data_yaml(value: object) -> str:
-    """The value as YAML for other programs: numbers are numbers, and `"1.10"` is quoted."""
+    """Return the value as YAML for other programs: numbers are numbers, and `"1.10"` is quoted."""
     return _dumped(value, plain=False)
 
 

@@ -53,7 +53,7 @@ class Answer:
 
 
 def answer(options: argparse.Namespace, shell: InteractiveShell) -> Answer:
-    """Raises OptionError for a figure that can't be, or a script that is not there."""
+    """Raise OptionError for a figure that can't be, or a script that is not there."""
     given = {name: getattr(options, name) for name in _FIELDS if getattr(options, name) is not None}
     script, found = _looked_at(options.script, shell)
     about_case = given or options.workers or not script

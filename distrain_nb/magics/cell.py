@@ -32,7 +32,7 @@ LONG_S = 1.0
 
 
 def run_cell(words: list[str], line: str, cell: str, shell: InteractiveShell) -> None:
-    """Raises what `api.start` and, for a cell that waits, `Run.wait` raise."""
+    """Raise what `api.start` and, for a cell that waits, `Run.wait` raise."""
     if show_help(words):
         return
     submit(source_of(line, cell, shell), cell_options(words))
@@ -79,7 +79,7 @@ def long_work_shown() -> Iterator[None]:
 
 
 def source_of(line: str, cell: str, shell: InteractiveShell) -> api.Source:
-    """The cell that is running, in its notebook."""
+    """Return the cell that is running, in its notebook."""
     name = label(len(shell.history_manager.input_hist_raw) - 1)
     text = f"%%distrain {line}\n{cell}"
     return api.Source(Cell(name, text), notebook_of(shell), first_line=head_lines(text) + 1)

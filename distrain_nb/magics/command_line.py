@@ -72,7 +72,7 @@ class Parser(argparse.ArgumentParser):
     """Raises OptionError where argparse would end the process."""
 
     def read(self, words: list[str]) -> argparse.Namespace:
-        """The options. Raises OptionError, which names the option that seems to be meant."""
+        """Return the options. Raises OptionError, which names the option that seems to be meant."""
         self.refuse_elsewhere(words)
         found, unknown = self.parse_known_args(words)
         if unknown:
@@ -88,14 +88,14 @@ class Parser(argparse.ArgumentParser):
         return {name: parser for part in parts for name, parser in part.choices.items()}
 
     def refuse_elsewhere(self, words: Iterable[str]) -> None:
-        """Raises OptionError for what other launchers call an option. It comes before all else:
+        """Raise OptionError for what other launchers call an option. It comes before all else:
         argparse would read `-np 2` as `-n p`."""
         for name in map(_flag, words):
             if name in ELSEWHERE:
                 self.error(f"no option {name}; here it is {ELSEWHERE[name]}")
 
     def refuse(self, word: str) -> NoReturn:
-        """Raises OptionError for a word that is none of these options."""
+        """Raise OptionError for a word that is none of these options."""
         if not word.startswith("-"):
             self.error(f"unexpected {word!r}: options are written --NAME VALUE")
         meant = self._option_string_actions.get(closest(_flag(word), self._option_string_actions))
@@ -130,7 +130,7 @@ def _flag(word: str) -> str:
 
 
 def cell_parser(backends: Sequence[AnyBackend]) -> Parser:
-    """The parser of `%%distrain` for any job, and the options of the backends."""
+    """Return the parser of `%%distrain` for any job, and the options of the backends."""
     parser = Parser(
         prog="%%distrain",
         description="Run this cell as a distributed training job. Without --on, on this machine.",
@@ -164,7 +164,8 @@ def cell_parser(backends: Sequence[AnyBackend]) -> Parser:
 
 
 def _by_backends(backends: Iterable[AnyBackend]) -> dict[str, list[Declaration]]:
-    """Options by the titles of the backends that have them, as the first of those declares it."""
+    """Return options by the titles of the backends that have them, as the first of those declares
+    it."""
     having: dict[str, list[tuple[str, Declaration]]] = {}
     for backend in backends:
         for name, item in declared(backend.options).items():
@@ -177,8 +178,8 @@ def _by_backends(backends: Iterable[AnyBackend]) -> dict[str, list[Declaration]]
 
 
 def backends_of(words: list[str]) -> list[AnyBackend]:
-    """Those whose options stand on the line, the chosen one first; none are loaded for a line
-    that has only the options of any job."""
+    """Return those whose options stand on the line, the chosen one first; none are loaded for a
+    line that has only the options of any job."""
     common = cell_parser(())._option_string_actions
     flags = [_flag(word) for word in words if word.startswith("-")]
     if all(flag in common for flag in flags):
@@ -189,7 +190,7 @@ def backends_of(words: list[str]) -> list[AnyBackend]:
 
 
 def cell_options(words: list[str]) -> dict[str, Any]:
-    """The options by name. Raises OptionError.
+    """Return the options by name. Raises OptionError.
 
     What stands behind `--` are arguments of the program.
     """
@@ -213,7 +214,7 @@ class ScriptLine(NamedTuple):
 
 
 def script_parser(backends: Sequence[AnyBackend]) -> Parser:
-    """The parser of `%distrain run`: a cell's options, and what runs."""
+    """Return the parser of `%distrain run`: a cell's options, and what runs."""
     parser = cell_parser(backends)
     parser.prog = "%distrain run"
     parser.description = "Run a script as a distributed training job."
@@ -224,13 +225,14 @@ def script_parser(backends: Sequence[AnyBackend]) -> Parser:
 
 
 def options_before(words: list[str]) -> list[str]:
-    """The words of `%distrain run` that stand before the script, and so are not the script's."""
+    """Return the words of `%distrain run` that stand before the script, and so are not the
+    script's."""
     return list(takewhile(lambda word: word != "-m" and not word.endswith(SCRIPTS), words))
 
 
 def script_options(words: list[str]) -> ScriptLine:
-    """The script and its options; what stands behind it are its arguments, with or without a `--`
-    between. Raises OptionError."""
+    """Return the script and its options; what stands behind it are its arguments, with or without a
+    `--` between. Raises OptionError."""
     ours = options_before(words)
     parser = script_parser(backends_of(ours))
     parser.refuse_elsewhere(ours)
@@ -247,7 +249,7 @@ def script_options(words: list[str]) -> ScriptLine:
 
 
 def image_parser() -> Parser:
-    """The parser of `%%distrain image`."""
+    """Return the parser of `%%distrain image`."""
     parser = Parser(
         prog="%%distrain image",
         description="Build a container image of this cell, push it and show what is in it.",
@@ -277,7 +279,7 @@ def image_parser() -> Parser:
 
 
 def image_options(words: list[str]) -> argparse.Namespace:
-    """The options of an image. Raises OptionError, and HelpAsked."""
+    """Return the options of an image. Raises OptionError, and HelpAsked."""
     return image_parser().read(words)
 
 

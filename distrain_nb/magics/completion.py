@@ -70,7 +70,7 @@ def unbroken(about: str) -> str:
 
 
 def _written(context: CompletionContext) -> str:
-    """The magic's line up to the cursor, with those that continue it."""
+    """Return the magic's line up to the cursor, with those that continue it."""
     *above, line = context.full_text.split("\n")[: context.cursor_line + 1]
     text = "\n".join([*above, line[: context.cursor_position]])
     in_head = text.startswith("%%") and head_lines(text) > len(above)
@@ -82,7 +82,7 @@ def _is_ours(matcher: Any) -> bool:
 
 
 def _offered(found: re.Match[str], cell: str) -> tuple[str, Iterable[Completion]]:
-    """The part of the word that is completed, and what it can become."""
+    """Return the part of the word that is completed, and what it can become."""
     from distrain_nb.magics.command_line import image_parser
     from distrain_nb.magics.verbs import line_parser
 
@@ -103,7 +103,8 @@ def _offered(found: re.Match[str], cell: str) -> tuple[str, Iterable[Completion]
 
 
 def _of_script(before: list[str], word: str, cell: str) -> tuple[str, Iterable[Completion]]:
-    """Options up to the script, and the script's file; what stands behind it is the script's."""
+    """Return options up to the script, and the script's file; what stands behind it is the
+    script's."""
     from distrain_nb.magics.command_line import options_before
     from distrain_nb.magics.values import scripts
 
@@ -129,7 +130,7 @@ def _cell_parser(before: list[str]) -> argparse.ArgumentParser:
 def _of_options(
     parser: argparse.ArgumentParser, before: list[str], word: str, cell: str
 ) -> tuple[str, Iterable[Completion]]:
-    """The values of the option that has just been written, or the options there are."""
+    """Return the values of the option that has just been written, or the options there are."""
     from distrain_nb.magics.values import values
 
     name, equals, begun = word.partition("=")
@@ -142,7 +143,7 @@ def _of_options(
 
 
 def _options(parser: argparse.ArgumentParser) -> list[Completion]:
-    """Those that people use come first."""
+    """Return those that people use come first."""
     from distrain_nb.magics.values import Completion
 
     found = [

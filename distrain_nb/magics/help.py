@@ -58,7 +58,7 @@ def show(page: HelpPage) -> None:
 
 
 def help_page(topic: str = "") -> HelpPage:
-    """The short help, or that of a topic. Raises OptionError naming the topics."""
+    """Return the short help, or that of a topic. Raises OptionError naming the topics."""
     if not topic:
         return _short(plugins.all_backends())
     known = _topics()
@@ -93,7 +93,7 @@ def _topics() -> dict[str, Callable[[], HelpPage]]:
 
 
 def _short(backends: Iterable[AnyBackend]) -> HelpPage:
-    """Lines to start from, those of the backends too."""
+    """Return lines to start from, those of the backends too."""
     lines = [(f"%%distrain {options}", what) for options, what in _EXAMPLES]
     lines += [
         (f"%%distrain {Layout.of(backend.name, **backend.example)}", f"on {backend.title}")
@@ -110,19 +110,20 @@ def _short(backends: Iterable[AnyBackend]) -> HelpPage:
 
 
 def _group(parser: Parser, title: str) -> HelpPage:
-    """One group of a parser's options."""
+    """Return one group of a parser's options."""
     groups = [group for group in parser._action_groups if group.title == title]
     own = {id(action) for group in groups for action in group._group_actions}
     return part(parser, title, lambda action: id(action) in own)
 
 
 def _of_backend(backend: AnyBackend) -> HelpPage:
-    """The options that jobs there have besides those of any job."""
+    """Return the options that jobs there have besides those of any job."""
     return _group(cell_parser([backend]), f"jobs on {backend.title}")
 
 
 def _images(backends: Sequence[AnyBackend]) -> HelpPage:
-    """Options of jobs that are about their image, and the magic that builds one by itself."""
+    """Return options of jobs that are about their image, and the magic that builds one by
+    itself."""
     own = {
         name
         for backend in backends

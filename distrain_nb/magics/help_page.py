@@ -59,13 +59,13 @@ class HelpPage:
 
 
 def whole(*parsers: Parser) -> HelpPage:
-    """Everything that these parsers take."""
+    """Return everything that these parsers take."""
     text = "\n".join(parser.format_help() for parser in parsers)
     return HelpPage(text, tuple(section for parser in parsers for section in _sections(parser)))
 
 
 def part(parser: Parser, title: str, wanted: Callable[[argparse.Action], bool]) -> HelpPage:
-    """Some of a parser's options."""
+    """Return some of a parser's options."""
     actions = [action for action in parser._actions if wanted(action)]
     formatter = parser._get_formatter()
     formatter.start_section(title)
@@ -75,7 +75,7 @@ def part(parser: Parser, title: str, wanted: Callable[[argparse.Action], bool]) 
 
 
 def _sections(parser: Parser) -> Iterator[Section]:
-    """Each group of options; the first says what the parser is for."""
+    """Yield each group of options; the first says what the parser is for."""
     about = f"{parser.prog}: {parser.description}"
     for group in parser._action_groups:
         actions = [

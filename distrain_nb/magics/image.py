@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 def run_image(words: list[str], source: api.Source) -> Image | None:
-    """The image, which shows what is in it. Raises OptionError, CaptureError and ImageError."""
+    """Return the image, which shows what is in it. Raises OptionError, CaptureError and
+    ImageError."""
     try:
         options = image_options(words)
     except HelpAsked as asked:
@@ -79,7 +80,7 @@ class _Bar:
 
 
 def shown(progress: Progress) -> dict[str, str]:
-    """How far the build is, in words and as a bar."""
+    """Return how far the build is, in words and as a bar."""
     text, value = progress.phase, ""
     if progress.total:
         text += f": {readable_size(progress.done)} of {readable_size(progress.total)}"

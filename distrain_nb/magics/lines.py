@@ -159,7 +159,8 @@ def _compare(options: argparse.Namespace) -> Any:
 
 
 def _named(name: str) -> list[Run]:
-    """The run of that name or number, or else those of a study's trials, or of an experiment.
+    """Return the run of that name or number, or else those of a study's trials, or of an
+    experiment.
 
     Raises RunNotFound.
     """

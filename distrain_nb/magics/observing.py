@@ -54,7 +54,7 @@ def _watch_statements(shell: InteractiveShell) -> None:
 
 
 def _place(shell: InteractiveShell, file: str, line: int, below: int) -> tuple[str, int] | None:
-    """The label of a cell, and a line of it with the empty ones that IPython leaves out."""
+    """Return the label of a cell, and a line of it with the empty ones that IPython leaves out."""
     name = shell.compile.format_code_name(file)
     if name is None:
         return None
@@ -68,12 +68,12 @@ def _place(shell: InteractiveShell, file: str, line: int, below: int) -> tuple[s
 
 
 def _executed(shell: InteractiveShell) -> int:
-    """One more than the number of the cell that was stored last."""
+    """Return one more than the number of the cell that was stored last."""
     return len(shell.history_manager.input_hist_raw)
 
 
 def _empty(lines: list[str]) -> int:
-    """How many lines at the beginning are empty."""
+    """Return how many lines at the beginning are empty."""
     return next((number for number, line in enumerate(lines) if line.strip()), 0)
 
 

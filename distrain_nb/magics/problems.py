@@ -42,7 +42,7 @@ def problems_shown(line: str, cell: str | None, shell: InteractiveShell) -> Iter
 
 
 def _cells(line: str, cell: str | None, shell: InteractiveShell) -> Cells:
-    """The text that is running, as its author sees it, and what was executed before."""
+    """Return the text that is running, as its author sees it, and what was executed before."""
     from distrain_nb.program.notebook.cells import label
     from distrain_nb.ui.problem import Cells
 
@@ -72,8 +72,8 @@ def _candidates(source: str, cell: str | None) -> Iterator[tuple[str, str]]:
 
 
 def _values(options: str, line: str) -> list[tuple[str, str]] | None:
-    """The placeholders of options, and what stands for them in a magic's line; None for another
-    line than theirs."""
+    """Return the placeholders of options, and what stands for them in a magic's line; None for
+    another line than theirs."""
     options, line = " ".join(options.split()), " ".join(line.split())
     first, *others = _PLACEHOLDER.split(options)
     if not line.startswith(first) or not (others or line == first):
@@ -89,7 +89,8 @@ def _values(options: str, line: str) -> list[tuple[str, str]] | None:
 
 
 def _secrets(line: str, options: str, values: Iterable[tuple[str, str]]) -> set[str]:
-    """The values of `--env`, and the parts of one that came apart because it isn't quoted."""
+    """Return the values of `--env`, and the parts of one that came apart because it isn't
+    quoted."""
     from distrain_nb.secrets import variables_in
 
     written, given = [*variables_in(options)], {*variables_in(line)}

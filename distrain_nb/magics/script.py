@@ -10,7 +10,7 @@ from distrain_nb.magics.help_page import whole
 
 
 def run_script(words: list[str]) -> None:
-    """Raises OptionError, and what `api.start` and, for a run that is waited for, `Run.wait`
+    """Raise OptionError, and what `api.start` and, for a run that is waited for, `Run.wait`
     raise."""
     if any(word in HELP for word in options_before(words)):
         show(whole(script_parser(())))

@@ -44,6 +44,6 @@ def _size(text: str) -> float:
 
 
 def _rehearsed(uri: str) -> str:
-    """The folder that a rehearsal takes for a bucket."""
+    """Return the folder that a rehearsal takes for a bucket."""
     scheme, found, path = uri.partition("://")
     return str(home() / "rehearsal" / scheme / path) if found else uri

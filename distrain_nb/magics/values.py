@@ -50,7 +50,7 @@ def place_in(words: Sequence[str]) -> str:
 def values(
     action: argparse.Action, before: Sequence[str], word: str, cell: str
 ) -> tuple[str, Iterable[Completion]]:
-    """The part of a word that is completed, and what an option of a line can have there.
+    """Return the part of a word that is completed, and what an option of a line can have there.
 
     `before` are the line's words, `cell` is the text of the whole cell.
     """
@@ -68,7 +68,7 @@ def values(
 
 
 def _machines(role: str, place: str, word: str) -> tuple[str, Iterable[Completion]]:
-    """Machines, or behind a machine's `+` the accelerators that it takes."""
+    """Return machines, or behind a machine's `+` the accelerators that it takes."""
     machine, plus, accelerators = word.rpartition("+")
     if plus:
         pool = Pool(machine=machine.rpartition("*")[2])
@@ -157,13 +157,13 @@ def _state(run: Run) -> str:
 
 
 def _made(cell: str) -> Iterator[Completion]:
-    """Names that the cell gives values: what rank 0 can bring back."""
+    """Yield names that the cell gives values: what rank 0 can bring back."""
     for name in sorted(_body(cell).binds):
         yield Completion(name, "set in the cell")
 
 
 def _needed(cell: str) -> Iterator[Completion]:
-    """Values that the cell takes from the notebook, with what they are, and what it lacks."""
+    """Yield values that the cell takes from the notebook, with what they are, and what it lacks."""
     namespace = {**vars(builtins), **getattr(sys.modules.get("__main__"), "__dict__", {})}
     for name in _body(cell).needs:
         value = namespace.get(name)

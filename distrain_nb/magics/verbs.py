@@ -29,7 +29,7 @@ STUDY_FORMS = ("vertex-json", "vertex-yaml", "ai-platform-yaml", "sagemaker-json
 
 
 def line_parser() -> Parser:
-    """The parser of `%distrain`."""
+    """Return the parser of `%distrain`."""
     parser = Parser(
         prog="%distrain",
         description="Look after runs. Without a verb: list them.",
@@ -115,7 +115,7 @@ def _add_source_and_target(parser: argparse.ArgumentParser) -> None:
 
 
 def packing_parser(backends: Sequence[AnyBackend]) -> Parser:
-    """The parser of `%distrain shard --on`: a cell's options, and what is packed how."""
+    """Return the parser of `%distrain shard --on`: a cell's options, and what is packed how."""
     parser = cell_parser(backends)
     parser.prog = "%distrain shard"
     _add_source_and_target(parser)
@@ -123,8 +123,8 @@ def packing_parser(backends: Sequence[AnyBackend]) -> Parser:
 
 
 def packing_options(words: list[str]) -> dict[str, Any] | None:
-    """The options of `%distrain shard` and of the job that packs; None where this machine does.
-    Raises OptionError."""
+    """Return the options of `%distrain shard` and of the job that packs; None where this machine
+    does. Raises OptionError."""
     where = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     where.add_argument("--on", nargs="?")
     asks = any(word in HELP for word in words)
@@ -149,5 +149,5 @@ def _add_case(parser: argparse.ArgumentParser) -> None:
 
 
 def line_options(words: list[str]) -> argparse.Namespace:
-    """The verb and its options. Raises OptionError, and HelpAsked."""
+    """Return the verb and its options. Raises OptionError, and HelpAsked."""
     return line_parser().read(words)

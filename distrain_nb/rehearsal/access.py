@@ -34,7 +34,7 @@ class PrivateServer(HTTPServer):
     request_queue_size = 128  # clients that upload many files at once
 
     def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002
-        """Whether the connection may be answered."""
+        """Return whether the connection may be answered."""
         return is_allowed(request)
 
 
@@ -78,7 +78,8 @@ def serve_json(answer: Answer, content_type: str = "application/json") -> Iterat
 
 
 def is_allowed(connection: socket.socket) -> bool:
-    """Whether the other end of a connection is ours, root's, or of another machine or container."""
+    """Return whether the other end of a connection is ours, root's, or of another machine or
+    container."""
     try:
         there, here = connection.getpeername(), connection.getsockname()
     except OSError:  # it is closed already
@@ -90,7 +91,8 @@ def is_allowed(connection: socket.socket) -> bool:
 
 
 def is_ours(there: Address, here: Address) -> bool:
-    """Whether the socket at the other end of a connection of this machine is this user's or root's.
+    """Return whether the socket at the other end of a connection of this machine is this user's or
+    root's.
 
     Where the system has no list of sockets, it is taken for ours.
     """
@@ -103,8 +105,8 @@ def _are_listed() -> bool:
 
 
 def _owners(there: Address, here: Address) -> set[int]:
-    """The user of that connection's other end; none if it is closed, or not of this machine. Other
-    connections may have the same port at that end, and other users."""
+    """Return the user of that connection's other end; none if it is closed, or not of this machine.
+    Other connections may have the same port at that end, and other users."""
     ends = [_listed(*end) for end in (there, here)]
     return {
         int(row[7])

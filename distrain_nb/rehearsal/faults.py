@@ -74,7 +74,8 @@ class Faults:
 
 
 def secret_value(name: str) -> str:
-    """The value of a secret in a rehearsal: every one exists, and says that it is made up."""
+    """Return the value of a secret in a rehearsal: every one exists, and says that it is made
+    up."""
     return f"rehearsal of {name}"
 
 

@@ -53,8 +53,8 @@ class _How(ctypes.Structure):
 
 
 def is_of_the_job(error: OSError) -> bool:
-    """Whether a job can bring that about in its folder: the system's own troubles, such as a full
-    disk, are none of it."""
+    """Return whether a job can bring that about in its folder: the system's own troubles, such as a
+    full disk, are none of it."""
     return error.errno in _OF_THE_JOB
 
 
@@ -87,7 +87,8 @@ class JobFolder:
             pass
 
     def files(self) -> Iterator[tuple[str, os.stat_result]]:
-        """All regular files in the order of their names, without names that no object can have."""
+        """Return all regular files in the order of their names, without names that no object can
+        have."""
         found: list[tuple[str, os.stat_result]] = []
         for name, _ in self._walk():
             with passing_over(), self._opened(name) as file:
@@ -95,7 +96,7 @@ class JobFolder:
         return iter(sorted(found, key=lambda item: item[0]))
 
     def links(self) -> Iterator[tuple[str, os.stat_result]]:
-        """All links, wherever they lead, with what the system says of each itself."""
+        """Yield all links, wherever they lead, with what the system says of each itself."""
         for name, entry in self._walk():
             if entry.is_symlink():
                 with passing_over():
@@ -144,7 +145,7 @@ class JobFolder:
             os.mkfifo(last, 0o666, dir_fd=folder)
 
     def open_pipe(self, name: str) -> FileIO:
-        """A named pipe to write to. Raises OSError with ENXIO while nobody reads from it."""
+        """Return a named pipe to write to. Raises OSError with ENXIO while nobody reads from it."""
         flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
         with self._place(name) as (folder, last):
             pipe = FileIO(os.open(last, flags, dir_fd=folder), "wb")
@@ -209,7 +210,7 @@ class JobFolder:
 
 
 def _parts(name: str) -> list[str]:
-    """The folders and the file that an object's name means.
+    """Return the folders and the file that an object's name means.
 
     Raises OutsideJobFolder for an absolute one, for `.`, `..` and empty parts, for NUL, and for
     what is too long or no text.
@@ -237,8 +238,8 @@ def _closing(descriptor: int) -> Iterator[int]:
 
 
 def _open_beneath(root: int, parts: list[str]) -> int:
-    """A descriptor to look at; links are followed as long as they stay beneath `root`, or where the
-    system can't keep them there, not at all."""
+    """Return a descriptor to look at; links are followed as long as they stay beneath `root`, or
+    where the system can't keep them there, not at all."""
     path = "/".join(parts)
     how = _How(_LOOK, 0, _BENEATH | _NO_MAGIC_LINKS)
     for _ in range(_ATTEMPTS if sys.platform == "linux" else 0):

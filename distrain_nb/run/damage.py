@@ -53,7 +53,7 @@ def _why(folder: Path, wrong: Exception) -> str:
 
 
 def _schema(folder: Path) -> int:
-    """The number of the rules by which the folder was written."""
+    """Return the number of the rules by which the folder was written."""
     with suppress(OSError, fields.Damaged):
         number = fields.load(folder / RECORD_FILE).get("schema")
         return number if isinstance(number, int) else SCHEMA

@@ -55,7 +55,7 @@ _REMEDIES = (
 
 
 def is_made(folder: Path) -> bool:
-    """Whether there is a list. One that another process is just making has no bytes yet.
+    """Return whether there is a list. One that another process is just making has no bytes yet.
 
     One whose maker was killed in its first write has none either, once SQLite has rolled it back:
     to look into it does so. What can't be read is there, and its reader says why.

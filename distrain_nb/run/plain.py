@@ -148,7 +148,7 @@ def _called(make: Value, *given: Value) -> Value:
 
 
 def _is_whole(number: Value) -> bool:
-    """Whether it is what fractions are made of: whole numbers, or a text of one or two."""
+    """Return whether it is what fractions are made of: whole numbers, or a text of one or two."""
     text = type(number) is str and re.fullmatch(r"-?[0-9]+(/[0-9]+)?", number)
     return bool(text) or type(number) is int
 
@@ -164,7 +164,7 @@ class _Unbuilt:
         self.kind = kind
 
     def built(self, state: Value) -> Value:
-        """The dtype. Raises NotPlain where its state has another form than NumPy writes."""
+        """Return the dtype. Raises NotPlain where its state has another form than NumPy writes."""
         import numpy as np
 
         _, order, subarray, names, fields, size, _, flags, *rest = state
@@ -188,14 +188,14 @@ class _Unbuilt:
 
 
 def _unit(unit: bytes, count: int, divisor: int, _: int) -> str:
-    """The unit of times, as a dtype's text has it."""
+    """Return the unit of times, as a dtype's text has it."""
     if unit == b"generic":
         return ""
     return f"[{int(count)}{unit.decode('ascii')}/{int(divisor)}]"
 
 
 def _fields(names: tuple[str, ...], fields: dict[str, tuple[Value, ...]]) -> dict[str, list[Value]]:
-    """The fields of a dtype, as NumPy's constructor takes them."""
+    """Return the fields of a dtype, as NumPy's constructor takes them."""
     own = [fields[name] for name in names]
     return {
         "names": [*names],
@@ -206,7 +206,7 @@ def _fields(names: tuple[str, ...], fields: dict[str, tuple[Value, ...]]) -> dic
 
 
 def _known(dtype: Value) -> Value:
-    """The dtype. Raises NotPlain for anything else, of which NumPy would make one."""
+    """Return the dtype. Raises NotPlain for anything else, of which NumPy would make one."""
     import numpy as np
 
     if not isinstance(dtype, np.dtype):
@@ -229,7 +229,7 @@ def _scalar(dtype: Value, data: Value) -> Value:
 
 
 def _check_array(version: Value, shape: Value, dtype: Value, fortran: Value, data: Value) -> None:
-    """Raises NotPlain where an array in the pickle has other data than its shape says: NumPy takes
+    """Raise NotPlain where an array in the pickle has other data than its shape says: NumPy takes
     as many objects out of a list as it wants."""
     import numpy as np
 

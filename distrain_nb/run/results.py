@@ -106,7 +106,7 @@ class Results(Mapping[str, Value]):
 
 
 def is_ours(folder: Path) -> bool:
-    """Whether nobody but this user could have written the values there."""
+    """Return whether nobody but this user could have written the values there."""
     try:
         found = [folder.lstat(), *(path.lstat() for path in folder.iterdir())]
     except OSError:

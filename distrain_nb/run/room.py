@@ -35,7 +35,8 @@ _AGAIN = {
 
 
 def free_bytes() -> tuple[Path, int]:
-    """The folder of runs, or the nearest above it that is there, and the bytes that are free."""
+    """Return the folder of runs, or the nearest above it that is there, and the bytes that are
+    free."""
     folder = home()
     there = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
     return there, shutil.disk_usage(there).free
@@ -118,7 +119,8 @@ def _made_again() -> Iterator[Reclaimable]:
 
 
 def _ended_before(run: Run, moment: float) -> bool:
-    """Whether it ended before that moment; one that can't be read is for its user to delete."""
+    """Return whether it ended before that moment; one that can't be read is for its user to
+    delete."""
     try:
         status = run.status
     except RunUnreadable:
@@ -127,7 +129,7 @@ def _ended_before(run: Run, moment: float) -> bool:
 
 
 def size_of(folder: Path) -> int:
-    """Bytes on disk of all files below a folder, each once; 0 where it isn't there."""
+    """Return bytes on disk of all files below a folder, each once; 0 where it isn't there."""
     seen, size = set(), 0
     for root, _, names in os.walk(folder):
         for name in names:

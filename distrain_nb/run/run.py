@@ -118,7 +118,7 @@ class Run(Waitable):
             self._backend.cancel(self.record.handle, self.folder)
 
     def lines(self, rank: int | None = None) -> Iterator[Line]:
-        """The log as it is on disk now, of all processes or of the one that has this rank.
+        """Return the log as it is on disk now, of all processes or of the one that has this rank.
 
         Raises ValueError for a rank that the run doesn't have.
         """
@@ -126,7 +126,7 @@ class Run(Waitable):
         return (line for line in LogReader(self.folder) if process in (None, line.process))
 
     def process_of(self, rank: int) -> int:
-        """The index in the log of the process that has this rank in the world.
+        """Return the index in the log of the process that has this rank in the world.
 
         Parameter servers, reducers and evaluators have no rank. Ranks come first in the log, so
         of a run that has not named its processes, or never could, it is the rank itself. Raises
@@ -138,8 +138,8 @@ class Run(Waitable):
         return ranks.get(rank, rank)
 
     def logs(self, rank: int | None = None) -> str:
-        """The log as text, each line after its process's label, as in `[rank 3] …`; progress bars
-        as they were left.
+        """Return the log as text, each line after its process's label, as in `[rank 3] …`; progress
+        bars as they were left.
 
         With `rank`, the lines of that rank of the world alone: Raises ValueError for one that
         the run doesn't have.
@@ -173,9 +173,9 @@ class Run(Waitable):
             return {**read_links(self.folder), **pages}
 
     def sdk_job(self) -> Value:
-        """The object that the cloud's own SDK has for its job, as of now: `aiplatform.CustomJob` on
-        Vertex AI, `aiplatform.CustomTrainingJob` with `pipeline`, and on SageMaker
-        `sagemaker.core.resources.TrainingJob` (the extra `sagemaker-sdk`).
+        """Return the object that the cloud's own SDK has for its job, as of now:
+        `aiplatform.CustomJob` on Vertex AI, `aiplatform.CustomTrainingJob` with `pipeline`, and on
+        SageMaker `sagemaker.core.resources.TrainingJob` (the extra `sagemaker-sdk`).
 
         Raises RunNotReady before the service has named the job and for a rehearsal, whose service
         has gone; OptionError for a run on this machine; DistrainError where the SDK isn't
@@ -190,7 +190,7 @@ class Run(Waitable):
             raise RunNotReady(f"run {self.id} has no job of an SDK: {error}") from None
 
     def metrics(self) -> pd.DataFrame:
-        """A row for each step, a column for each metric."""
+        """Return a row for each step, a column for each metric."""
         from distrain_nb.run.metrics.events import table
 
         return table(self.folder / EVENTS_FOLDER)

@@ -83,7 +83,8 @@ class Store:
         options: Mapping[str, Sequence[str]] | None = None,
         handle: JsonObject | None = None,
     ) -> Record:
-        """A new run with a folder of its own; a name that is not given is made of its number.
+        """Return a new run with a folder of its own; a name that is not given is made of its
+        number.
 
         `options` are those of its job that took lists, such as the values of `--param`. It is on
         the list at once, as one that this process is about to start.
@@ -127,7 +128,7 @@ class Store:
         return found[0]
 
     def all(self, experiment: str = "") -> list[Record]:
-        """The newest first; those filed under an experiment, if one is given."""
+        """Return the newest first; those filed under an experiment, if one is given."""
         if experiment:
             return self._rows("WHERE experiment = ? ORDER BY id DESC", (experiment,))
         return self._rows("ORDER BY id DESC")
@@ -154,7 +155,7 @@ class Store:
         return [self._record(_row_of(row)) for row in rows]
 
     def _check(self) -> None:
-        """Raises StoreError if the folder is somebody else's."""
+        """Raise StoreError if the folder is somebody else's."""
         own_home(self.folder)
 
     def _prepare(self) -> None:
@@ -167,12 +168,12 @@ class Store:
                 _insert(database, _kept(self._folder(number), number))
 
     def _newest(self, database: sqlite3.Connection) -> int:
-        """The highest number that the list has given."""
+        """Return the highest number that the list has given."""
         found = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'runs'").fetchone()
         return int(found[0]) if found else 0
 
     def _numbers(self) -> list[int]:
-        """Those of the folders that there are."""
+        """Return those of the folders that there are."""
         try:
             names = os.listdir(self.folder / RUNS_FOLDER)  # noqa: PTH208
         except FileNotFoundError:
@@ -220,7 +221,7 @@ def _fill(folder: Path, row: Row, options: Mapping[str, Sequence[str]]) -> None:
 
 
 def _kept(folder: Path, number: int) -> Row:
-    """The row of a run that the list has lost; where it has no record, what is known."""
+    """Return the row of a run that the list has lost; where it has no record, what is known."""
     unknown = Row(number, _default_name(number), created=folder.lstat().st_mtime)
     try:
         raw = {**asdict(unknown), **fields.load(folder / RECORD_FILE), "id": number}
@@ -248,7 +249,7 @@ def _read_handle(row: Row) -> dict[str, Json]:
 
 
 def _remove(folder: Path) -> None:
-    """Raises StoreError naming what can't be removed."""
+    """Raise StoreError naming what can't be removed."""
     for attempt in range(REMOVE_ATTEMPTS, 0, -1):
         try:
             if folder.is_symlink() or folder.is_file():

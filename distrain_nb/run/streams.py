@@ -44,5 +44,5 @@ class Streams:
 
 @lru_cache(maxsize=KEPT_OPEN)
 def streams(folder: Path) -> Streams:
-    """The readers of a run's folder: those of the last few runs are kept."""
+    """Return the readers of a run's folder: those of the last few runs are kept."""
     return Streams(folder)

@@ -76,7 +76,7 @@ class RunSummary:
     progress: Progress | None = None
 
     def elapsed(self, now: float) -> float:
-        """Seconds since it was submitted, until it ended."""
+        """Return seconds since it was submitted, until it ended."""
         return max(0.0, (self.end or now) - self.begin)
 
     def as_json(self) -> dict[str, Json]:
@@ -84,7 +84,7 @@ class RunSummary:
         return finite.without_nan(asdict(self))
 
     def line(self, now: float) -> str:
-        """All of it in one line of text."""
+        """Return all of it in one line of text."""
         size = f", {self.size}" if self.size else ""
         time = ("after " if self.final else "for ") + duration(self.elapsed(now))
         phase = "" if self.phase in ("", self.state) else f" ({self.phase})"
@@ -95,7 +95,7 @@ class RunSummary:
 
 
 def summary_of(run: MonitoredRun) -> RunSummary:
-    """The run as it is now."""
+    """Return the run as it is now."""
     status = run.status
     state = status.state
     end = status.times.get(str(state), run.created) if state.final else None
@@ -233,7 +233,7 @@ def duration(seconds: float) -> str:
 
 
 def brief(value: float) -> str:
-    """A number in about four digits: `0.0312`, `99.5`, `12,345`, `1.2e-05`."""
+    """Return a number in about four digits: `0.0312`, `99.5`, `12,345`, `1.2e-05`."""
     size = abs(value)
     if not 1e-4 <= size < 1e7:
         return f"{value:.4g}"

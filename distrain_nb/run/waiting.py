@@ -64,7 +64,7 @@ class Waitable(ABC):
         return self
 
     def check(self) -> None:
-        """Raises RunFailed with the report, or RunCancelled, if it has ended so.
+        """Raise RunFailed with the report, or RunCancelled, if it has ended so.
 
         Warns of a success that is none, such as of ranks that worked alone.
         """
@@ -78,7 +78,7 @@ class Waitable(ABC):
             raise RunCancelled(f"run {self.id} ({self.name}) was cancelled{why}")
 
     def done(self) -> bool:
-        """Whether it has ended, in whatever way. Raises RunUnreadable."""
+        """Return whether it has ended, in whatever way. Raises RunUnreadable."""
         return self.state.final
 
     def result(self, timeout: float | None = None) -> Value:
@@ -102,7 +102,7 @@ class Waitable(ABC):
         return None
 
     def future(self) -> Future[Value]:
-        """A future that has `result()` when the run has ended, for
+        """Return a future that has `result()` when the run has ended, for
         `concurrent.futures.as_completed` and `wait`. To cancel it leaves the run alone."""
         return _future_of(self)
 
@@ -117,7 +117,8 @@ _waiting: list[tuple[Waitable, Future[Value]]] = []
 
 
 def _future_of(run: Waitable) -> Future[Value]:
-    """A future that is running now, and has the run's result or exception when it has ended."""
+    """Return a future that is running now, and has the run's result or exception when it has
+    ended."""
     future: Future[Value] = Future()
     future.set_running_or_notify_cancel()
     with _lock:
@@ -141,7 +142,7 @@ def _look() -> None:
 
 
 def _settle(run: Waitable, future: Future[Value]) -> bool:
-    """Whether the run has ended; its future is complete then."""
+    """Return whether the run has ended; its future is complete then."""
     try:
         if not run.done():
             return False

@@ -45,7 +45,7 @@ def _is_given(found: re.Match[bytes]) -> bool:
 
 
 def _is_password(found: re.Match[bytes]) -> bool:
-    """Whether what stands for the password in a URL is one, and leads somewhere."""
+    """Return whether what stands for the password in a URL is one, and leads somewhere."""
     user, password, host = found.groups()
     common = password.lower() in _COMMON or password.lower() == user.lower()
     words = password.isalpha() and (password.islower() or password.isupper()) and len(password) < 9

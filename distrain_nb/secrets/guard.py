@@ -114,7 +114,7 @@ def secret_in_file(name: str, path: Path) -> str | None:
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether a variable looks like a secret, by its name or its value."""
+    """Return whether a variable looks like a secret, by its name or its value."""
     if not value or value.startswith(STORED):
         return False
     by_content = _match(value.encode(errors="replace"), ".py")
@@ -147,8 +147,8 @@ def _in_file(name: str, path: Path, *, texts_only: bool = False) -> Iterator[_Fo
 
 
 def _in_main(folder: Path, name_of_main: str) -> Iterator[_Found]:
-    """The cell and definitions by the names and lines of their cells; between them stand short
-    values of the notebook, as `NAME = VALUE`."""
+    """Yield the cell and definitions by the names and lines of their cells; between them stand
+    short values of the notebook, as `NAME = VALUE`."""
     data = (folder / name_of_main).read_bytes()
     kinds = {_line(data, match.start): match.kind for match in _matches(data, ".py")}
     segments = _segments(folder)
@@ -166,7 +166,7 @@ def _in_main(folder: Path, name_of_main: str) -> Iterator[_Found]:
 
 
 def _in_values(path: Path) -> Iterator[_Found]:
-    """The values that the program carries, by their names in the notebook."""
+    """Yield the values that the program carries, by their names in the notebook."""
     data = _LENGTH_OF_TEXT.sub(b"\n\n", _head(path))
     entries = index_of(path.parent).entries
     kinds = {entry.name: _SECRET for entry in entries if _is_secret_text(entry)}
@@ -177,14 +177,15 @@ def _in_values(path: Path) -> Iterator[_Found]:
 
 
 def _in_arrays(name: str, path: Path) -> Iterator[_Found]:
-    """The bytes and texts of the arrays that stand beside the values."""
+    """Yield the bytes and texts of the arrays that stand beside the values."""
     match = min(prefixed(_texts_in(_head(path)), bounded=False), default=None)
     if match is not None:
         yield _Found(name, f"{name}, an array of texts", match.kind)
 
 
 def _texts_in(arrays: bytes) -> bytes:
-    """The bytes of arrays, and behind them those of NumPy's texts, which have four for a sign."""
+    """Return the bytes of arrays, and behind them those of NumPy's texts, which have four for a
+    sign."""
     wide = (match[0][::4] for match in _WIDE_TEXT.finditer(arrays))
     return b"\n".join((arrays, *wide))
 
@@ -211,7 +212,7 @@ def _is_secret_text(entry: Entry) -> bool:
 
 
 def _is_text(path: Path) -> bool:
-    """Whether a file's beginning has no byte 0, by which git tells texts too."""
+    """Return whether a file's beginning has no byte 0, by which git tells texts too."""
     with path.open("rb") as file:
         return b"\0" not in file.read(_BEGINNING)
 
@@ -226,7 +227,7 @@ def _matches(data: bytes, suffix: str) -> Iterator[SecretMatch]:
 
 
 def _match(data: bytes, suffix: str) -> SecretMatch | None:
-    """The first one in the text."""
+    """Return the first one in the text."""
     return min(_matches(data, suffix), default=None)
 
 

@@ -85,13 +85,13 @@ def named(data: bytes, *, settings: bool = False) -> Iterator[SecretMatch]:
 
 
 def is_secret_by_name(name: str, value: str) -> bool:
-    """Whether the name of a variable says that this value is a secret: always, or where it may
-    mean something else too, for a value that looks drawn."""
+    """Return whether the name of a variable says that this value is a secret: always, or where it
+    may mean something else too, for a value that looks drawn."""
     return is_secret_name(name) or (may_name_a_secret(name) and is_drawn(value.strip("'\"")))
 
 
 def is_drawn(value: str) -> bool:
-    """Whether a value is of signs that keys have, in an order that no words have."""
+    """Return whether a value is of signs that keys have, in an order that no words have."""
     return (
         _DRAWN.fullmatch(value) is not None
         and len(set(value)) >= _FEWEST_SIGNS
@@ -101,8 +101,8 @@ def is_drawn(value: str) -> bool:
 
 
 def is_plain(value: str) -> bool:
-    """Whether a value is words, or stands for another: such as manuals, identifiers, references to
-    variables, paths and names of versions have."""
+    """Return whether a value is words, or stands for another: such as manuals, identifiers,
+    references to variables, paths and names of versions have."""
     value = _HELD.sub("", _FOREIGN_LETTER.sub("a", value))
     if len(set(value)) < _FEWEST_IN_A_TEXT or _IN_MANUALS.search(value):
         return True
@@ -112,7 +112,8 @@ def is_plain(value: str) -> bool:
 
 
 def _is_word(part: str, *, beside_words: bool) -> bool:
-    """Whether a part of a value is a word: `model`, `clientSecret`; beside others `v2` too."""
+    """Return whether a part of a value is a word: `model`, `clientSecret`; beside others `v2`
+    too."""
     if beside_words and len(part) <= _SHORT and part.isalnum():
         return True
     if not part.isalpha():
@@ -124,7 +125,7 @@ def _is_word(part: str, *, beside_words: bool) -> bool:
 
 
 def _is_spoken(word: str) -> bool:
-    """Whether somebody could say it: no row of consonants is longer than those of words."""
+    """Return whether somebody could say it: no row of consonants is longer than those of words."""
     return len(word) <= _ABBREVIATED or (
         _VOWEL.search(word) is not None and _CONSONANTS.search(word) is None
     )
@@ -148,7 +149,7 @@ def _is_beside(name: re.Match[bytes], data: bytes, literal: bytes) -> bool:
 
 
 def _quoted(data: bytes, hit: re.Match[bytes], name: re.Match[bytes]) -> tuple[int, bytes] | None:
-    """The literal in quotes that is joined to the name, and where it begins."""
+    """Return the literal in quotes that is joined to the name, and where it begins."""
     form = _LOGIN if hit[0] == b"login" else _JOINED
     joined = form.match(data, hit.end())
     if joined is None:
@@ -172,7 +173,7 @@ def _quoted(data: bytes, hit: re.Match[bytes], name: re.Match[bytes]) -> tuple[i
 def _bare(
     data: bytes, hit: re.Match[bytes], name: re.Match[bytes], *, settings: bool
 ) -> tuple[int, bytes] | None:
-    """The literal without quotes that is joined to the name, and where it begins."""
+    """Return the literal without quotes that is joined to the name, and where it begins."""
     before = data[max(name.start() - 30, 0) : name.start()]
     match = None
     if name[0].startswith(b"--"):

@@ -101,12 +101,13 @@ def kind_of_file(name: str) -> str | None:
 
 
 def is_secret_name(variable: str) -> bool:
-    """Whether a variable of this name usually holds a secret."""
+    """Return whether a variable of this name usually holds a secret."""
     return _VARIABLE.fullmatch(_in_words(variable)) is not None
 
 
 def may_name_a_secret(variable: str) -> bool:
-    """Whether a variable of this name may hold a secret: a token of a service, or of a text."""
+    """Return whether a variable of this name may hold a secret: a token of a service, or of a
+    text."""
     return _AMBIGUOUS.fullmatch(_in_words(variable)) is not None
 
 

@@ -138,8 +138,8 @@ class SecretMatch(NamedTuple):
 
 
 def prefixed(data: bytes, *, bounded: bool = True) -> Iterator[SecretMatch]:
-    """The tokens in a text that have an issuer's prefix, but for examples. With `bounded` a token
-    is a word's beginning; texts of a column stand in one row."""
+    """Yield the tokens in a text that have an issuer's prefix, but for examples. With `bounded` a
+    token is a word's beginning; texts of a column stand in one row."""
     words = b" ".join(word for word in data.translate(_BLANKED).split() if len(word) >= _SHORTEST)
     for prefix, pattern, before, kind in _patterns(bounded=bounded):
         if prefix in words:
@@ -149,12 +149,13 @@ def prefixed(data: bytes, *, bounded: bool = True) -> Iterator[SecretMatch]:
 
 
 def is_made_up(value: bytes) -> bool:
-    """Whether a value is an example or stands for one: few different signs, or words of manuals."""
+    """Return whether a value is an example or stands for one: few different signs, or words of
+    manuals."""
     return len(set(value)) < _FEWEST_SIGNS or has_words_of_manuals(value)
 
 
 def has_words_of_manuals(value: bytes) -> bool:
-    """Whether it has a word, or a row of signs, that stands for a value in manuals."""
+    """Return whether it has a word, or a row of signs, that stands for a value in manuals."""
     return _MADE_UP.search(value) is not None
 
 
@@ -174,8 +175,8 @@ def _patterns(*, bounded: bool) -> tuple[tuple[bytes, re.Pattern[bytes], int, st
 
 
 def _pattern(prefix: str, rest: str, before: str = "", *, bounded: bool) -> re.Pattern[bytes]:
-    """The prefix goes first, so that it is searched for as such; what is to stand before it, or
-    must not, is looked for behind it."""
+    """Return the prefix goes first, so that it is searched for as such; what is to stand before it,
+    or must not, is looked for behind it."""
     quoted = re.escape(prefix)
     if not bounded and not before:
         return re.compile(f"{quoted}{rest.replace(',}', '}')}".encode())  # the next text follows

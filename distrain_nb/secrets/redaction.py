@@ -31,8 +31,8 @@ _NAME = re.compile(r"([A-Za-z][\w-]*)=")
 
 
 def redacted(text: str, values: Iterable[str] = ()) -> str:
-    """The text without these values, and without the rest of each line from where it looks like a
-    secret; of a private key, without all that follows."""
+    """Return the text without these values, and without the rest of each line from where it looks
+    like a secret; of a private key, without all that follows."""
     forms = {form for value in values for form in (value, repr(value)[1:-1])}
     for value in sorted(forms, key=len, reverse=True):
         text = _without(value, text)
@@ -44,7 +44,8 @@ def redacted(text: str, values: Iterable[str] = ()) -> str:
 
 
 def redacted_source(text: str) -> str:
-    """The source text without what looks like a secret, by its look or by a name `NAME = "…"`."""
+    """Return the source text without what looks like a secret, by its look or by a name `NAME =
+    "…"`."""
 
     def without_value(line: re.Match[str]) -> str:
         return f"{line[1]}'{HIDDEN}'" if is_secret_by_name(line["name"], line["value"]) else line[0]
@@ -53,7 +54,7 @@ def redacted_source(text: str) -> str:
 
 
 def variables_in(options: str) -> Iterator[str]:
-    """The values that `--env` is given, as they stand there and as a shell reads them."""
+    """Yield the values that `--env` is given, as they stand there and as a shell reads them."""
     for match in _VARIABLE.finditer(options):
         for word in (match["word"], _read(match["word"])):
             value = word.partition("=")[2]
@@ -62,8 +63,8 @@ def variables_in(options: str) -> Iterator[str]:
 
 
 def redacted_options(options: str, placeholders: Collection[str] = ()) -> str:
-    """Options of a job without what `--env` is given and what looks like a secret. A value that has
-    one of these placeholders is not written out, and stays."""
+    """Return options of a job without what `--env` is given and what looks like a secret. A value
+    that has one of these placeholders is not written out, and stays."""
 
     def without_value(found: re.Match[str]) -> str:
         word = found["word"]
@@ -79,7 +80,7 @@ def redacted_options(options: str, placeholders: Collection[str] = ()) -> str:
 
 
 def without_secret(word: str) -> str:
-    """A word as it may be shown, such as `--name=VALUE` of a name that speaks of secrets."""
+    """Return a word as it may be shown, such as `--name=VALUE` of a name that speaks of secrets."""
     first = _NAME.search(word)
     begin = first.end() if first else 0
     if is_secret("", word[begin:].replace(HIDDEN, "")):

@@ -31,7 +31,7 @@ def fingerprint(folder: Path) -> str:
 
 
 def open_run(store: Store, number: str, home: str = "") -> Run:
-    """The run of that number. `home` is the fingerprint that the page knows, if it does.
+    """Return the run of that number. `home` is the fingerprint that the page knows, if it does.
 
     Raises RunNotFound, also for a run that is not ours to read: it says no more about those.
     """
@@ -45,14 +45,15 @@ def open_run(store: Store, number: str, home: str = "") -> Run:
 
 
 def own_runs(store: Store) -> Iterator[Run]:
-    """The runs that the server opens, the newest first."""
+    """Yield the runs that the server opens, the newest first."""
     for record in store.all():
         if _may_be_opened(store.folder, record.folder):
             yield Run(record)
 
 
 def open_study(store: Store, number: str, home: str = "") -> Study:
-    """The study of that number, as `open_run` opens runs. Raises RunNotFound, StudyNotFound."""
+    """Return the study of that number, as `open_run` opens runs. Raises RunNotFound,
+    StudyNotFound."""
     check_home(store, home)
     found = _own_study(store.folder / STUDIES_FOLDER / number) if RUN_ID.fullmatch(number) else None
     if found is None:
@@ -61,7 +62,7 @@ def open_study(store: Store, number: str, home: str = "") -> Study:
 
 
 def own_studies(store: Store) -> Iterator[Study]:
-    """The studies that the server opens, the newest first."""
+    """Yield the studies that the server opens, the newest first."""
     above = store.folder / STUDIES_FOLDER
     names = os.listdir(above) if above.is_dir() else []  # noqa: PTH208
     for number in sorted((int(name) for name in names if RUN_ID.fullmatch(name)), reverse=True):
@@ -71,13 +72,13 @@ def own_studies(store: Store) -> Iterator[Study]:
 
 
 def check_home(store: Store, home: str) -> None:
-    """Raises RunNotFound for a page that knows another DISTRAIN_HOME by its fingerprint."""
+    """Raise RunNotFound for a page that knows another DISTRAIN_HOME by its fingerprint."""
     if home and home != fingerprint(store.folder):
         raise RunNotFound(f"the page has another DISTRAIN_HOME than this server's, {store.folder}")
 
 
 def _may_be_opened(home: Path, folder: Path) -> bool:
-    """Whether it is our own; one that is gone is nobody's, and can be taken off the list."""
+    """Return whether it is our own; one that is gone is nobody's, and can be taken off the list."""
     try:
         return is_own(home, folder) or not os.path.lexists(folder)
     except (OSError, RuntimeError):  # a link that leads nowhere
@@ -85,7 +86,8 @@ def _may_be_opened(home: Path, folder: Path) -> bool:
 
 
 def is_own(home: Path, folder: Path, user: int | None = None) -> bool:
-    """Whether a run's folder stands below `home`, with all that is read, and is the user's."""
+    """Return whether a run's folder stands below `home`, with all that is read, and is the
+    user's."""
     user = os.getuid() if user is None else user
     return _is_whole(home.resolve() / "runs" / folder.name, READ_BELOW, user)
 
@@ -103,7 +105,8 @@ def _own_study(folder: Path) -> Study | None:
 
 @lru_cache(maxsize=10_000)  # fewer than there are would keep none from one poll to the next
 def _study(folder: Path, written: int) -> Study:  # noqa: ARG001
-    """One handle for each: it knows when it has started a process. Numbers may begin anew."""
+    """Return one handle for each: it knows when it has started a process. Numbers may begin
+    anew."""
     return Study(folder)
 
 

@@ -19,7 +19,7 @@ _HEAD = re.compile(rb"^[^\t\n]*\t(\d+)\t(?:[oe]\t|[OE]\t.*\n)", re.MULTILINE)
 
 
 def log_text(run: Run) -> Iterator[bytes]:
-    """All lines with their processes, a MiB at a time; bars as they were left, at the end."""
+    """Yield all lines with their processes, a MiB at a time; bars as they were left, at the end."""
     labels = {process.index: process.label for process in run.status.processes}
     log = streams(run.folder).log
     log.update()

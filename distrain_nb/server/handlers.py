@@ -52,7 +52,7 @@ class _Handler(APIHandler):
     _track_activity = False  # a page that only watches keeps no idle server alive
 
     async def in_thread(self, work: Callable[..., Any], *values: Any) -> Any:
-        """The result of `work`. Errors that a user can mend become 404, 409, 400 or 503."""
+        """Return the result of `work`. Errors that a user can mend become 404, 409, 400 or 503."""
         try:
             return await asyncio.get_running_loop().run_in_executor(None, work, *values)
         except (RunNotFound, StudyNotFound, RunUnreadable, FileNotFoundError) as error:
@@ -213,7 +213,7 @@ def _importances(study: Study) -> Importances:  # noqa: ARG001
 
 
 def routes(base_url: str) -> list[tuple[str, type[_Handler]]]:
-    """The handlers, by their addresses below the server's base URL."""
+    """Return the handlers, by their addresses below the server's base URL."""
     return [
         (url_path_join(base_url, "distrain", address), handler)
         for address, handler in (

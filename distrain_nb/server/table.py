@@ -22,18 +22,19 @@ if TYPE_CHECKING:
 
 
 def rows(store: Store) -> Answer:
-    """The runs, the newest first; see `RunRow.as_json`. Asked again, it reads only what is new."""
+    """Return the runs, the newest first; see `RunRow.as_json`. Asked again, it reads only what is
+    new."""
     return {"runs": [item.as_json() for item in _listing(store.folder).read(own_runs(store))]}
 
 
 def studies(store: Store) -> Answer:
-    """The studies, the newest first; see `StudyRow`."""
+    """Return the studies, the newest first; see `StudyRow`."""
     found = _studies(store.folder).read(own_studies(store))
     return {"studies": [item.as_json() for item in found]}
 
 
 def side_by_side(store: Store, numbers: str) -> Answer:
-    """The runs of these numbers, as in `3,5`, and by what they differ; see `ComparedRow`.
+    """Return the runs of these numbers, as in `3,5`, and by what they differ; see `ComparedRow`.
 
     Raises OptionError for fewer than two, RunNotFound.
     """
@@ -46,7 +47,7 @@ def side_by_side(store: Store, numbers: str) -> Answer:
 
 
 def curves(store: Store, numbers: str, query: Query) -> CurvesAnswer:
-    """The metrics of the runs of these numbers, with their titles in the names of the lines.
+    """Return the metrics of the runs of these numbers, with their titles in the names of the lines.
 
     For the query see `run.curves`. Raises OptionError, RunNotFound.
     """
@@ -61,7 +62,8 @@ def curves(store: Store, numbers: str, query: Query) -> CurvesAnswer:
 
 
 def chosen(store: Store, numbers: str) -> list[Run]:
-    """The runs of these numbers, as in `3,5`. Raises OptionError for too many, RunNotFound."""
+    """Return the runs of these numbers, as in `3,5`. Raises OptionError for too many,
+    RunNotFound."""
     given = [part for part in numbers.split(",") if part]
     if len(given) > 1:
         check_count(len(given))
@@ -69,7 +71,7 @@ def chosen(store: Store, numbers: str) -> list[Run]:
 
 
 def delete(store: Store, run: Run) -> bool:
-    """Whether it has ended or can't be read, and so is deleted."""
+    """Return whether it has ended or can't be read, and so is deleted."""
     if not run.may_be_deleted:
         return False
     store.delete(run.record)

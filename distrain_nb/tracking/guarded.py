@@ -149,7 +149,7 @@ def _clean_samples(samples: Iterable[Sample], names: dict[str, str]) -> Iterator
 
 
 def _clean_text(text: str) -> str:
-    """The text without what looks like a secret, and without those of this process's own
+    """Return the text without what looks like a secret, and without those of this process's own
     environment, which an error's message may quote."""
     return redacted(redacted_options(text), _known(frozenset(os.environ.items())))
 

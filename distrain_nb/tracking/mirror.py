@@ -54,7 +54,7 @@ class Mirror:
         return run
 
     def _parent(self) -> str:
-        """The run of its study; empty for one that has none."""
+        """Return the run of its study; empty for one that has none."""
         if not (self._request.parent and self._request.kind.nests):
             return ""
         tracked = Tracked.read(Path(self._request.parent))

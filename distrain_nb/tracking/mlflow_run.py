@@ -46,11 +46,11 @@ class MlflowTracker:
         self._client = MlflowClient(tracking_uri=uri)
 
     def run(self, request: TrackingRequest, parent: str) -> tuple[MlflowRun, bool]:
-        """The run of that key, and whether it was there before: made if there is none."""
+        """Return the run of that key, and whether it was there before: made if there is none."""
         return MlflowRun.of(self._client, request, parent)
 
     def known(self, request: TrackingRequest, tracked: Tracked) -> MlflowRun:  # noqa: ARG002
-        """A run that was found or made before."""
+        """Return a run that was found or made before."""
         return MlflowRun(self._client, tracked)
 
     def abandon(self, request: TrackingRequest) -> None:
@@ -67,11 +67,11 @@ class MlflowTracker:
                 client.delete_run(run.info.run_id)
 
     def status(self, wrong: Exception) -> int:
-        """The HTTP status of what was refused; 0 for anything else."""
+        """Return the HTTP status of what was refused; 0 for anything else."""
         return int(getattr(wrong, "get_http_status_code", int)())
 
     def out_of_reach(self, wrong: BaseException) -> bool:
-        """Whether nobody answered, rather than that somebody refused."""
+        """Return whether nobody answered, rather than that somebody refused."""
         import requests
 
         lost = requests.ConnectionError | requests.Timeout
@@ -89,7 +89,7 @@ class MlflowRun:
     def of(
         cls, client: MlflowClient, request: TrackingRequest, parent: str
     ) -> tuple[MlflowRun, bool]:
-        """The run of that key, and whether it was there before: made if there is none."""
+        """Return the run of that key, and whether it was there before: made if there is none."""
         name = request.experiment or DEFAULT
         experiment = _experiment(client, name)
         found = _with_key(client, experiment, request.key)
@@ -132,7 +132,7 @@ class MlflowRun:
             self._client.log_batch(self.id, metrics=some)
 
     def missing(self, samples: Iterable[Sample]) -> Iterator[Sample]:
-        """Those of the samples that it doesn't have; each counts as often as it is there."""
+        """Yield those of the samples that it doesn't have; each counts as often as it is there."""
         known: Counter[tuple[str, int, int, str]] = Counter()
         asked = set()
         for sample in samples:
@@ -174,7 +174,7 @@ def _stored(sample: Sample) -> tuple[str, int, int, str]:
 
 
 def _experiment(client: MlflowClient, name: str) -> str:
-    """The identifier of the experiment of that name, which is made if it isn't there."""
+    """Return the identifier of the experiment of that name, which is made if it isn't there."""
     from mlflow.exceptions import MlflowException
 
     found = client.get_experiment_by_name(name)
@@ -194,7 +194,7 @@ def _with_key(client: MlflowClient, experiment: str, key: str) -> Sequence[Run]:
 
 
 def _page(uri: str, experiment: str, run: str) -> str:
-    """Where people see it; empty where nothing says so."""
+    """Return where people see it; empty where nothing says so."""
     web = uri.startswith(("http://", "https://"))
     return f"{uri.rstrip('/')}/#/experiments/{experiment}/runs/{run}" if web else ""
 

@@ -78,7 +78,7 @@ class TrackingProcess:
             self._down.pop(request.uri, None)
 
     def _do(self, request: TrackingRequest) -> None:
-        """Raises what the tracker's client does."""
+        """Raise what the tracker's client does."""
         if not request.path.is_dir():
             self._tracker(request.uri).abandon(request)
             self._forget(request)
@@ -134,7 +134,7 @@ class TrackingProcess:
 
 
 def _has_ended(request: TrackingRequest) -> bool:
-    """Whether nothing more can come of it: it was deleted, say, or can't be read."""
+    """Return whether nothing more can come of it: it was deleted, say, or can't be read."""
     try:
         return not request.path.is_dir() or request.has_ended
     except (OSError, fields.Damaged):

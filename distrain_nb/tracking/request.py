@@ -107,7 +107,7 @@ class TrackingRequest:
 def pending(
     kind: Kind = MLFLOW, known: Mapping[str, TrackingRequest] | None = None
 ) -> dict[str, TrackingRequest]:
-    """All that isn't done by its key, the oldest first; `known` are not read again."""
+    """Return all that isn't done by its key, the oldest first; `known` are not read again."""
     found = {}
     for path in (home() / kind.folder).glob("*.json"):
         try:
@@ -120,13 +120,13 @@ def pending(
 
 
 def key_of(folder: Path, created: float) -> str:
-    """The same for the same run; numbers of folders may begin anew."""
+    """Return the same for the same run; numbers of folders may begin anew."""
     return hashlib.sha256(f"{os.uname().nodename}\0{folder}\0{created}".encode()).hexdigest()[:32]
 
 
 def address(config: Config, environ: Mapping[str, str]) -> str:
-    """Where runs are mirrored to: as it is kept, else as MLflow's own variable has it; empty for
-    nowhere. What is relative is so to this process's folder."""
+    """Return where runs are mirrored to: as it is kept, else as MLflow's own variable has it; empty
+    for nowhere. What is relative is so to this process's folder."""
     uri = config.mlflow or environ.get(URI_VARIABLE, "")
     if uri == OFF:
         return ""
@@ -138,7 +138,8 @@ def address(config: Config, environ: Mapping[str, str]) -> str:
 
 
 def without_password(text: str, uri: str) -> str:
-    """A text about a tracker, without the password that its address may have: a database's does."""
+    """Return a text about a tracker, without the password that its address may have: a database's
+    does."""
     try:
         password = urlsplit(uri).password
     except ValueError:

@@ -78,7 +78,7 @@ def catch_up() -> None:
 
 
 def owner(kind: Kind = MLFLOW) -> Owner | None:
-    """The process that mirrors runs to a kind of tracker now; None if there is none."""
+    """Return the process that mirrors runs to a kind of tracker now; None if there is none."""
     try:
         found = fields.read(Owner, home() / kind.folder / OWNER_FILE)
     except (OSError, fields.Damaged):
@@ -120,7 +120,7 @@ def _answer(request: TrackingRequest) -> str:
 
 
 def _bare(uri: str) -> tuple[str, dict[str, str]]:
-    """A URI without user and password, and the variables by which MLflow takes these."""
+    """Return a URI without user and password, and the variables by which MLflow takes these."""
     try:
         parts = urlsplit(uri)
         user, password = parts.username, parts.password

@@ -62,7 +62,7 @@ KINDS = {kind.folder: kind for kind in (MLFLOW, VERTEX)}
 
 
 def kind_of(uri: str) -> Kind:
-    """The kind of tracker at an address."""
+    """Return the kind of tracker at an address."""
     return VERTEX if uri.startswith(VERTEX_SCHEME) else MLFLOW
 
 
@@ -98,7 +98,7 @@ class TrackedRun(Protocol):
         """All of them, in turn."""
 
     def missing(self, samples: Iterable[Sample]) -> Iterable[Sample]:
-        """Those of the samples that are still to be logged."""
+        """Return those of the samples that are still to be logged."""
 
     def keep(self, path: Path, below: str) -> None:
         """A file, or all files of a folder, where the tracker keeps files."""
@@ -114,24 +114,24 @@ class Tracker(Protocol):
     """A tracker at an address."""
 
     def run(self, request: TrackingRequest, parent: str) -> tuple[TrackedRun, bool]:
-        """The run of a request, and whether it was there before: made if there is none. Raises
-        NotYet, TooLate, and what the tracker's client does."""
+        """Return the run of a request, and whether it was there before: made if there is none.
+        Raises NotYet, TooLate, and what the tracker's client does."""
 
     def known(self, request: TrackingRequest, tracked: Tracked) -> TrackedRun:
-        """A run that was found or made before. Raises as `run` does."""
+        """Return a run that was found or made before. Raises as `run` does."""
 
     def abandon(self, request: TrackingRequest) -> None:
         """End the run of one of ours that was deleted before it had ended."""
 
     def status(self, wrong: Exception) -> int:
-        """The HTTP status of what was refused; 0 for anything else."""
+        """Return the HTTP status of what was refused; 0 for anything else."""
 
     def out_of_reach(self, wrong: BaseException) -> bool:
-        """Whether nobody answered, rather than that somebody refused."""
+        """Return whether nobody answered, rather than that somebody refused."""
 
 
 def causes(wrong: BaseException | None) -> Iterator[BaseException]:
-    """An exception, and what is behind it in turn."""
+    """Yield an exception, and what is behind it in turn."""
     while wrong is not None:
         yield wrong
         wrong = wrong.__cause__ or wrong.__context__

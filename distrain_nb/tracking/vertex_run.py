@@ -69,7 +69,7 @@ class VertexRun:
             self._write(some)
 
     def missing(self, samples: Iterable[Sample]) -> Iterable[Sample]:
-        """All of them: what is there already is written again."""
+        """Return all of them: what is there already is written again."""
         return samples
 
     def keep(self, path: Path, below: str) -> None:
@@ -134,6 +134,6 @@ def state_of(state: State) -> Any:
 
 
 def _value(text: str) -> float | str:
-    """A number, if JSON can say it."""
+    """Return a number, if JSON can say it."""
     found = number(text)
     return text if isinstance(found, float) and not math.isfinite(found) else found

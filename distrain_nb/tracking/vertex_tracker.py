@@ -37,8 +37,8 @@ class VertexTracker:
         self._configs: dict[str, Any] = {}
 
     def run(self, request: TrackingRequest, parent: str) -> tuple[VertexRun, bool]:  # noqa: ARG002
-        """The run of that name, and whether it was there before: made if there is none. Its name
-        is written down first, by which it is known to be ours."""
+        """Return the run of that name, and whether it was there before: made if there is none. Its
+        name is written down first, by which it is known to be ours."""
         self._use(request)
         from google.cloud import aiplatform
 
@@ -59,7 +59,7 @@ class VertexTracker:
         return VertexRun(self._use, run, tracked, request), there
 
     def known(self, request: TrackingRequest, tracked: Tracked) -> VertexRun:
-        """A run that was found or made before."""
+        """Return a run that was found or made before."""
         self._use(request)
         from google.cloud import aiplatform
 
@@ -80,14 +80,16 @@ class VertexTracker:
                 run.update_state(state_of(State.CANCELLED))
 
     def status(self, wrong: Exception) -> int:
-        """The HTTP status of what was refused, by the SDK itself too; 0 for anything else."""
+        """Return the HTTP status of what was refused, by the SDK itself too; 0 for anything
+        else."""
         from google.api_core.exceptions import GoogleAPICallError
 
         found = (cause.code for cause in causes(wrong) if isinstance(cause, GoogleAPICallError))
         return int(next(found, None) or (400 if isinstance(wrong, ValueError) else 0))
 
     def out_of_reach(self, wrong: BaseException) -> bool:
-        """Whether nobody answered, or there is no login, rather than that somebody refused."""
+        """Return whether nobody answered, or there is no login, rather than that somebody
+        refused."""
         from google.api_core import exceptions
         from google.auth.exceptions import GoogleAuthError
 
@@ -131,7 +133,8 @@ class VertexTracker:
         raise TooLate("the rehearsal ended before Vertex AI Experiments had all of the run")
 
     def _experiment(self, name: str) -> aiplatform.Experiment:
-        """The experiment of that name, with a TensorBoard behind it; what isn't there is made."""
+        """Return the experiment of that name, with a TensorBoard behind it; what isn't there is
+        made."""
         from google.cloud import aiplatform
 
         experiment = aiplatform.Experiment.get_or_create(name)
@@ -155,7 +158,7 @@ def _free(request: TrackingRequest, experiment: aiplatform.Experiment) -> str:
 def _made(
     name: str, experiment: aiplatform.Experiment, tracked: Tracked, folder: Path
 ) -> aiplatform.ExperimentRun:
-    """A new run. Somebody else's that has come meanwhile is not taken for it."""
+    """Return a new run. Somebody else's that has come meanwhile is not taken for it."""
     from google.api_core.exceptions import AlreadyExists
     from google.cloud import aiplatform
 
@@ -179,14 +182,14 @@ def _complete(run: aiplatform.ExperimentRun, experiment: aiplatform.Experiment) 
 
 @lru_cache
 def _retry() -> retry.Retry:
-    """The SDK would go on for minutes where nobody answers."""
+    """Return the SDK would go on for minutes where nobody answers."""
     from google.api_core import retry
 
     return retry.Retry(timeout=RETRY_S)
 
 
 def _default_board() -> str:
-    """The region's, as the SDK chooses it; made if there is none."""
+    """Return the region's, as the SDK chooses it; made if there is none."""
     from google.cloud import aiplatform
 
     board = next(iter(aiplatform.Tensorboard.list(filter="is_default=true")), None)

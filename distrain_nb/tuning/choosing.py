@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def choose(spec: StudySpec, pick: Callable[[Parameter], Value]) -> dict[str, Value]:
-    """Values by name of the parameters that a trial has, parents before their children."""
+    """Return values by name of the parameters that a trial has, parents before their children."""
     chosen: dict[str, Value] = {}
     pending = list(spec.parameters)
     while True:
@@ -27,15 +27,15 @@ def choose(spec: StudySpec, pick: Callable[[Parameter], Value]) -> dict[str, Val
 
 
 def grid(spec: StudySpec) -> Iterator[dict[str, Value]]:
-    """All that can be tried, each once, made as it is asked for. Raises OptionError for a range of
-    real numbers."""
+    """Return all that can be tried, each once, made as it is asked for. Raises OptionError for a
+    range of real numbers."""
     for parameter in spec.parameters:
         _listed(parameter)
     return _grid(spec.parameters, {})
 
 
 def combinations(spec: StudySpec) -> int | None:
-    """How many trials a grid has; None for a range of real numbers."""
+    """Return how many trials a grid has; None for a range of real numbers."""
     if any(isinstance(parameter.domain, Double) for parameter in spec.parameters):
         return None
     return _count(spec.parameters, {})
@@ -66,7 +66,7 @@ def _count(parameters: Sequence[Parameter], chosen: Mapping[str, Value]) -> int:
 def _next(
     parameters: Sequence[Parameter], chosen: Mapping[str, Value]
 ) -> tuple[Parameter | None, Sequence[Parameter]]:
-    """The first that a trial with these values has, and the others."""
+    """Return the first that a trial with these values has, and the others."""
     for place, parameter in enumerate(parameters):
         if parameter.condition is None or parameter.condition.holds(chosen):
             return parameter, [*parameters[:place], *parameters[place + 1 :]]
@@ -74,7 +74,7 @@ def _next(
 
 
 def _asked(parameter: Parameter, others: Iterable[Parameter]) -> set[Value]:
-    """Those of its values on which others depend."""
+    """Return those of its values on which others depend."""
     conditions = [other.condition for other in others if other.condition is not None]
     named = [
         v

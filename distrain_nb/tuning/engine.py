@@ -68,7 +68,7 @@ class SearchEngine:
             self._add(parameters, outcome)
 
     def ask(self) -> dict[str, Value] | None:
-        """Values by parameter for the next trial; None where a grid has no more."""
+        """Return values by parameter for the next trial; None where a grid has no more."""
         number = len(self.study.get_trials(deepcopy=False))
         fixed = self._fixed(number)
         if fixed is None:
@@ -91,7 +91,7 @@ class SearchEngine:
             self.study.tell(number - 1, state=_state(outcome, len(self._spec.goals)))
 
     def _fixed(self, number: int) -> Mapping[str, Value] | None:
-        """The values that are no question for the trial that comes after that many."""
+        """Return the values that are no question for the trial that comes after that many."""
         if self._grid is not None:
             self._of_grid += islice(self._grid, number + 1 - len(self._of_grid))
             return self._of_grid[number] if number < len(self._of_grid) else None
@@ -129,13 +129,13 @@ class SearchEngine:
 
 
 def require(package: str, what: str) -> None:
-    """Raises DistrainError where a package is missing that something needs."""
+    """Raise DistrainError where a package is missing that something needs."""
     if find_spec(package) is None:
         raise DistrainError(f"{what} needs the package {package}, which is missing: {INSTALL}")
 
 
 def thinned(curve: tuple[tuple[int, float], ...]) -> Iterator[tuple[int, float]]:
-    """Points of a curve, the last among them, evenly spread over it."""
+    """Yield points of a curve, the last among them, evenly spread over it."""
     last = len(curve) - 1
     count = min(len(curve), MOST_POINTS)
     for number in range(count):
@@ -143,7 +143,7 @@ def thinned(curve: tuple[tuple[int, float], ...]) -> Iterator[tuple[int, float]]
 
 
 def _defaults(spec: StudySpec) -> tuple[Mapping[str, Value], ...]:
-    """A trial with the values that are said to be good ones to start with."""
+    """Return a trial with the values that are said to be good ones to start with."""
     given = {p.name: p.domain.default for p in spec.parameters if p.domain.default is not None}
     return (given,) if given else ()
 
@@ -171,7 +171,7 @@ def _new_storage(path: Path) -> optuna.storages.BaseStorage:
 
 
 def open_storage(path: Path) -> optuna.storages.BaseStorage:
-    """The file of a study as Optuna's storage."""
+    """Return the file of a study as Optuna's storage."""
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend
 
@@ -193,7 +193,7 @@ def _sampler(spec: StudySpec, told: int) -> BaseSampler:
 
 
 def _state(outcome: Outcome, goals: int) -> optuna.trial.TrialState:
-    """A stopped trial of several goals says nothing that Optuna could use."""
+    """Return a stopped trial of several goals says nothing that Optuna could use."""
     from optuna.trial import TrialState
 
     states = {
@@ -230,8 +230,8 @@ def _key(spec: StudySpec, parameter: Parameter) -> str:
 
 
 def by_name(spec: StudySpec, found: Mapping[str, float]) -> dict[str, float]:
-    """Numbers by the names under which Optuna knows the parameters, by their own: those of one
-    name are added up."""
+    """Return numbers by the names under which Optuna knows the parameters, by their own: those of
+    one name are added up."""
     names = {_key(spec, parameter): parameter.name for parameter in spec.parameters}
     added: dict[str, float] = {}
     for key, value in found.items():

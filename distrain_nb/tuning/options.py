@@ -58,7 +58,7 @@ PARTS: dict[str, _Part] = {
 
 
 def study(options: Mapping[str, object]) -> StudySpec:
-    """A spec from texts by option, lists where there are several; None is what wasn't given.
+    """Return a spec from texts by option, lists where there are several; None is what wasn't given.
 
     Raises OptionError naming the option, the value and the allowed form.
     """
@@ -66,7 +66,8 @@ def study(options: Mapping[str, object]) -> StudySpec:
 
 
 def changed(spec: StudySpec, options: Mapping[str, object]) -> StudySpec:
-    """The spec with what options say in the place of its own. Raises OptionError as `study`."""
+    """Return the spec with what options say in the place of its own. Raises OptionError as
+    `study`."""
     values: dict[str, Any] = {}
     for name, given in options.items():
         if name not in PARTS:
@@ -90,14 +91,15 @@ def texts(spec: StudySpec) -> dict[str, str | list[str]]:
 
 
 def printed(spec: StudySpec) -> Iterator[str]:
-    """The options of a study, each with its value, as the magic's line has them."""
+    """Yield the options of a study, each with its value, as the magic's line has them."""
     for name, given in texts(spec).items():
         for item in given if isinstance(given, list) else [given]:
             yield f"{_flag(name)} {quoted(item)}"
 
 
 def from_line(line: str) -> tuple[str, StudySpec | None]:
-    """The line without the options of a study, and the study; None where it has none of them.
+    """Return the line without the options of a study, and the study; None where it has none of
+    them.
 
     Raises OptionError as `study` does.
     """
@@ -114,7 +116,8 @@ def from_line(line: str) -> tuple[str, StudySpec | None]:
 
 
 def in_cell(finding: Finding, spec: StudySpec) -> Finding:
-    """A finding about a study whose repairs are of the text of the cell that it is written in."""
+    """Return a finding about a study whose repairs are of the text of the cell that it is written
+    in."""
     before = texts(spec)
     fixes = tuple(
         Fix(fix.label, partial(_retold, before, texts(fix.apply(spec)))) for fix in finding.fixes
@@ -123,17 +126,17 @@ def in_cell(finding: Finding, spec: StudySpec) -> Finding:
 
 
 def to_yaml(spec: StudySpec) -> str:
-    """The parts by option, as a YAML mapping."""
+    """Return the parts by option, as a YAML mapping."""
     return plain_yaml(texts(spec))
 
 
 def from_yaml(text: str) -> StudySpec:
-    """Reads what `to_yaml` gives. Raises OptionError as `study` does."""
+    """Read what `to_yaml` gives. Raises OptionError as `study` does."""
     return from_mapping(yaml_texts(text))
 
 
 def from_mapping(given: object) -> StudySpec:
-    """Reads the mapping of a YAML text. Raises OptionError as `study` does."""
+    """Read the mapping of a YAML text. Raises OptionError as `study` does."""
     if not isinstance(given, dict) or not all(isinstance(name, str) for name in given):
         raise OptionError("invalid study: expected a mapping such as `tune: lr=1e-5..1e-1:log`")
     return study({name.replace("-", "_"): item for name, item in given.items()})
@@ -156,7 +159,7 @@ def _read(name: str, given: object) -> Any:
 
 
 def _retold(before: Texts, after: Texts, cell: str) -> str:
-    """A cell's text whose options make one study of another."""
+    """Return a cell's text whose options make one study of another."""
     for name, part in PARTS.items():
         flag, old, new = _flag(name), before.get(name, []), after.get(name, [])
         if part.several:
@@ -185,7 +188,7 @@ def _flag(name: str) -> str:
 
 
 def _native(spec: StudySpec) -> StudySpec:
-    """The spec with each value of a condition or a first trial of its parameter's type."""
+    """Return the spec with each value of a condition or a first trial of its parameter's type."""
     named = {parameter.name: parameter for parameter in spec.parameters}
     parameters = tuple(_conditioned(parameter, named) for parameter in spec.parameters)
     trials = tuple(

@@ -69,7 +69,7 @@ class Condition:
     values: tuple[Value, ...]
 
     def holds(self, chosen: Mapping[str, Value]) -> bool:
-        """Whether the parent is among the chosen values, with one of these."""
+        """Return whether the parent is among the chosen values, with one of these."""
         return self.parent in chosen and any(same(chosen[self.parent], one) for one in self.values)
 
 
@@ -86,7 +86,7 @@ class Parameter:
     condition: Condition | None = None
 
     def native(self, value: Value) -> Value:
-        """A value of this parameter, from text or JSON, as the cell gets it.
+        """Return a value of this parameter, from text or JSON, as the cell gets it.
 
         The numbers of a `Discrete` are whole ones where all are; words are texts.
         Raises ValueError for a text that is no number where one is expected.
@@ -209,16 +209,17 @@ class StudySpec:
         object.__setattr__(self, "initial", tuple(dict(trial) for trial in self.initial))
 
     def active(self, chosen: Mapping[str, Value]) -> Iterator[Parameter]:
-        """The parameters that a trial has, when parents have the values that are chosen."""
+        """Return the parameters that a trial has, when parents have the values that are chosen."""
         return (p for p in self.parameters if p.condition is None or p.condition.holds(chosen))
 
     def edited(self, **changes: object) -> StudySpec:
-        """The spec with other fields. Raises TypeError for a field that there is none of."""
+        """Return the spec with other fields. Raises TypeError for a field that there is none of."""
         return replace(self, **changes)  # type: ignore[arg-type]
 
 
 def same(one: Value, other: Value) -> bool:
-    """Whether two are the same value of a parameter: numbers that are hardly apart, or words."""
+    """Return whether two are the same value of a parameter: numbers that are hardly apart, or
+    words."""
     if isinstance(one, str) or isinstance(other, str):
         return one == other
     return abs(one - other) <= EPSILON

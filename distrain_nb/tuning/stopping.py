@@ -31,7 +31,7 @@ FEWEST_POINTS = 3  # of those, before a curve is continued
 
 
 def check(stopping: Stopping | None, goals: int) -> None:
-    """Raises OptionError for a rule that trials on this machine can't be stopped by."""
+    """Raise OptionError for a rule that trials on this machine can't be stopped by."""
     if stopping is None:
         return
     if not isinstance(stopping, (MedianStopping, DecayCurveStopping)):
@@ -44,7 +44,8 @@ def check(stopping: Stopping | None, goals: int) -> None:
 def reason_to_stop(
     stopping: Stopping, direction: Direction, curve: Curve, ended: Sequence[Curve]
 ) -> str:
-    """Why a trial with that curve is to be stopped, beside trials that have ended; empty if not.
+    """Return why a trial with that curve is to be stopped, beside trials that have ended; empty if
+    not.
 
     `ended` are those that came to their own end, or were stopped.
     """
@@ -117,7 +118,7 @@ class Continuation:
 
     @classmethod
     def of(cls, curves: Sequence[Curve]) -> Continuation:
-        """The process that explains these curves best, of some."""
+        """Return the process that explains these curves best, of some."""
         begin = max(float(c[0, 0]) for c in curves)
         end = max(float(c[-1, 0]) for c in curves)
         times = np.linspace(begin, end, GRID)
@@ -163,8 +164,8 @@ def _fitted(
     decay: float,
     noise: float,
 ) -> tuple[float, NDArray[np.float64], float]:
-    """How likely the departures are (the logarithm, but for a constant), the covariance and the
-    noise with which they are."""
+    """Return how likely the departures are (the logarithm, but for a constant), the covariance and
+    the noise with which they are."""
     passed = (times - times[0]) / max(times[-1] - times[0], 1e-12)
     decaying = decay / (passed[:, None] + passed[None, :] + decay)
     kernel = spread * (stays + decaying)

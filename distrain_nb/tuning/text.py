@@ -63,7 +63,7 @@ Settings = TypeVar("Settings")
 
 
 def parameter(text: str) -> Parameter:
-    """Reads what `parameter_text` gives. Raises OptionError with what is wrong."""
+    """Read what `parameter_text` gives. Raises OptionError with what is wrong."""
     head, *rest = parts(text.strip(), "=", 1)
     if not rest:
         raise OptionError(f"expected {TUNE_FORM}, such as lr=1e-5..1e-1:log")
@@ -83,7 +83,7 @@ def parameter(text: str) -> Parameter:
 
 
 def parameter_text(parameter: Parameter) -> str:
-    """A parameter as `--tune` has it."""
+    """Return a parameter as `--tune` has it."""
     domain = parameter.domain
     text = f"{head_text(parameter)}={_domain_text(domain)}"
     if parameter.scale != "linear":
@@ -103,7 +103,7 @@ def head_text(parameter: Parameter) -> str:
 
 
 def goal(text: str) -> Goal:
-    """Reads what `goal_text` gives. Raises OptionError with the form that is allowed."""
+    """Read what `goal_text` gives. Raises OptionError with the form that is allowed."""
     way, *rest = parts(text.strip(), ":", 1)
     if way not in _DIRECTIONS or not rest or not rest[0].strip():
         raise OptionError(f"expected {GOAL_FORM}, such as min:val/loss or max:accuracy")
@@ -121,12 +121,12 @@ def goal(text: str) -> Goal:
 
 
 def goals(text: str) -> list[str]:
-    """The goals in a text, which spaces divide; a metric may have some, too."""
+    """Return the goals in a text, which spaces divide; a metric may have some, too."""
     return [part.strip() for part in _GOALS.findall(text)]
 
 
 def goal_text(goal: Goal) -> str:
-    """A goal as `--goal` has it."""
+    """Return a goal as `--goal` has it."""
     plain = goal.metric.strip() == goal.metric and not set(goal.metric) & set('",[')
     plain = plain and len(goals(goal.metric)) == 1
     text = f"{goal.direction}:{goal.metric if plain and goal.metric else written(goal.metric)}"
@@ -138,7 +138,7 @@ def goal_text(goal: Goal) -> str:
 
 
 def search(text: str) -> Search:
-    """Reads what `search_text` gives. Raises OptionError with what is allowed."""
+    """Read what `search_text` gives. Raises OptionError with what is allowed."""
     name, *settings = parts(text.strip(), ",")
     given = _pairs(settings)
     if name not in (*ALGORITHMS, AUTO) or not given.keys() <= {"seed"}:
@@ -150,13 +150,13 @@ def search(text: str) -> Search:
 
 
 def search_text(search: Search) -> str:
-    """A search as `--search` has it."""
+    """Return a search as `--search` has it."""
     seed = "" if search.seed is None else f",seed={search.seed}"
     return f"{search.algorithm or AUTO}{seed}"
 
 
 def stopping(text: str) -> Stopping:
-    """Reads what `stopping_text` gives. Raises OptionError with what is allowed."""
+    """Read what `stopping_text` gives. Raises OptionError with what is allowed."""
     name, *settings = parts(text.strip(), ",")
     if name not in STOPPING:
         raise OptionError(f"expected {STOP_FORM}{did_you_mean(name, STOPPING)}")
@@ -164,13 +164,13 @@ def stopping(text: str) -> Stopping:
 
 
 def stopping_text(stopping: Stopping) -> str:
-    """A stopping rule as `--stop` has it."""
+    """Return a stopping rule as `--stop` has it."""
     name = next(name for name, kind in STOPPING.items() if isinstance(stopping, kind))
     return ",".join([name, *_settings_texts(stopping)])
 
 
 def end(text: str) -> StudyEnd:
-    """Reads what `end_text` gives. Raises OptionError with what is allowed."""
+    """Read what `end_text` gives. Raises OptionError with what is allowed."""
     return _settings(StudyEnd, parts(text.strip(), ","))
 
 
@@ -180,13 +180,13 @@ def end_text(end: StudyEnd) -> str:
 
 
 def initial(text: str) -> dict[str, Value]:
-    """Values by parameter, of a trial to begin with. Raises OptionError with the form."""
+    """Return values by parameter, of a trial to begin with. Raises OptionError with the form."""
     given = _pairs(parts(text.strip(), ","), INITIAL_FORM)
     return {name: value(item) for name, item in given.items()}
 
 
 def initial_text(trial: Mapping[str, Value]) -> str:
-    """A trial to begin with as `--initial` has it."""
+    """Return a trial to begin with as `--initial` has it."""
     return ",".join(f"{written(name)}={written(item)}" for name, item in trial.items())
 
 
@@ -249,7 +249,8 @@ def _pairs(settings: list[str], form: str = "SETTING=VALUE") -> dict[str, str]:
 
 
 def _settings(kind: type[Settings], texts: list[str]) -> Settings:
-    """A dataclass by its fields' names with dashes; a switch may be written without a value."""
+    """Return a dataclass by its fields' names with dashes; a switch may be written without a
+    value."""
     types = {field.name: str(field.type) for field in fields(kind)}  # type: ignore[arg-type]
     given: dict[str, Any] = {}
     for text in texts:

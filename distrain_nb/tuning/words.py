@@ -24,7 +24,8 @@ _EXACT = 2**53  # up to which whole numbers are floats without loss
 
 
 def parts(text: str, separator: str, most: int = -1) -> list[str]:
-    """The text between separators that are neither quoted nor in brackets, `most` times split.
+    """Return the text between separators that are neither quoted nor in brackets, `most` times
+    split.
 
     Raises OptionError for a quote or a bracket that isn't closed.
     """
@@ -39,7 +40,7 @@ def parts(text: str, separator: str, most: int = -1) -> list[str]:
 
 
 def _check_closed(text: str) -> None:
-    """Looks through the text once, which a search for what is closed would do at each sign."""
+    """Look through the text once, which a search for what is closed would do at each sign."""
     closed = _CLOSED.match(text)
     end = closed.end() if closed else 0
     if end < len(text):
@@ -50,13 +51,13 @@ def _check_closed(text: str) -> None:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number as people write it."""
+    """Return whether a text is a number as people write it."""
     return _NUMBER.fullmatch(text) is not None
 
 
 def number(text: str) -> int | float:
-    """A number, whole if it is written as one. Raises OptionError for anything else, and for one
-    that is larger than any float."""
+    """Return a number, whole if it is written as one. Raises OptionError for anything else, and for
+    one that is larger than any float."""
     text = text.strip()
     if not is_number(text) or math.isinf(float(text)):
         raise OptionError(f"invalid number {shown(text)}")
@@ -64,7 +65,7 @@ def number(text: str) -> int | float:
 
 
 def word(text: str) -> str:
-    """A word without its quotes. Raises OptionError for signs outside of quotes."""
+    """Return a word without its quotes. Raises OptionError for signs outside of quotes."""
     text = text.strip()
     if text.startswith('"'):
         try:
@@ -79,7 +80,7 @@ def word(text: str) -> str:
 
 
 def value(text: str) -> Value:
-    """A number where it looks like one, else a word."""
+    """Return a number where it looks like one, else a word."""
     return number(text) if is_number(text.strip()) else word(text)
 
 
@@ -92,6 +93,6 @@ def written(value: Value) -> str:
 
 
 def written_number(value: float) -> str:
-    """A number, a whole one without its point."""
+    """Return a number, a whole one without its point."""
     whole = isinstance(value, int) or (value.is_integer() and abs(value) < _EXACT)
     return str(int(value)) if whole else repr(value)

@@ -60,8 +60,8 @@ def _span(text: str, style: _Style) -> str:
 
 
 def _look(style: _Style) -> tuple[str, str]:
-    """Classes and CSS: both colours as in a terminal where both are given; ink alone is what the
-    theme can show."""
+    """Return classes and CSS: both colours as in a terminal where both are given; ink alone is what
+    the theme can show."""
     ink, under = style.ink, style.under
     if style.inverse and not ink and not under:
         return " ".join((*style.marks, "ansi-inverse")), ""
@@ -107,7 +107,7 @@ def _simple(style: _Style, code: int) -> _Style:
 
 
 def _extended(style: _Style, code: int, rest: list[int]) -> _Style:
-    """One of 256 colours, or red, green and blue, taken from what follows."""
+    """Return one of 256 colours, or red, green and blue, taken from what follows."""
     kind = rest.pop(0) if rest else 0
     count = {5: 1, 2: 3}.get(kind, 0)
     parts = rest[:count]

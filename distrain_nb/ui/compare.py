@@ -42,7 +42,7 @@ class ComparisonView:
         return {"text/html": f"{self._live_mark()}{self.still()}", "text/plain": repr(self)}
 
     def still(self) -> str:
-        """The table in HTML that needs neither kernel nor scripts."""
+        """Return the table in HTML that needs neither kernel nor scripts."""
         heads = "".join(f'<th scope="col">{html.escape(t)}</th>' for t in self.compared.titles)
         body = "".join(map(_row_html, self._rows))
         goes_on = any(not summary.summary.final for summary in self.compared.summaries)
@@ -61,7 +61,8 @@ class ComparisonView:
         return f'<i hidden data-distrain-live="{live_table(self.compared).key}"></i>'
 
     def charts(self) -> dict[str, Any]:
-        """All metrics with a line for each run, by MIME type; live charts where a page can be."""
+        """Return all metrics with a line for each run, by MIME type; live charts where a page can
+        be."""
         if frontend().has_widgets:
             from distrain_nb.ui.compare_charts import live_charts
 

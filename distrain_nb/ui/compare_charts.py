@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def live_charts(compared: Comparison) -> dict[str, str]:
-    """Charts that stay current until all runs have ended: what a document has of them."""
+    """Return charts that stay current until all runs have ended: what a document has of them."""
     charts = ComparisonCharts(compared)
     charts.refresh(last=True)
     follow(compared.runs, charts)

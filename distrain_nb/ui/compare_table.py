@@ -29,7 +29,7 @@ class ComparisonWidget(anywidget.AnyWidget):
 
 
 def live_table(compared: Comparison) -> ComparisonWidget:
-    """A widget that answers the page for as long as the kernel lives."""
+    """Return a widget that answers the page for as long as the kernel lives."""
     store = Store(compared.runs[0].folder.parents[1])
     numbers = ",".join(str(run.id) for run in compared.runs)
     widget = ComparisonWidget(home=fingerprint(store.folder), key=uuid4().hex, runs=numbers)

@@ -58,7 +58,7 @@ def run_reference(run: MonitoredRun, part: str = "run") -> dict[str, Any]:
 
 
 def study_reference(number: int, created: float) -> dict[str, Any]:
-    """The same of a study of this process's DISTRAIN_HOME."""
+    """Return the same of a study of this process's DISTRAIN_HOME."""
     return {STUDY_TYPE: {"study": number, "home": fingerprint(config.home()), "created": created}}
 
 
@@ -69,7 +69,8 @@ def run_bundle(summary: RunSummary, tail: Tail, metrics: Metrics) -> dict[str, s
 
 
 def chart_bundle(metrics: Metrics, resources: Metrics | None = None) -> dict[str, str]:
-    """The charts, the other contents of the event files and the `resources`, by MIME type."""
+    """Return the charts, the other contents of the event files and the `resources`, by MIME
+    type."""
     if not metrics.keys:
         return {"text/plain": ""}
     of_resources = still_charts(resources, RESOURCES_TITLE) if resources else ""
@@ -78,7 +79,7 @@ def chart_bundle(metrics: Metrics, resources: Metrics | None = None) -> dict[str
 
 
 def still_charts(metrics: Metrics, title: str = "") -> str:
-    """The charts as drawings, folded if they have a title; nothing where there are none."""
+    """Return the charts as drawings, folded if they have a title; nothing where there are none."""
     if not metrics.keys:
         return ""
     drawn = (
@@ -112,7 +113,7 @@ def still_media(metrics: Metrics) -> str:
 
 
 def _hparams(values: dict[str, dict[str, Any]]) -> str:
-    """A row for each name, a column for each run of the HParams plugin."""
+    """Return a row for each name, a column for each run of the HParams plugin."""
     names = dict.fromkeys(name for value in values.values() for name in value)
     heads = "".join(f'<th scope="col">{html.escape(run)}</th>' for run in values)
     rows = "".join(
@@ -128,12 +129,12 @@ def _hparams(values: dict[str, dict[str, Any]]) -> str:
 
 
 def chart_text(metrics: Metrics) -> str:
-    """The newest value of each metric."""
+    """Return the newest value of each metric."""
     return "\n".join(f"{tag} {brief(value)}" for tag, value in metrics.last().items())
 
 
 def run_text(summary: RunSummary, tail: Tail, metrics: Metrics) -> str:
-    """The same in plain text."""
+    """Return the same in plain text."""
     lines = tail.last(TEXT_LINES, TEXT_CHARACTERS)
     parts = [summary.line(time.time()), *_notes(summary, metrics)]
     parts += ["  ".join(f"{tag} {brief(value)}" for tag, value in metrics.last().items())]
@@ -144,7 +145,7 @@ def run_text(summary: RunSummary, tail: Tail, metrics: Metrics) -> str:
 
 
 def _texts(summary: RunSummary, lines: Iterable[Line]) -> Iterator[tuple[Line, str]]:
-    """The log's lines; of a traceback that the report has, what was raised."""
+    """Yield the log's lines; of a traceback that the report has, what was raised."""
     for block in blocks(lines):
         if block.is_traceback and block.is_in(summary.error):
             yield block.lines[0], block.raised
@@ -223,7 +224,7 @@ def _log(summary: RunSummary, tail: Tail) -> str:
 
 
 def _rows(summary: RunSummary, lines: Iterable[Line]) -> Iterator[str]:
-    """A row for each line; tracebacks are folded where the report says what failed."""
+    """Yield a row for each line; tracebacks are folded where the report says what failed."""
     for block in blocks(lines):
         rows = "".join(_row(summary, line) for line in block.lines)
         if not (summary.error and block.is_traceback and block.raised):
@@ -293,6 +294,6 @@ def _tag_width(summary: RunSummary) -> int:
 
 @lru_cache
 def style(widget: str = "run") -> str:
-    """The rules of a widget's views, for a document that has them without it."""
+    """Return the rules of a widget's views, for a document that has them without it."""
     css = (Path(__file__).parent / "static" / f"{widget}.css").read_text(encoding="utf-8")
     return f"<style>{' '.join(css.split())}{unstyled.STYLE}</style>"

@@ -57,7 +57,7 @@ class ExperimentTable:
 
 
 def experiment_table(runs: Iterable[ListedRun]) -> ExperimentTable:
-    """The runs in the order given."""
+    """Return the runs in the order given."""
     return ExperimentTable(Listing().read(runs), time.time())
 
 

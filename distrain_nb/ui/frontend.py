@@ -47,13 +47,13 @@ def frontend() -> Frontend:
 
 
 def running_cell() -> dict[str, Any]:
-    """The message that asked for what the kernel does now; empty outside a kernel."""
+    """Return the message that asked for what the kernel does now; empty outside a kernel."""
     shell = _shell()
     return (shell.get_parent() if hasattr(shell, "get_parent") else None) or {}
 
 
 def hears_while_busy() -> bool:
-    """Whether the kernel gets a page's messages while a cell runs.
+    """Return whether the kernel gets a page's messages while a cell runs.
 
     Pages that send them so have asked the kernel for a thread that reads them, a subshell.
     """
@@ -77,7 +77,8 @@ def kernel_id() -> str:
 
 
 def page_lacks_widgets() -> bool:
-    """Whether anywidget's half for pages came after this kernel was started, by `%pip install`.
+    """Return whether anywidget's half for pages came after this kernel was started, by `%pip
+    install`.
 
     A page that was there before lacks it until it is loaded anew.
     """
@@ -94,7 +95,7 @@ def page_lacks_widgets() -> bool:
 
 
 def _has_session() -> bool:
-    """Whether the kernel belongs to a session of a Jupyter server.
+    """Return whether the kernel belongs to a session of a Jupyter server.
 
     What a notebook starts inherits the notebook's own session, and so does a kernel below it.
     """
@@ -104,7 +105,7 @@ def _has_session() -> bool:
 
 
 def _variable_of(process: str, name: str) -> str:
-    """A variable that the process was started with; empty where that can't be read."""
+    """Return a variable that the process was started with; empty where that can't be read."""
     try:
         pairs = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
     except OSError:
@@ -119,7 +120,7 @@ def _shell() -> Any:
 
 
 def _is_jupyter_console() -> bool:
-    """Whether the kernel was started by `jupyter console`, which shows text only."""
+    """Return whether the kernel was started by `jupyter console`, which shows text only."""
     try:
         words = Path(f"/proc/{os.getppid()}/cmdline").read_bytes().split(b"\0")
     except OSError:

@@ -40,12 +40,12 @@ class Block:
         return True
 
     def is_in(self, report: str) -> bool:
-        """Whether a report has the traceback whole."""
+        """Return whether a report has the traceback whole."""
         return "\n".join(map(_text, self.lines)) in report
 
 
 def blocks(lines: Iterable[Line]) -> list[Block]:
-    """The lines in their order, however those of several processes alternate."""
+    """Return the lines in their order, however those of several processes alternate."""
     found: list[Block] = []
     open_of: dict[int, Block] = {}
     for line in lines:

@@ -172,12 +172,12 @@ class Monitor:
         self._live.end()
 
     def _of_run(self, charts: outputs.Bundle) -> outputs.Bundle:
-        """Charts that need not be shown where the run is, which has them too."""
+        """Return charts that need not be shown where the run is, which has them too."""
         reference = document.run_reference(self._run, "charts")
         return {**reference, **charts} if "text/html" in charts else charts
 
     def _bundle(self, live: LiveView | None) -> outputs.Bundle:
-        """The document as it stands, with the place of the live view if there is one."""
+        """Return the document as it stands, with the place of the live view if there is one."""
         bundle = document.run_bundle(self._summary, self._tail, self._metrics)
         place = _place_of(live) if live else ""
         html = {"text/html": f"{place}{bundle['text/html']}"}
@@ -193,5 +193,5 @@ class Monitor:
 
 
 def _place_of(view: LiveView) -> str:
-    """Where the live view may go on in a document, as long as the page has its widget."""
+    """Return where the live view may go on in a document, as long as the page has its widget."""
     return f'<i hidden data-distrain-live="{view.key}"></i>'

@@ -59,7 +59,7 @@ def say(text: str) -> None:
 
 
 def replaceable() -> bool:
-    """Whether an output of the running cell can take the place of another."""
+    """Return whether an output of the running cell can take the place of another."""
     return frontend() is not Frontend.SERVER or _is_ours_alone()
 
 

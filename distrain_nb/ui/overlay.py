@@ -60,5 +60,5 @@ class OverlaidMetrics(Metrics):
         return metrics.line(own, points)
 
     def last(self) -> dict[str, float]:
-        """Nothing: what is newest in one run is not what is newest in all."""
+        """Return nothing: what is newest in one run is not what is newest in all."""
         return {}

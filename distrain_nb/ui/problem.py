@@ -69,19 +69,19 @@ class Cells:
     secrets: Collection[str] | None = None
 
     def source(self, label: str) -> str | None:
-        """A cell or file as it may be shown."""
+        """Return a cell or file as it may be shown."""
         if label == self.label:
             return self.shown(self.text)
         text = self.others.get(label) or _script(label)
         return None if text is None else self.shown(text)
 
     def shown(self, text: str) -> str:
-        """A cell's text without the values of `--env`, and what looks like a secret."""
+        """Return a cell's text without the values of `--env`, and what looks like a secret."""
         head, code = _parted(text)
         return redacted_options(head, self.placeholders) + redacted(code)
 
     def told(self, message: str) -> str:
-        """A message as it may be shown."""
+        """Return a message as it may be shown."""
         return redacted(message, self._hidden)
 
     @cached_property
@@ -91,13 +91,13 @@ class Cells:
 
 
 def _parted(text: str) -> tuple[str, str]:
-    """The magic's line, and the code with the end of that line."""
+    """Return the magic's line, and the code with the end of that line."""
     head = "\n".join(text.split("\n")[: head_lines(text)])
     return head, text[len(head) :]
 
 
 def _script(path: str) -> str | None:
-    """The text of a Python file that a finding is about, where it is here."""
+    """Return the text of a Python file that a finding is about, where it is here."""
     try:
         with tokenize.open(path) as file:
             return file.read() if path.endswith(".py") else None
@@ -106,12 +106,12 @@ def _script(path: str) -> str | None:
 
 
 def points_of(findings: Iterable[Finding], cells: Cells) -> tuple[Point, ...]:
-    """Everything that was found, with the places and repairs in these cells."""
+    """Return everything that was found, with the places and repairs in these cells."""
     return tuple(_point(finding, cells) for finding in findings)
 
 
 def repaired(point: Point, number: int, text: str) -> str:
-    """A cell's text after one of the repairs."""
+    """Return a cell's text after one of the repairs."""
     return point.repairs[number].fix.apply(text)
 
 
@@ -146,7 +146,8 @@ def _excerpt(finding: Finding, cells: Cells) -> Excerpt | None:
 
 
 def _of_options(finding: Finding, text: str) -> Excerpt | None:
-    """The word of the magic's line that a finding is about, with the value behind an option."""
+    """Return the word of the magic's line that a finding is about, with the value behind an
+    option."""
     lines = text.split("\n")
     head = lines[: head_lines(text)]
     named = [finding.where, *_as_option(finding.where), *_NAMED.findall(finding.message)]

@@ -65,7 +65,8 @@ def _excerpt(excerpt: Excerpt) -> Iterator[str]:
 
 
 def as_html(points: Sequence[Point], key: str, severity: Severity = Severity.ERROR) -> str:
-    """The panel. What `key` marks gets buttons for its repairs where a page can give them."""
+    """Return the panel. What `key` marks gets buttons for its repairs where a page can give
+    them."""
     body = "".join(_point_html(point, place, len(points) > 1) for place, point in enumerate(points))
     code = _code(points[0]) if len(points) == 1 else ""
     return (

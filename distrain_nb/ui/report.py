@@ -11,14 +11,15 @@ _RAISED = re.compile(r"^[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning)\
 
 
 def in_a_line(error: str) -> str:
-    """A report in a line: which run, what failed, and the line of the cell that last had a say."""
+    """Return a report in a line: which run, what failed, and the line of the cell that last had a
+    say."""
     said = ": ".join(error.splitlines()[:2])
     places = _CELL_PLACE.findall(error)
     return f"{said} ({places[-1]})" if places else said
 
 
 def report_html(error: str) -> str:
-    """A box with the report whole: its first line as a heading, places and errors marked."""
+    """Return a box with the report whole: its first line as a heading, places and errors marked."""
     if not error:
         return ""
     cause, _, rest = error.strip().partition("\n")

@@ -126,7 +126,7 @@ class StudyMonitor:
 
 
 def displayed(study: Study) -> StudyTable | None:
-    """A study to be displayed; None where a page has it, and keeps it current."""
+    """Return a study to be displayed; None where a page has it, and keeps it current."""
     if frontend().has_widgets:
         monitor = StudyMonitor(study)
         monitor.show()

@@ -154,7 +154,7 @@ class StudyTable:
 
 
 def studies_text(found: list[Study]) -> str:
-    """A line for each study."""
+    """Return a line for each study."""
     if not found:
         return "no studies yet: put %%distrain --tune NAME=LOW..HIGH --goal min:METRIC on a cell"
     return "\n".join(map(_line, found))

@@ -77,14 +77,15 @@ class RunsTable:
         return {"text/html": f"{_live_mark()}{self.still()}", "text/plain": repr(self)}
 
     def still(self) -> str:
-        """The table in HTML that needs neither kernel nor scripts."""
+        """Return the table in HTML that needs neither kernel nor scripts."""
         if not self.rows:
             return f"<p>{html.escape(NONE_YET)}</p>"
         return table_html(self.headings, self.rows, self.summaries)
 
 
 def runs_table(runs: Iterable[ListedRun]) -> RunsTable:
-    """The runs with their state, place, layout, best metric and times, in the order given."""
+    """Return the runs with their state, place, layout, best metric and times, in the order
+    given."""
     return RunsTable(Listing().read(runs), time.time())
 
 
@@ -97,7 +98,7 @@ def older(summaries: Sequence[RunRow]) -> str:
 
 
 def as_text(headings: Sequence[str], rows: Iterable[Sequence[str]], more: str) -> str:
-    """Rows below their headings, in columns, and `more` below them, for a terminal too."""
+    """Return rows below their headings, in columns, and `more` below them, for a terminal too."""
     listed = [[plain(cell) for cell in row] for row in (headings, *rows)]
     widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
     lines = (
@@ -110,7 +111,7 @@ def as_text(headings: Sequence[str], rows: Iterable[Sequence[str]], more: str) -
 def table_html(
     headings: Iterable[str], rows: Iterable[Sequence[str]], summaries: Sequence[RunRow]
 ) -> str:
-    """A table with a row of cells for each of the first runs, the state in the third."""
+    """Return a table with a row of cells for each of the first runs, the state in the third."""
     from distrain_nb.ui.document import style
 
     head = "".join(f'<th scope="col">{html.escape(heading)}</th>' for heading in headings)
@@ -123,7 +124,7 @@ def table_html(
 
 
 def _live_mark() -> str:
-    """Where the live table stands in a page that has its widget."""
+    """Return where the live table stands in a page that has its widget."""
     from distrain_nb.ui.frontend import frontend
 
     if not frontend().has_widgets:

@@ -31,7 +31,7 @@ class Batch:
     bars: tuple[Line, ...]
 
     def as_bytes(self) -> bytes:
-        """One line of text for each: process, stream, seconds, text, parted by tabs."""
+        """Return one line of text for each: process, stream, seconds, text, parted by tabs."""
         return "".join(map(_as_text, self.lines)).encode("utf-8", "replace")
 
 
@@ -66,12 +66,13 @@ class Tail:
                 self._bars[int(found.writers[last])] = _line_at(records, found.offsets[last])
 
     def whole(self) -> Batch:
-        """All that is kept, for a view that has seen nothing."""
+        """Return all that is kept, for a view that has seen nothing."""
         lines = tuple(self._lines)
         return Batch(self.total - len(lines), lines, tuple(self._bars.values()))
 
     def last(self, count: int, size: int) -> tuple[Line, ...]:
-        """The last lines, bars as they were left: `count` of them, `size` characters at most."""
+        """Return the last lines, bars as they were left: `count` of them, `size` characters at
+        most."""
         chosen: list[Line] = []
         for line in reversed([*self._lines, *self._bars.values()]):
             size -= len(shown_text(line))
@@ -86,7 +87,7 @@ def _line_at(records: bytes, offset: int) -> Line:
 
 
 def shown_text(line: Line) -> str:
-    """The line's text, cut where it is too long for a screen."""
+    """Return the line's text, cut where it is too long for a screen."""
     if len(line.text) <= LONGEST_SHOWN:
         return line.text
     return f"{line.text[:LONGEST_SHOWN]}… ({len(line.text):,} characters)"

@@ -45,7 +45,7 @@ _PICTURE_STYLE = (
 
 
 def run(text: str) -> str:
-    """A run by its text: the first line is its state, and the log's end is the last."""
+    """Return a run by its text: the first line is its state, and the log's end is the last."""
     state, _, rest = text.partition("\n")
     return (
         f'<div class="dn-unstyled {LITERAL}" style="{_BOX}"><b>{html.escape(state)}</b>'
@@ -61,7 +61,7 @@ def alone(text: str) -> str:
 
 
 def charts(metrics: Metrics) -> str:
-    """A picture of each chart."""
+    """Return a picture of each chart."""
     keys = figure.shown(metrics.keys)
     lines = {key: metrics.line(key, _POINTS) for key in keys}
     last, colours = metrics.last(), figure.colours_of(keys)

@@ -43,7 +43,7 @@ class WorkBar(ABC):
 
 
 def work_bar(begun: float) -> WorkBar:
-    """The bar that fits what shows the output."""
+    """Return the bar that fits what shows the output."""
     return _TerminalBar(begun) if frontend() is Frontend.TERMINAL else _PageBar(begun)
 
 

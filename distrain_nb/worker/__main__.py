@@ -74,7 +74,7 @@ def _launch(replica: Replica) -> Launch:
 
 
 def _by_mpirun(launch: Launch, replica: Replica, ranks: int) -> Launch:
-    """The primary starts all; the others wait for it."""
+    """Return the primary starts all; the others wait for it."""
     if replica.group:
         return replace(launch, awaits=replica.addresses[replica.group])
     options = mpi.custom_options(os.environ.get("DISTRAIN_MPI_OPTIONS", ""))
@@ -84,7 +84,7 @@ def _by_mpirun(launch: Launch, replica: Replica, ranks: int) -> Launch:
 
 
 def _with_server(launch: Launch, replica: Replica, group: int) -> Launch:
-    """A worker and, where there are several hosts, a parameter server beside it."""
+    """Return a worker and, where there are several hosts, a parameter server beside it."""
     hosts, chief = replica.hosts, parameter_server.chief()
     config = json.dumps(tf_config.parameter_servers(hosts, group, chief))
     launch = replace(launch, processes=_with_tf_config(launch.processes, config))

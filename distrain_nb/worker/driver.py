@@ -48,7 +48,7 @@ def _lay_out(folder: Path) -> None:
 
 
 def _arguments() -> List[str]:
-    """Hyperparameters as the SDK's own drivers give them to a script."""
+    """Return hyperparameters as the SDK's own drivers give them to a script."""
     found: List[str] = []
     for name, value in json.loads(os.environ["SM_HPS"]).items():
         text = value if isinstance(value, str) else json.dumps(value)

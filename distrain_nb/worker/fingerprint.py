@@ -65,16 +65,16 @@ _OF_CLASS = {
 def fingerprint(
     name: str, obj: Any, own: Collection[str], skip: Collection[str] = ()
 ) -> Dict[str, str]:
-    """Texts of an object's parts by their path. `own` are the modules whose code is the user's;
-    those paths are passed over that `skip` has."""
+    """Return texts of an object's parts by their path. `own` are the modules whose code is the
+    user's; those paths are passed over that `skip` has."""
     look = _Look(set(own), set(skip))
     look.at(name, obj)
     return look.parts
 
 
 def settings(name: str, obj: Any) -> Dict[str, str]:
-    """Texts of the plain parts of an object of a package that knows the world, by their path, but
-    for those that are meant to differ between processes."""
+    """Return texts of the plain parts of an object of a package that knows the world, by their
+    path, but for those that are meant to differ between processes."""
     look = _Look(set(), set(), only_settings=True)
     look.at(name, obj)
     return {path: text for path, text in look.parts.items() if _PLAIN_TEXT.match(text)}
@@ -188,7 +188,8 @@ class _Look:
 
 
 def text_of(value: Any) -> str | None:
-    """A number, text or the like, or a collection of these, as it is written; None for others."""
+    """Return a number, text or the like, or a collection of these, as it is written; None for
+    others."""
     if not _is_plain(value):
         return None
     if isinstance(value, (set, frozenset)):
@@ -221,7 +222,7 @@ def _essence(code: CodeType) -> Tuple[Any, ...]:
 
 
 def _array(obj: Any) -> str:
-    """The text of an array or tensor, by its bytes."""
+    """Return the text of an array or tensor, by its bytes."""
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     if numpy is not None and isinstance(obj, numpy.ndarray) and not obj.dtype.hasobject:
         data = numpy.ascontiguousarray(obj).reshape(-1).view("u1").data if obj.size else b""
@@ -256,7 +257,7 @@ def _attributes(obj: Any) -> Iterator[Tuple[str, Any]]:
 
 
 def _reduced(path: str, obj: Any) -> List[Tuple[str, Any]]:
-    """The parts of an object whose state only its own `__reduce_ex__` tells."""
+    """Return the parts of an object whose state only its own `__reduce_ex__` tells."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         reduced = obj.__reduce_ex__(4)

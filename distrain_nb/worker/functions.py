@@ -44,8 +44,8 @@ def make_function(
     names: Tuple[str, str],
     cells: Mapping[str, CellType],
 ) -> FunctionType:
-    """A function of its text. `names` are its `__name__` and `__qualname__`; `module` is where its
-    globals are, "" for `main`."""
+    """Return a function of its text. `names` are its `__name__` and `__qualname__`; `module` is
+    where its globals are, "" for `main`."""
     place = FunctionText(*origin)
     code = code_of(parsed(place), place, list(cells))
     tell_linecache(place.label, place.first, place.lines)
@@ -74,8 +74,9 @@ def set_cell(cell: CellType, contents: Tuple[Any, ...]) -> None:
 def make_class(
     metaclass: type, name: str, bases: Tuple[type, ...], at_once: Mapping[str, Any]
 ) -> type:
-    """A class without its attributes, but for those that must be there `at_once`. What its bases do
-    when a class is made of them they have done in the notebook, and it is in their state."""
+    """Return a class without its attributes, but for those that must be there `at_once`. What its
+    bases do when a class is made of them they have done in the notebook, and it is in their
+    state."""
     known = {cls: vars(cls)[_HOOK] for base in bases for cls in base.__mro__ if _has_hook(cls)}
     for cls in known:
         setattr(cls, _HOOK, _no_hook)
@@ -105,7 +106,7 @@ def set_class(cls: type, state: Mapping[str, Any]) -> None:
 
 
 def parsed(origin: FunctionText) -> Node:
-    """The function's node, on its own lines and columns."""
+    """Return the function's node, on its own lines and columns."""
     lines = [line.encode() for line in origin.lines]
     lines[-1] = lines[-1][: origin.end]
     lines[0] = lines[0][origin.column :]
@@ -125,7 +126,7 @@ def parsed(origin: FunctionText) -> Node:
 
 
 def code_of(node: Node, origin: FunctionText, free: Sequence[str]) -> CodeType:
-    """A function's code, where those names are variables of functions around it. Changes the
+    """Return a function's code, where those names are variables of functions around it. Changes the
     node: what belongs to the definition, not to the code, is left out."""
     name = getattr(node, "name", "<lambda>")
     arguments = node.args
@@ -153,7 +154,7 @@ def _none(node: ast.AST) -> ast.expr:
 
 
 def _inside(code: CodeType, name: str) -> CodeType:
-    """The function's code, the first of its name inside the one that was made around it."""
+    """Return the function's code, the first of its name inside the one that was made around it."""
     waiting = [(code, False)]
     while waiting:
         outer, within = waiting.pop(0)

@@ -88,14 +88,14 @@ class OutOfBounds(ValueError):
 
 
 def _whole(number: Any) -> int:
-    """A count of bytes or elements. Raises OutOfBounds for anything else."""
+    """Return a count of bytes or elements. Raises OutOfBounds for anything else."""
     if type(number) is not int or number < 0:
         raise OutOfBounds(f"{number!r} in place of a count")
     return number
 
 
 def count_of(shape: Any) -> int:
-    """How many elements an array of that shape has."""
+    """Return how many elements an array of that shape has."""
     if type(shape) is not tuple:
         raise OutOfBounds(f"{shape!r} in place of a shape")
     count = 1
@@ -105,7 +105,7 @@ def count_of(shape: Any) -> int:
 
 
 def _check_layout(layout: Any, elements: int) -> None:
-    """Raises OutOfBounds where a tensor of that offset, shape and strides, in elements, reaches
+    """Raise OutOfBounds where a tensor of that offset, shape and strides, in elements, reaches
     outside of so many of them."""
     offset, shape, strides = layout
     if count_of(shape):
@@ -176,7 +176,7 @@ class Restoring:
         return self.storages[start, size]
 
     def _room(self, start: Any, size: int) -> Any:
-        """The bytes from `start` on. Raises OutOfBounds where they aren't all there."""
+        """Return the bytes from `start` on. Raises OutOfBounds where they aren't all there."""
         if _whole(start) + _whole(size) > len(self.arrays) and size:
             have = f"{len(self.arrays):,} bytes"
             raise OutOfBounds(f"{size} bytes from byte {start} on, of a file of {have}")
@@ -232,7 +232,7 @@ def _is_tensor(obj: Any) -> bool:
 
 
 def other_numpy(module: str) -> str:
-    """The same module of NumPy 1 and 2, where `numpy.core` became `numpy._core`."""
+    """Return the same module of NumPy 1 and 2, where `numpy.core` became `numpy._core`."""
     if module.startswith("numpy._core"):
         return module.replace("numpy._core", "numpy.core", 1)
     return module.replace("numpy.core", "numpy._core", 1)

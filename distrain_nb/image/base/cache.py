@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def cache_folder(kind: str) -> Path:
-    """The folder for one kind of thing, made if it isn't there."""
+    """Return the folder for one kind of thing, made if it isn't there."""
     folder = private_home() / "cache" / kind
     folder.mkdir(parents=True, exist_ok=True)
     return folder

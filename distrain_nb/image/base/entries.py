@@ -44,7 +44,7 @@ class Name:
 
 
 def name_of(text: str) -> Name:
-    """Raises BadEntry for a name that can't be one."""
+    """Raise BadEntry for a name that can't be one."""
     if "\0" in text:
         raise BadEntry(f"the name {shown(text)} has a NUL in it")
     folder, last = posixpath.split(posixpath.normpath(f"/{text.lstrip('/')}"))

@@ -75,7 +75,8 @@ def _seen(names: Mapping[str, str], program: str) -> LayerScan:
 
 
 def _python_on(path: str, names: Mapping[str, str]) -> str:
-    """The `python3.X` that a container starts, at the end of its links; empty if there is none."""
+    """Return the `python3.X` that a container starts, at the end of its links; empty if there is
+    none."""
     for folder in path.split(":"):
         place = posixpath.join(folder, "python3").lstrip("/")
         for _ in range(8):
@@ -130,7 +131,7 @@ def _layer_names(
 
 
 def _interesting(file: _StreamFile) -> Iterator[tuple[str, str]]:
-    """Names of packages, Pythons and C libraries, with the targets of links."""
+    """Yield names of packages, Pythons and C libraries, with the targets of links."""
     buffered = io.BufferedReader(file, 1 << 18)
     with open_layer(buffered, "r|*") as tar:
         for entry in tar:

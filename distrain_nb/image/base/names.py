@@ -26,7 +26,7 @@ _BUILDS = (
 
 
 def builds(name: str) -> tuple[str, ...]:
-    """All names that a package has in its builds for other hardware, its own first."""
+    """Return all names that a package has in its builds for other hardware, its own first."""
     own = canonicalize_name(name)
     family = next((names for names in _BUILDS if own in names), (own,))
     return (own, *(other for other in family if other != own))
@@ -39,7 +39,8 @@ def without_local_version(requirement: str) -> str:
 
 
 def requirement_name(line: str) -> NormalizedName:
-    """The package that a requirement such as `numpy>=2` is about. Raises ImageError for none."""
+    """Return the package that a requirement such as `numpy>=2` is about. Raises ImageError for
+    none."""
     try:
         return canonicalize_name(Requirement(line.partition(" --")[0]).name)
     except InvalidRequirement:

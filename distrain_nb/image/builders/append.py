@@ -73,7 +73,7 @@ def _target(name: str) -> Reference:
 def _layers(
     program: ProgramFiles, recipe: Recipe, base: Base, packages: Packages, folder: Path
 ) -> dict[str, Layer]:
-    """The new layers by purpose, the one that changes least often first."""
+    """Return the new layers by purpose, the one that changes least often first."""
     written = folder / "program"
     written.mkdir()
     program.write(written)
@@ -90,7 +90,7 @@ def _layers(
 
 
 def worker_layer(path: Path) -> Layer:
-    """The part of this package that starts ranks, as a layer in the file `path`."""
+    """Return the part of this package that starts ranks, as a layer in the file `path`."""
     return write_layer(path, {f"{WORKER}/{name}": file for name, file in worker_files().items()})
 
 
@@ -163,7 +163,7 @@ class _Push:
         return ContainerSettings(ENTRYPOINT, environment, labels, PROGRAM)
 
     def _place_all(self, layers: dict[str, Layer], config: bytes) -> dict[str, str]:
-        """How each blob, by digest, came to the repository."""
+        """Return how each blob, by digest, came to the repository."""
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             blobs = {b.digest: b for b in self.base.manifest.layers}
             placing = {digest: pool.submit(self._place, blob) for digest, blob in blobs.items()}

@@ -43,7 +43,7 @@ class CloudBuild:
         return f"projects/{self.project}/locations/{self.region}"
 
     def request(self, recipe: Recipe, context: str) -> dict[str, Any]:
-        """The body of `projects.locations.builds.create`; `context` is an object's name."""
+        """Return the body of `projects.locations.builds.create`; `context` is an object's name."""
         target = str(Reference.parse(recipe.target))
         return {
             "source": {"storageSource": {"bucket": self.bucket, "object": context}},

@@ -73,7 +73,7 @@ def packages_for(
 
 
 def read_requirements(path: Path) -> tuple[str, ...]:
-    """The requirements in a `requirements.txt`. Raises ImageError for pip options in it."""
+    """Return the requirements in a `requirements.txt`. Raises ImageError for pip options in it."""
     found = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         text = re.sub(r"(^|\s)#.*", "", line).strip()
@@ -91,7 +91,7 @@ def read_requirements(path: Path) -> tuple[str, ...]:
 def wanted_of(
     imported: Sequence[str], asked: Sequence[str], installed: Installed
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The requirements to resolve, and notes on what the base has in another version.
+    """Return the requirements to resolve, and notes on what the base has in another version.
 
     What was asked for takes the place of what is imported; what is imported and in the base, be it
     built for other hardware, is left to the base.
@@ -135,7 +135,7 @@ def _resolved(wanted: Sequence[str], python: uv.Python, installed: Installed) ->
 
 
 def _layer(added: Sequence[str], python: uv.Python, listener: Listener | None) -> Layer:
-    """The layer of exactly these packages, from the disk if it has been made before."""
+    """Return the layer of exactly these packages, from the disk if it has been made before."""
     path = (
         cache_folder("layers") / f"{_key(_FORMAT, added, python.version, python.platform)}.tar.gz"
     )

@@ -55,7 +55,7 @@ _INSTALL_IMPORTS = (
 
 
 def dockerfile(program: ProgramFiles, recipe: Recipe) -> str:
-    """The Dockerfile for a program: what changes least often comes first."""
+    """Return the Dockerfile for a program: what changes least often comes first."""
     lines = [f"FROM --platform={recipe.platform} {recipe.base}"]
     lines += [f"RUN {command}" for command in recipe.run]
     if program.requirements:
@@ -99,7 +99,7 @@ def write_context(program: ProgramFiles, recipe: Recipe, folder: Path) -> None:
 
 
 def _with_builds(requirement: str) -> str:
-    """A requirement, a tab, and the names of all packages that take its place."""
+    """Return a requirement, a tab, and the names of all packages that take its place."""
     names = builds(requirement_name(requirement))
     return f"{without_local_version(requirement)}\t{' '.join(names)}"
 
@@ -170,6 +170,6 @@ def _docker(*arguments: str) -> str:
 
 
 def _quoted(value: str) -> str:
-    """A value in a Dockerfile, taken as it is."""
+    """Return a value in a Dockerfile, taken as it is."""
     escaped = re.sub(r'(["\\$])', r"\\\1", value)
     return f'"{escaped}"'

@@ -42,7 +42,7 @@ def _hint(response: httpx.Response) -> str:
 
 
 def reason(response: httpx.Response) -> str:
-    """The registry's own words, else the status."""
+    """Return the registry's own words, else the status."""
     try:
         said = response.json()["errors"][0]
         words = f"{said.get('code', '')} {said.get('message', '')}".strip()

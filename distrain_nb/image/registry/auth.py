@@ -108,7 +108,8 @@ class RegistryAuth(httpx.Auth):
         return _read_token(answer, realm.host)
 
     def _realm(self, challenge: dict[str, str]) -> httpx.URL:
-        """Where tokens are given; only a registry of this machine may have it without TLS."""
+        """Return where tokens are given; only a registry of this machine may have it without
+        TLS."""
         named = challenge.get("realm", "")
         try:
             realm = httpx.URL(named)
@@ -131,7 +132,7 @@ class RegistryAuth(httpx.Auth):
 
 @functools.cache
 def encryption() -> ssl.SSLContext:
-    """The roots of trust, loaded once: that takes longer than a request."""
+    """Return the roots of trust, loaded once: that takes longer than a request."""
     return httpx.create_ssl_context()
 
 
@@ -163,7 +164,7 @@ def _token_request(
 
 
 def _read_token(answer: httpx.Response, server: str) -> tuple[str, float]:
-    """The header and its life in seconds. A busy server is worth another try."""
+    """Return the header and its life in seconds. A busy server is worth another try."""
     if answer.status_code != httpx.codes.OK:
         check_busy(answer, f"token server {server}")
         raise AuthenticationError(f"The token server {server} answered {answer.status_code}.")

@@ -107,7 +107,7 @@ class Registry:
         return with_retries(f"Reading {digest} from {self.name}", fetch)
 
     def has_blob(self, repository: str, digest: str) -> bool:
-        """Whether the repository has the blob, at the cost of a HEAD."""
+        """Return whether the repository has the blob, at the cost of a HEAD."""
         what = f"Looking for {digest} in {self.name}/{repository}"
         response = self._ask("HEAD", f"/v2/{repository}/blobs/{digest}", what, (200, 404))
         return response.status_code == httpx.codes.OK
@@ -161,7 +161,7 @@ class Registry:
         return digest
 
     def stream(self, path: str, start: int) -> Iterator[bytes]:
-        """The bytes at `path` from `start` on."""
+        """Yield the bytes at `path` from `start` on."""
         headers = {"Range": f"bytes={start}-"} if start else {}
         what = f"Reading {path} from {self.name}"
         url, blob = self._origin.join(path), {BLOB: True}
@@ -229,7 +229,7 @@ class RegistryBlob:
     size: int
 
     def chunks(self) -> Iterator[bytes]:
-        """The content. The last piece comes only once the digest of the whole is right."""
+        """Yield the content. The last piece comes only once the digest of the whole is right."""
         seen = hashlib.sha256()
         held = b""
         for data in self._pieces():

@@ -36,7 +36,7 @@ class Credentials:
     identity_token: bool = False
 
     def basic(self) -> str:
-        """The value of a Basic `Authorization` header."""
+        """Return the value of a Basic `Authorization` header."""
         pair = f"{self.username}:{self.password}".encode()
         return f"Basic {base64.b64encode(pair).decode()}"
 
@@ -92,7 +92,7 @@ def _docker_settings() -> dict[str, Any]:
 
 
 def _entry(table: Mapping[str, Any] | None, registry: str) -> Any:
-    """The table's entry for a registry, under any of the spellings in use."""
+    """Return the table's entry for a registry, under any of the spellings in use."""
     wanted = _HUB_KEYS if registry in _HUB_KEYS else (registry,)
     for key, value in (table or {}).items():
         if re.sub(r"^https?://", "", key).partition("/")[0] in wanted:
@@ -131,7 +131,7 @@ def _ask_helper(name: str, registry: str) -> Credentials | None:
 
 
 def google_token() -> str | None:
-    """An access token from Google's default credentials; None if nobody is logged in."""
+    """Return an access token from Google's default credentials; None if nobody is logged in."""
     try:
         auth = importlib.import_module("google.auth")
         transport = importlib.import_module("google.auth.transport.requests")

@@ -14,7 +14,8 @@ _CALLED = {dict: "an object", list: "a list", str: "a text", int: "a whole numbe
 
 
 def read_document(data: bytes, where: str) -> dict[str, Any]:
-    """The object that `data` holds. Raises ImageError if none, or one that JSON can't say."""
+    """Return the object that `data` holds. Raises ImageError if none, or one that JSON can't
+    say."""
     try:
         document = json.loads(data)
         json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
@@ -34,7 +35,8 @@ def part(of: Any, name: str, kind: type[T], where: str) -> T:
 
 
 def texts(of: Any, name: str, where: str) -> list[str]:
-    """A list of texts, empty where it is null or missing. Raises ImageError for anything else."""
+    """Return a list of texts, empty where it is null or missing. Raises ImageError for anything
+    else."""
     found = optional(of, name, list, where)
     for item in found:
         if not isinstance(item, str) or "\0" in item:
@@ -48,7 +50,7 @@ def optional(of: Any, name: str, kind: type[T], where: str) -> T:
 
 
 def digest(of: Any, where: str) -> str:
-    """The `digest`, which names files here. Raises ImageError for anything but a SHA-256."""
+    """Return the `digest`, which names files here. Raises ImageError for anything but a SHA-256."""
     found = part(of, "digest", str, where)
     if not _DIGEST.fullmatch(found):
         raise damaged(where, f"digest is {shown(found)} and not sha256: with 64 digits")

@@ -44,7 +44,7 @@ ACCEPT = ", ".join((OCI.index, OCI.manifest, DOCKER.index, DOCKER.manifest))
 
 
 def digest_of(data: bytes) -> str:
-    """The name of content by its SHA-256."""
+    """Return the name of content by its SHA-256."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
@@ -59,7 +59,7 @@ class Descriptor:
 
     @classmethod
     def read(cls, entry: Mapping[str, Any], where: str) -> Descriptor:
-        """Raises ImageError for what describes no blob of SHA-256."""
+        """Raise ImageError for what describes no blob of SHA-256."""
         size = documents.part(entry, "size", int, where)
         if size < 0:
             raise documents.damaged(where, f"size is {size}")
@@ -107,13 +107,13 @@ class Manifest:
         )
 
     def with_layers(self, config: bytes, layers: Sequence[Layer]) -> Manifest:
-        """The same image with `layers` on top, described by the new `config`."""
+        """Return the same image with `layers` on top, described by the new `config`."""
         added = tuple(Descriptor(self.family.layer, x.digest, x.size) for x in layers)
         described = replace(self.config, digest=digest_of(config), size=len(config))
         return replace(self, config=described, layers=self.layers + added)
 
     def to_bytes(self) -> bytes:
-        """The document that is pushed; its digest is the image's."""
+        """Return the document that is pushed; its digest is the image's."""
         document: dict[str, Any] = {
             "schemaVersion": 2,
             "mediaType": self.family.manifest,
@@ -126,7 +126,7 @@ class Manifest:
 
 
 def pick_platform(data: bytes, media_type: str, platform: str, where: str) -> str | None:
-    """The digest of the image for `platform` (`linux/amd64`) if `data` is an image index.
+    """Return the digest of the image for `platform` (`linux/amd64`) if `data` is an image index.
 
     None if it is an image itself. Raises ImageError, with the platforms that there are, if the
     index has no such image.
@@ -186,7 +186,7 @@ class ImageConfig:
         return self.document.get("config") or {}
 
     def with_layers(self, layers: Mapping[str, Layer], settings: ContainerSettings) -> ImageConfig:
-        """The configuration of an image with `layers` (by their purpose) on top."""
+        """Return the configuration of an image with `layers` (by their purpose) on top."""
         when = self.document.get("created") or "1980-01-01T00:00:00Z"
         history = [
             {"created": when, "created_by": f"distrain-nb {purpose}", "comment": "distrain-nb"}
@@ -203,7 +203,7 @@ class ImageConfig:
         )
 
     def settings(self) -> Mapping[str, Any]:
-        """The part that says how a container starts."""
+        """Return the part that says how a container starts."""
         return self._run
 
     def to_bytes(self) -> bytes:
@@ -220,7 +220,7 @@ class ContainerSettings:
     folder: str
 
     def over(self, base: ImageConfig) -> dict[str, Any]:
-        """The base's settings with these on top; the base's default command goes."""
+        """Return the base's settings with these on top; the base's default command goes."""
         environment = {**base.environment, **self.environment}
         return {
             **{k: v for k, v in base.settings().items() if k != "Cmd"},

@@ -50,11 +50,11 @@ class Reference:
         return self.digest or self.tag or "latest"
 
     def at(self, digest: str) -> Reference:
-        """The same repository and tag, pinned to `digest`."""
+        """Return the same repository and tag, pinned to `digest`."""
         return replace(self, digest=digest)
 
     def pinned(self) -> str:
-        """The name by digest alone, which is what a job should run."""
+        """Return the name by digest alone, which is what a job should run."""
         return f"{self.name}@{self.digest}" if self.digest else str(self)
 
     def __str__(self) -> str:
@@ -63,18 +63,18 @@ class Reference:
 
 
 def is_loopback(registry: str) -> bool:
-    """Whether the registry is on this machine, where plain http is allowed."""
+    """Return whether the registry is on this machine, where plain http is allowed."""
     return _LOOPBACK.fullmatch(registry) is not None
 
 
 def _split_tag(name: str) -> tuple[str, str | None]:
-    """A colon after the last slash begins a tag; one before it, a port."""
+    """Return a colon after the last slash begins a tag; one before it, a port."""
     head, colon, tail = name.rpartition(":")
     return (head, tail) if colon and "/" not in tail else (name, None)
 
 
 def _split_registry(name: str) -> tuple[str, str]:
-    """The first component is a registry if it looks like a host, else it is Docker Hub."""
+    """Return the first component is a registry if it looks like a host, else it is Docker Hub."""
     first, slash, rest = name.partition("/")
     if slash and (first == "localhost" or any(c in first for c in ".:[") or first != first.lower()):
         return (_HUB if first == "index.docker.io" else first), rest

@@ -16,12 +16,12 @@ from distrain_nb.layout.catalog.tables import TABLES, Catalog
 
 
 def overrides_file() -> Path:
-    """Where the user's own rows are read from, whether or not the file is there."""
+    """Return where the user's own rows are read from, whether or not the file is there."""
     return Path(_path(os.environ.get("DISTRAIN_HOME")))
 
 
 def current() -> Catalog:
-    """The catalog, read again when the user's file has changed.
+    """Return the catalog, read again when the user's file has changed.
 
     Raises OptionError naming the file and the place, when the file can't be used.
     """
@@ -42,12 +42,13 @@ def _path(_home: str | None) -> str:
 
 
 def accelerator_name(text: str) -> str:
-    """The full name of an accelerator written in any of its forms; unknown names as they are."""
+    """Return the full name of an accelerator written in any of its forms; unknown names as they
+    are."""
     return current().accelerator_names.get(normal(text), text)
 
 
 def short_name(accelerator: str) -> str:
-    """The shortest form of an accelerator that reads back as the same one."""
+    """Return the shortest form of an accelerator that reads back as the same one."""
     return _short_names(current()).get(accelerator, accelerator)
 
 

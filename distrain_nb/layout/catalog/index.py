@@ -62,7 +62,8 @@ def topologies(catalog: Catalog) -> Mapping[str, tuple[Topology, ...]]:
 def bandwidth(
     catalog: Catalog, machine: str | None, accelerator: str | None, count: int
 ) -> float | None:
-    """The most that a node sends, in Gbit/s; None if the machine or its figure is not known."""
+    """Return the most that a node sends, in Gbit/s; None if the machine or its figure is not
+    known."""
     if machine is None:
         return None
     if machine in catalog.instances:
@@ -102,7 +103,7 @@ def _capped(rule: BandwidthRule, vcpu: int | None, egress: float | None) -> floa
 
 
 def prebuilt(catalog: Catalog, image: str | None) -> PrebuiltContainer | None:
-    """The prebuilt container behind an image URI of any multi-region and tag."""
+    """Return the prebuilt container behind an image URI of any multi-region and tag."""
     return _prebuilt(catalog).get(_unplaced(image)) if image else None
 
 
@@ -117,10 +118,10 @@ def _unplaced(image: str) -> str:
 
 
 def limit(catalog: Catalog, place: str, name: str) -> tuple[str, ...]:
-    """A list of names from the table of limits."""
+    """Return a list of names from the table of limits."""
     return catalog.limits[place, name].value
 
 
 def figure(catalog: Catalog, place: str, name: str) -> int:
-    """A single figure from the table of limits."""
+    """Return a single figure from the table of limits."""
     return int(catalog.limits[place, name].value[0])

@@ -60,7 +60,8 @@ class Lookup:
 
 
 def query(*words: str) -> Lookup:
-    """The rows in which every word is found, in any case; without words, what tables there are."""
+    """Return the rows in which every word is found, in any case; without words, what tables there
+    are."""
     catalog = current()
     if not words:
         return Lookup((), (_contents(catalog),))
@@ -123,7 +124,7 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _html_row(tag: str, cells: Iterable[str]) -> str:
-    """A row; a heading without words is an empty cell, since readers would announce it."""
+    """Return a row; a heading without words is an empty cell, since readers would announce it."""
     tags = ((tag if cell else "td", escape(cell)) for cell in cells)
     left = "style='text-align:left'"
     return "<tr>" + "".join(f"<{tag} {left}>{text}</{tag}>" for tag, text in tags) + "</tr>"

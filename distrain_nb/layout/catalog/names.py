@@ -15,7 +15,7 @@ _MEMORY = re.compile(r"_\d+GB$")
 
 
 def accelerator_names(accelerators: Iterable[Accelerator]) -> dict[str, str]:
-    """Every way to write each accelerator to its full name; what two could mean is left out.
+    """Return every way to write each accelerator to its full name; what two could mean is left out.
 
     A form that keeps more of the name wins: `A100` is NVIDIA_TESLA_A100, though `A100` would also
     be left of NVIDIA_A100_80GB without its memory.
@@ -29,7 +29,7 @@ def accelerator_names(accelerators: Iterable[Accelerator]) -> dict[str, str]:
 
 
 def normal(name: str) -> str:
-    """The spelling that names are compared in."""
+    """Return the spelling that names are compared in."""
     return name.upper().replace("-", "_")
 
 

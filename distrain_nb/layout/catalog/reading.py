@@ -34,7 +34,7 @@ _CONVERT: dict[str, Callable[[str], Any]] = {
 
 
 def read(name: str, kind: type[Row]) -> Iterator[Row]:
-    """The rows of `data/NAME.csv`, whose header must be the fields of `kind`."""
+    """Yield the rows of `data/NAME.csv`, whose header must be the fields of `kind`."""
     convert = _converters(kind)
     with (DATA / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         lines = csv.reader(file)
@@ -45,7 +45,7 @@ def read(name: str, kind: type[Row]) -> Iterator[Row]:
 
 
 def row_from(kind: type[Any], values: Mapping[str, object], base: Any = None) -> Any:
-    """A row from values by column name, over an existing row or over empty cells.
+    """Return a row from values by column name, over an existing row or over empty cells.
 
     Raises ValueError naming a column that the table lacks, or a value that doesn't fit its column.
     """

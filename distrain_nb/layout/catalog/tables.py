@@ -59,7 +59,7 @@ class Catalog:
                 raise ValueError(f"no table {name!r}; the tables are {', '.join(TABLES)}")
 
     def table(self, name: str) -> Mapping[Any, Any]:
-        """A table by its name in `TABLES`."""
+        """Return a table by its name in `TABLES`."""
         found: Mapping[Any, Any] = getattr(self, name)
         return found
 

@@ -56,7 +56,8 @@ class Export:
     text: Callable[[Layout], str]
 
     def left_out(self, layout: Layout) -> tuple[str, ...]:
-        """The fields of a layout that this form has no place for, such as `workers.topology`.
+        """Return the fields of a layout that this form has no place for, such as
+        `workers.topology`.
 
         Those are the ones without which the text would be the same.
         """
@@ -65,7 +66,7 @@ class Export:
 
 
 def _without(layout: Layout) -> Iterator[tuple[str, Layout]]:
-    """The layout without each of the things that were chosen, by their paths."""
+    """Yield the layout without each of the things that were chosen, by their paths."""
     for name in texts(layout):
         pool = getattr(layout, name)
         if isinstance(pool, Pool):
@@ -147,12 +148,12 @@ EXPORTS: tuple[Export, ...] = (
 
 
 def exports(layout: Layout) -> dict[str, str]:
-    """Every form of a layout by the form's name, as text to copy."""
+    """Return every form of a layout by the form's name, as text to copy."""
     return {form.name: form.text(layout) for form in EXPORTS if layout.on in form.places}
 
 
 def left_out(imported: Imported) -> tuple[Finding, ...]:
-    """A finding for everything in the imported text that a layout has no place for."""
+    """Return a finding for everything in the imported text that a layout has no place for."""
     return tuple(
         Finding(
             "import-left-out",

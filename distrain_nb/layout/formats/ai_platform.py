@@ -24,7 +24,7 @@ _CUSTOM = "CUSTOM"
 
 
 def training_input(layout: Layout) -> dict[str, Json]:
-    """The content of `config.yaml`, with its keys in the order of the documents."""
+    """Return the content of `config.yaml`, with its keys in the order of the documents."""
     given: dict[str, Json] = {"scaleTier": layout.tier or _CUSTOM}
     for role, prefix in PREFIXES.items():
         pool = layout.pool(role)
@@ -58,7 +58,7 @@ def _config(pool: Pool, image: str | None) -> dict[str, Json]:
 
 
 def from_training_input(value: object) -> Imported:
-    """Reads what `training_input` gives. Raises OptionError, naming the path, for anything else."""
+    """Read what `training_input` gives. Raises OptionError, naming the path, for anything else."""
     outer = Given.of(value, "")
     given = outer.below("trainingInput")
     scheduling = given.below("scheduling")

@@ -38,7 +38,7 @@ _OPTIONS = re.compile(r"%%distrain|--\w")
 
 
 def read_any(text: str) -> Imported:
-    """The layout in a pasted text, and what of the text it has no place for.
+    """Return the layout in a pasted text, and what of the text it has no place for.
 
     Raises OptionError naming what is wrong, or the forms that can be read.
     """
@@ -63,7 +63,7 @@ def read_any(text: str) -> Imported:
 
 
 def _is_code(text: str) -> bool:
-    """Whether a text is Python that does something, with IPython's commands passed over."""
+    """Return whether a text is Python that does something, with IPython's commands passed over."""
     try:
         tree = parsed(text)
     except OptionError:
@@ -84,7 +84,7 @@ def _from_json(text: str) -> Imported:
 
 
 def _is_literal(text: str) -> bool:
-    """Whether a text begins with a mapping or list of Python's."""
+    """Return whether a text begins with a mapping or list of Python's."""
     try:
         return bool(parsed(text).body)
     except OptionError:

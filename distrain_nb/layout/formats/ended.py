@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def no_jobs(layout: Layout) -> OptionError:
-    """Why a job of AI Platform can't run, with the same for Vertex AI, the repair that writes it
-    into the cell, and the command for AI Platform."""
+    """Return why a job of AI Platform can't run, with the same for Vertex AI, the repair that
+    writes it into the cell, and the command for AI Platform."""
     message = (
         f"--on {layout.on}: AI Platform Training takes no jobs from here\n"
         f"On Vertex AI, which succeeds it, write `{line(on_vertex(layout))}`. The command for "

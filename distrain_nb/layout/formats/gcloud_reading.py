@@ -37,7 +37,7 @@ _SPEC = {
 
 
 def from_command(text: str) -> Imported:
-    """Reads either command, with the file that a here-document writes before it.
+    """Read either command, with the file that a here-document writes before it.
 
     Raises OptionError naming what can't be read.
     """
@@ -54,7 +54,8 @@ def from_command(text: str) -> Imported:
 
 
 def _apart(text: str) -> tuple[str, list[str]]:
-    """The command without its here-documents, and these. Raises OptionError for one left open."""
+    """Return the command without its here-documents, and these. Raises OptionError for one left
+    open."""
     lines = text.split("\n")
     ends: dict[str, list[int]] = {}
     for number, line in enumerate(lines):
@@ -83,7 +84,7 @@ def _words(command: str) -> list[str]:
 
 
 def _flags(words: Sequence[str], verb: str) -> Iterator[tuple[str, str]]:
-    """The flags with their values, whether `--flag=value` or `--flag value`.
+    """Yield the flags with their values, whether `--flag=value` or `--flag value`.
 
     A word behind `verb` that belongs to no flag has the empty name, all of the program's own behind
     `--` have that for a name.
@@ -140,7 +141,7 @@ def _from_custom_job(words: Sequence[str], config: object) -> Imported:
 
 
 def _script_of_specs(specs: Sequence[dict[str, Json]]) -> tuple[str, ...]:
-    """The script or module of the first pool, which `gcloud` packages for all of them."""
+    """Return the script or module of the first pool, which `gcloud` packages for all of them."""
     first = specs[0] if specs else {}
     if first.get("local-package-path", ".") not in (".", "./"):
         return ()
@@ -199,7 +200,7 @@ def _from_training(words: Sequence[str], config: object) -> Imported:
 
 
 def _module(flags: Mapping[str, str]) -> tuple[str, ...]:
-    """The module that a command runs, where its package stands in this folder."""
+    """Return the module that a command runs, where its package stands in this folder."""
     name, package = flags.get("module-name", ""), flags.get("package-path", "").rstrip("/")
     is_here = package.removeprefix("./") == name.partition(".")[0]
     return ("-m", name) if is_here and name and not unchosen(name) else ()

@@ -42,8 +42,8 @@ _WITHOUT_INSTANCE_TYPE = {"parameter_server", "multi_worker_mirrored_strategy", 
 def hyperparameters(
     distributions: Mapping[str, Mapping[str, Json]], machine: str | None
 ) -> dict[str, Json]:
-    """Those of distributions, by full name with their options, on an instance type; yet to be
-    encoded."""
+    """Return those of distributions, by full name with their options, on an instance type; yet to
+    be encoded."""
     found: dict[str, Json] = {}
     for name, options in distributions.items():
         found |= _ENABLED.get(name, {})
@@ -57,7 +57,8 @@ def hyperparameters(
 
 
 def read(layout: Layout, given: Given) -> Layout:
-    """The layout with what hyperparameters say of its distribution; takes these out of `given`.
+    """Return the layout with what hyperparameters say of its distribution; takes these out of
+    `given`.
 
     Raises OptionError, naming its path, for a value that can't be read.
     """

@@ -43,13 +43,13 @@ class Given:
 
     @classmethod
     def of(cls, value: object, path: str) -> Given:
-        """Raises OptionError, naming the path, if the value is no mapping."""
+        """Raise OptionError, naming the path, if the value is no mapping."""
         if not isinstance(value, dict):
             raise OptionError(f"invalid {path or 'text'} {shown(value)}: expected a mapping")
         return cls(dict(value), path)
 
     def text(self, key: str) -> str | None:
-        """A text, or None if it is not there or a placeholder.
+        """Return a text, or None if it is not there or a placeholder.
 
         A variable gives None as well, and is left to be named.
         """
@@ -59,54 +59,54 @@ class Given:
         return None if value in WORDS else value
 
     def word(self, key: str) -> str | None:
-        """A text that is no placeholder, whatever it is."""
+        """Return a text that is no placeholder, whatever it is."""
         value = self.values.pop(key, None)
         return None if value in (None, "") else str(value)
 
     def number(self, key: str) -> int | None:
-        """A whole number, None for a variable, which is left to be named. Raises OptionError,
-        naming its path, if it is none."""
+        """Return a whole number, None for a variable, which is left to be named. Raises
+        OptionError, naming its path, if it is none."""
         if is_variable(self.values.get(key)):
             return None
         value = self.values.pop(key, None)
         return None if value is None else whole(value, self.at(key))
 
     def below(self, key: str) -> Given:
-        """The mapping at a key, empty if there is none."""
+        """Return the mapping at a key, empty if there is none."""
         return Given.of(self.values.pop(key, None) or {}, self.at(key))
 
     def flag(self, key: str) -> bool:
-        """A truth value, or its text. Raises OptionError, naming its path, if it is none."""
+        """Return a truth value, or its text. Raises OptionError, naming its path, if it is none."""
         value = self.values.pop(key, False)
         if str(value).lower() not in ("true", "false"):
             raise OptionError(f"invalid {self.at(key)} {shown(value)}: expected true or false")
         return str(value).lower() == "true"
 
     def rest(self, *parts: Given) -> tuple[str, ...]:
-        """The same as `done` without what says nothing: placeholders and empty values."""
+        """Return the same as `done` without what says nothing: placeholders and empty values."""
         said = [key for key, value in self.values.items() if not _is_empty(value)]
         below = [path for part in parts for path in part.rest()]
         return (*map(self.at, said), *below)
 
     def done(self, *parts: Given) -> tuple[str, ...]:
-        """The paths that nobody took here and in the parts below."""
+        """Return the paths that nobody took here and in the parts below."""
         below = [path for part in parts for path in part.done()]
         return (*(self.at(key) for key in self.values), *below)
 
     def at(self, key: str) -> str:
-        """The path of a key."""
+        """Return the path of a key."""
         return f"{self.path}.{key}" if self.path else key
 
 
 def as_arguments(values: Mapping[str, object]) -> Iterator[str]:
-    """Hyperparameters as the clouds' toolkits give them to a script."""
+    """Yield hyperparameters as the clouds' toolkits give them to a script."""
     for name, value in values.items():
         yield f"--{name}"
         yield value if isinstance(value, str) else json.dumps(value)
 
 
 def camel_keys(value: object) -> object:
-    """A value with keys as JSON has them, where they are written as in Python."""
+    """Return a value with keys as JSON has them, where they are written as in Python."""
     if isinstance(value, dict):
         return {camel(str(key)): camel_keys(item) for key, item in value.items()}
     return [camel_keys(item) for item in value] if isinstance(value, (list, tuple)) else value
@@ -123,7 +123,7 @@ def snake(name: str) -> str:
 
 
 def is_variable(value: object) -> bool:
-    """Whether only running the text would tell a value, as `$STAGE`, `{{ stage }}`, or what
+    """Return whether only running the text would tell a value, as `$STAGE`, `{{ stage }}`, or what
     pipelines write in the place of a text, such as `{"Get": "Parameters.Stage"}`."""
     if isinstance(value, str):
         return value not in WORDS and bool(_VARIABLE.search(value))
@@ -131,7 +131,8 @@ def is_variable(value: object) -> bool:
 
 
 def unchosen(text: str) -> bool:
-    """Whether a text tells nothing: a placeholder, as LOCATION or $JOB_NAME, or a variable."""
+    """Return whether a text tells nothing: a placeholder, as LOCATION or $JOB_NAME, or a
+    variable."""
     return text in WORDS or is_variable(text)
 
 
@@ -140,7 +141,7 @@ def _is_empty(value: object) -> bool:
 
 
 def whole(value: object, path: str) -> int:
-    """A whole number from a number or its text. Raises OptionError, naming the path."""
+    """Return a whole number from a number or its text. Raises OptionError, naming the path."""
     try:
         return int(str(value))
     except ValueError:
@@ -153,5 +154,5 @@ def seconds_of(value: str | None, path: str) -> int | None:
 
 
 def present(**values: Json) -> dict[str, Json]:
-    """The values that are there."""
+    """Return the values that are there."""
     return {key: value for key, value in values.items() if value not in (None, {}, [])}

@@ -53,7 +53,7 @@ _SETS = "set_hyperparameters"
 
 
 def from_python(text: str) -> Imported:
-    """Reads the SDK's calls in a piece of Python: SageMaker's, else those for Vertex AI.
+    """Read the SDK's calls in a piece of Python: SageMaker's, else those for Vertex AI.
 
     Raises OptionError if there are none.
     """
@@ -72,7 +72,7 @@ def from_python(text: str) -> Imported:
 
 
 def reads_layout(text: str) -> bool:
-    """Whether there is a call of the SDKs in a text that a layout can be read from."""
+    """Return whether there is a call of the SDKs in a text that a layout can be read from."""
     source = PythonSource(text, _is_wanted, {**POSITIONS, **PIPELINE_POSITIONS, **_POSITIONS})
     return any(map(_is_wanted, source.calls))
 
@@ -82,8 +82,8 @@ def _is_wanted(call: Call) -> bool:
 
 
 def _is_estimator(call: Call) -> bool:
-    """A class that is given instances to train on; functions that are told of an instance type,
-    such as `image_uris.retrieve` and `deploy`, ask for none."""
+    """Return a class that is given instances to train on; functions that are told of an instance
+    type, such as `image_uris.retrieve` and `deploy`, ask for none."""
     if not call.name[:1].isupper() or call.name.endswith(_NO_TRAINING):
         return False
     arguments = {_OLD_NAMES.get(name, name) for name in call.values}
@@ -91,7 +91,7 @@ def _is_estimator(call: Call) -> bool:
 
 
 def _arguments(call: Call) -> tuple[dict[str, object], list[str]]:
-    """The arguments as they are when the job starts, and what can't be read of them."""
+    """Return the arguments as they are when the job starts, and what can't be read of them."""
     values = {_OLD_NAMES.get(name, name): value for name, value in call.values.items()}
     left = list(call.unnamed)
     has_started = False
@@ -116,7 +116,7 @@ def _arguments(call: Call) -> tuple[dict[str, object], list[str]]:
 
 
 def _with(value: object, changes: Mapping[str, object]) -> dict[str, object]:
-    """Hyperparameters with changes; what they were before may be unread."""
+    """Return hyperparameters with changes; what they were before may be unread."""
     if isinstance(value, dict):
         return {**value, **changes}
     before = {} if value is None else {"**": value if isinstance(value, Unread) else Unread()}
@@ -147,7 +147,8 @@ def _from_estimator(name: str, values: dict[str, object]) -> Imported:
 
 
 def _script(given: Given, entry: str, hyper: Given) -> tuple[str, ...]:
-    """The script by its path from the notebook's folder, and hyperparameters as its arguments."""
+    """Return the script by its path from the notebook's folder, and hyperparameters as its
+    arguments."""
     folder = str(given.values.get("source_dir") or "")
     if "://" in folder or unchosen(folder) or (name := given.text(entry)) is None:
         return ()
@@ -160,7 +161,7 @@ def _script(given: Given, entry: str, hyper: Given) -> tuple[str, ...]:
 
 
 def _machines(given: Given) -> Given:
-    """The instances of an estimator's arguments, in the request's words."""
+    """Return the instances of an estimator's arguments, in the request's words."""
     listed = given.values.pop("instance_groups", None) or []
     if not isinstance(listed, list) or not all(map(_is_group, listed)):
         raise OptionError(
@@ -188,7 +189,8 @@ def _as_request(group: Mapping[str, Unknown]) -> dict[str, Json]:
 
 
 def _distributed(layout: Layout, given: Given) -> tuple[Layout, tuple[str, ...]]:
-    """The layout with the launcher, distribution and MPI options of a `distribution` argument."""
+    """Return the layout with the launcher, distribution and MPI options of a `distribution`
+    argument."""
     argument = given.below("distribution")
     left: list[str] = []
     for name, values in _flat(argument.values):
@@ -212,7 +214,8 @@ def _distributed(layout: Layout, given: Given) -> tuple[Layout, tuple[str, ...]]
 
 
 def _flat(argument: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """The distributions of an estimator's argument by full name, `smdistributed.dataparallel`."""
+    """Yield the distributions of an estimator's argument by full name,
+    `smdistributed.dataparallel`."""
     for name, options in argument.items():
         if name == "smdistributed" and isinstance(options, dict):
             yield from ((f"{name}.{inner}", value) for inner, value in options.items())
@@ -251,7 +254,7 @@ def _part(given: Given, key: str) -> Given:
 
 
 def _launched(layout: Layout, given: Given) -> tuple[Layout, Iterator[str]]:
-    """The layout with what a trainer's `distributed` says."""
+    """Return the layout with what a trainer's `distributed` says."""
     how = given.values.get("distributed")
     if not isinstance(how, Call) or how.name not in _LAUNCHERS:
         return layout, iter(())

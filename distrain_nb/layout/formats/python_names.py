@@ -23,7 +23,7 @@ class Unread:
         self.line = line
 
     def path(self, path: str) -> str:
-        """The path of the value, with its line."""
+        """Return the path of the value, with its line."""
         return path if self.line is None else f"{path} (line {self.line})"
 
 
@@ -51,11 +51,11 @@ class Call:
         return self.name[:1].isupper() and not self.args
 
     def surely(self, step: Call) -> bool:
-        """Whether a step is taken whenever this call is made."""
+        """Return whether a step is taken whenever this call is made."""
         return self.blocks[: len(step.blocks)] == step.blocks
 
     def settled(self) -> dict[str, object]:
-        """The arguments, with the attributes that were assigned later."""
+        """Return the arguments, with the attributes that were assigned later."""
         values = dict(self.values)
         for step in self.steps:
             if step.assigns:

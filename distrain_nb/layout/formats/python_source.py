@@ -171,7 +171,7 @@ class PythonSource(Calls):
 
 
 def parsed(text: str) -> ast.Module:
-    """The text's statements, with IPython's commands passed over. Raises OptionError."""
+    """Return the text's statements, with IPython's commands passed over. Raises OptionError."""
     try:
         try:
             return _tree(text)
@@ -190,7 +190,8 @@ def _tree(text: str) -> ast.Module:
 
 
 def without_magics(text: str) -> str:
-    """The text with a line of Python for each command of IPython, so that line numbers stay."""
+    """Return the text with a line of Python for each command of IPython, so that line numbers
+    stay."""
     lines: list[str] = []
     code, goes_on = _OpenCode(), False
     for line in text.split("\n"):
@@ -203,7 +204,7 @@ def without_magics(text: str) -> str:
 
 
 def _without_command(line: str) -> str:
-    """A line in which a command may stand, as Python."""
+    """Return a line in which a command may stand, as Python."""
     code = line.lstrip()
     indent = line[: len(line) - len(code)]
     timed = _TIMED.match(code)

@@ -241,24 +241,24 @@ class Expressions(PythonNames):
 
 
 def parameters(arguments: ast.arguments) -> list[ast.expr]:
-    """The parameters of a function as targets of an assignment."""
+    """Return the parameters of a function as targets of an assignment."""
     listed = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     more = [item for item in (arguments.vararg, arguments.kwarg) if item is not None]
     return [ast.Name(item.arg, ast.Store(), lineno=item.lineno) for item in (*listed, *more)]
 
 
 def stars(node: ast.expr) -> str:
-    """How a mapping of unknown keys is named."""
+    """Return how a mapping of unknown keys is named."""
     return f"**{ast.unparse(node)}"
 
 
 def is_plain(key: object) -> bool:
-    """Whether it may be a key: a text, a number, a truth value or None."""
+    """Return whether it may be a key: a text, a number, a truth value or None."""
     return key is None or isinstance(key, (str, int, float))
 
 
 def is_index(key: object, container: list[object]) -> bool:
-    """Whether a list has an item at it."""
+    """Return whether a list has an item at it."""
     return isinstance(key, int) and -len(container) <= key < len(container)
 
 
@@ -267,7 +267,7 @@ def _are_numbers(one: object, other: object) -> bool:
 
 
 def known(values: Mapping[str, object], path: str = "") -> tuple[dict[str, Unknown], list[str]]:
-    """A mapping without what can't be read, and the paths of that."""
+    """Return a mapping without what can't be read, and the paths of that."""
     clean: dict[str, object] = {}
     left: list[str] = []
     for key, inner in values.items():

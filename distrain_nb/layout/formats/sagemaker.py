@@ -36,7 +36,7 @@ class InstanceGroup(NamedTuple):
 
 
 def hosts(layout: Layout) -> Pool:
-    """All hosts as one pool: the workers, with the primary among them if there is one."""
+    """Return all hosts as one pool: the workers, with the primary among them if there is one."""
     primary, workers = layout.primary, layout.workers
     if primary and workers:
         return replace(workers, replicas=workers.replicas + primary.replicas)
@@ -44,7 +44,7 @@ def hosts(layout: Layout) -> Pool:
 
 
 def groups(layout: Layout) -> tuple[tuple[str, Pool], ...]:
-    """The instance groups by name, where the primary's instance is of another type than the
+    """Return the instance groups by name, where the primary's instance is of another type than the
     workers'; else none."""
     primary, workers = layout.primary, layout.workers
     if primary is None or workers is None or primary.machine == workers.machine:
@@ -55,7 +55,7 @@ def groups(layout: Layout) -> tuple[tuple[str, Pool], ...]:
 
 
 def estimator_arguments(layout: Layout) -> dict[str, Json]:
-    """The layout as arguments of an estimator of the SageMaker Python SDK, version 2.
+    """Return the layout as arguments of an estimator of the SageMaker Python SDK, version 2.
 
     AWS's containers launch ranks in one instance group only, so there is no `distribution` where
     there are two.
@@ -81,13 +81,14 @@ def estimator_arguments(layout: Layout) -> dict[str, Json]:
 
 
 def _versioned(layout: Layout) -> bool:
-    """Whether the framework's estimator takes its version: HuggingFace's takes three others."""
+    """Return whether the framework's estimator takes its version: HuggingFace's takes three
+    others."""
     return layout.framework_name in CLASSES and layout.framework_name != "huggingface"
 
 
 def distributions(layout: Layout) -> dict[str, dict[str, Json]]:
-    """The layout's distributions by full name, such as `smdistributed.dataparallel`, each with its
-    options; none if the launcher is auto or python."""
+    """Return the layout's distributions by full name, such as `smdistributed.dataparallel`, each
+    with its options; none if the launcher is auto or python."""
     row = distribution_of(layout, current())
     if row is None:
         return {}
@@ -101,7 +102,7 @@ def distributions(layout: Layout) -> dict[str, dict[str, Json]]:
 
 
 def distribution_argument(layout: Layout) -> dict[str, Json]:
-    """The `distribution` argument; empty if the launcher is auto or python."""
+    """Return the `distribution` argument; empty if the launcher is auto or python."""
     argument: dict[str, Json] = {}
     for name, options in distributions(layout).items():
         outer, _, inner = name.partition(".")
@@ -110,7 +111,7 @@ def distribution_argument(layout: Layout) -> dict[str, Json]:
 
 
 def estimator_text(layout: Layout) -> str:
-    """The arguments as a call that can be pasted into a notebook."""
+    """Return the arguments as a call that can be pasted into a notebook."""
     name = CLASSES.get(layout.framework_name or "", "Estimator")
     lines = (f"    {key}={value!r},\n" for key, value in estimator_arguments(layout).items())
     return f"{name}(\n{''.join(lines)})\n"
@@ -137,7 +138,7 @@ def training_job(layout: Layout) -> dict[str, Json]:
 
 
 def resources(layout: Layout) -> dict[str, Json]:
-    """The instances and their volumes, as a `ResourceConfig`."""
+    """Return the instances and their volumes, as a `ResourceConfig`."""
     pool, apart = hosts(layout), groups(layout)
     machines = present(InstanceType=pool.machine, InstanceCount=pool.replicas)
     if apart:
@@ -155,7 +156,7 @@ def _group(name: str, pool: Pool) -> dict[str, Json]:
 
 
 def from_training_job(value: object) -> Imported:
-    """Reads what `training_job` gives. Raises OptionError, naming the path, for anything else."""
+    """Read what `training_job` gives. Raises OptionError, naming the path, for anything else."""
     given = Given.of(value, "")
     machines, stop = given.below("ResourceConfig"), given.below("StoppingCondition")
     checkpoint, more = given.below("CheckpointConfig"), given.below("HyperParameters")
@@ -181,7 +182,7 @@ def from_training_job(value: object) -> Imported:
 
 
 def pools_of(machines: Given) -> tuple[Pool | None, Pool]:
-    """The primary, where it is an instance group of its own, and the workers."""
+    """Return the primary, where it is an instance group of its own, and the workers."""
     listed = machines.values.pop("InstanceGroups", None) or []
     path = machines.at("InstanceGroups")
     if not isinstance(listed, list):

@@ -36,13 +36,14 @@ _REDUCTION = "reductionserver"
 
 
 def custom_job_spec(layout: Layout) -> dict[str, Json]:
-    """The layout as a `CustomJobSpec` in JSON: `workerPoolSpecs`, and `scheduling` if chosen."""
+    """Return the layout as a `CustomJobSpec` in JSON: `workerPoolSpecs`, and `scheduling` if
+    chosen."""
     pools = worker_pool_specs(layout)
     return {"workerPoolSpecs": pools, **present(scheduling=scheduling(layout))}
 
 
 def worker_pool_specs(layout: Layout) -> list[dict[str, Json]]:
-    """The pools by position; an unused position before a used one is an empty pool."""
+    """Return the pools by position; an unused position before a used one is an empty pool."""
     specs: list[dict[str, Json]] = []
     for role, pool in layout.pools():
         specs += [{} for _ in range(role.position - len(specs))]
@@ -60,7 +61,7 @@ def scheduling(layout: Layout) -> dict[str, Json]:
 
 
 def machine_spec(pool: Pool) -> dict[str, Json]:
-    """The machines of a pool, as a `MachineSpec`."""
+    """Return the machines of a pool, as a `MachineSpec`."""
     asked = pool.accelerator or pool.accelerator_count
     return present(
         machineType=pool.machine,
@@ -71,7 +72,7 @@ def machine_spec(pool: Pool) -> dict[str, Json]:
 
 
 def image_of(layout: Layout, role: Role, pool: Pool) -> str:
-    """The image that a pool runs: its own, the Reduction Server's nearest, or the job's."""
+    """Return the image that a pool runs: its own, the Reduction Server's nearest, or the job's."""
     if pool.image:
         return pool.image
     if role is Role.REDUCERS:
@@ -93,7 +94,7 @@ def _duration(seconds: int | None) -> str | None:
 
 
 def from_specs(spec: object) -> Imported:
-    """Reads a `CustomJobSpec`, a `CustomJob` around one, or a list of worker pools, with keys as
+    """Read a `CustomJobSpec`, a `CustomJob` around one, or a list of worker pools, with keys as
     JSON has them or as Python has.
 
     Raises OptionError, naming the path, for what is no such thing.
@@ -105,7 +106,7 @@ def from_specs(spec: object) -> Imported:
 
 
 def _is_in_snake_case(spec: object) -> bool:
-    """Whether a part that a layout is read from has a key as in Python."""
+    """Return whether a part that a layout is read from has a key as in Python."""
     parts = spec if isinstance(spec, list) else [spec]
     keys = {key for part in parts if isinstance(part, dict) for key in part}
     return not keys.isdisjoint(_SNAKE)
@@ -162,7 +163,8 @@ def _role(position: int, pool: Pool) -> Role:
 
 
 def shared_image(layout: Layout) -> Layout:
-    """The layout with an image that all its pools share as its own, and no needless images."""
+    """Return the layout with an image that all its pools share as its own, and no needless
+    images."""
     images = {pool.image for role, pool in layout.pools() if role is not Role.REDUCERS}
     image = images.pop() if len(images) == 1 else None
     changes: dict[str, object] = {"image": image} if image else {}

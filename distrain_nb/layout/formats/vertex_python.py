@@ -48,7 +48,7 @@ _PASTE = (
 
 
 def is_for_vertex(call: Call) -> bool:
-    """Whether a call has what a layout is read from."""
+    """Return whether a call has what a layout is read from."""
     if call.name in (*_TRAINING, _LOCAL):
         return True
     if call.name == _JOB:  # without arguments a job says nothing
@@ -57,7 +57,7 @@ def is_for_vertex(call: Call) -> bool:
 
 
 def from_vertex(source: PythonSource) -> Imported:
-    """Reads the first job of a text. Raises OptionError, with what to paste, if there is none."""
+    """Read the first job of a text. Raises OptionError, with what to paste, if there is none."""
     calls = [call for call in source.calls if is_for_vertex(call)]
     jobs = [call for call in calls if call.name not in _STARTS or call.owner not in calls]
     if not jobs:
@@ -75,7 +75,7 @@ def from_vertex(source: PythonSource) -> Imported:
 
 
 def _region(source: PythonSource) -> tuple[str | None, list[str]]:
-    """The location that the SDK is initialized with."""
+    """Return the location that the SDK is initialized with."""
     places = [call.values["location"] for call in source.calls
               if call.name == "init" and "location" in call.values]  # fmt: skip
     if not places:
@@ -102,7 +102,7 @@ def _from_job(job: Call) -> Imported:
 
 
 def _with_steps(job: Call) -> tuple[dict[str, Unknown], list[str]]:
-    """The arguments of a job and of what starts it, without those that can't be read."""
+    """Return the arguments of a job and of what starts it, without those that can't be read."""
     values = job.settled()
     starts = [step for step in job.steps if step.name in _STARTS and not step.assigns]
     for step in starts[:1]:
@@ -124,7 +124,7 @@ def _scheduling(given: Given) -> dict[str, object]:
 
 
 def _from_run(job: Call) -> Imported:
-    """Reads what starts a training job: the machines are its arguments, one of them the primary."""
+    """Read what starts a training job: the machines are its arguments, one of them the primary."""
     values, left = _with_steps(job)
     given = Given(values)
     region = given.text("location")
@@ -167,7 +167,7 @@ def _reducers(given: Given) -> dict[str, object]:
 
 
 def _script(given: Given) -> Iterator[str]:
-    """The script with its arguments, if it is a file beside the notebook."""
+    """Yield the script with its arguments, if it is a file beside the notebook."""
     script = given.values.get("script_path")
     if not isinstance(script, str) or "://" in script or unchosen(script):
         return
@@ -179,7 +179,7 @@ def _script(given: Given) -> Iterator[str]:
 
 
 def _from_names(source: PythonSource) -> Imported:
-    """Reads pools that a text assigns, or is, and gives to no job."""
+    """Read pools that a text assigns, or is, and gives to no job."""
     for name, value in _values(source):
         specs = _pools(value)
         if specs is not None:

@@ -11,7 +11,7 @@ __all__ = ["GRACE_S", "Engine", "Network", "ReplicaSpec", "Running", "choose"]
 
 
 def choose(*, bare: bool = False) -> Engine:
-    """The best engine that this machine has; with `bare`, processes if there is none.
+    """Return the best engine that this machine has; with `bare`, processes if there is none.
 
     Raises DistrainError if there is none.
     """

@@ -53,7 +53,7 @@ class BareProcesses:
         *,
         apart: bool = False,  # noqa: ARG002
     ) -> BareNetwork:
-        """Addresses and ports for the replicas."""
+        """Return addresses and ports for the replicas."""
         return BareNetwork(names)
 
 
@@ -115,7 +115,7 @@ def _environment(replica: ReplicaSpec, image: UnpackedImage) -> dict[str, str]:
 
 
 def _here(value: str, mounts: Mapping[str, Path]) -> str:
-    """A folder in Cloud Storage as this machine has it."""
+    """Return a folder in Cloud Storage as this machine has it."""
     for target, folder in mounts.items():
         bucket = target.replace(_MOUNTED, _CLOUD_STORAGE, 1)
         if value == bucket or value.startswith(f"{bucket}/"):

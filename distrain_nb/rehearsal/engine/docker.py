@@ -95,7 +95,7 @@ class Docker:
 
 
 def find() -> Docker | None:
-    """The first engine that answers."""
+    """Return the first engine that answers."""
     for name in PROGRAMS:
         client = shutil.which(name)
         if client is not None and _answers(client):
@@ -179,8 +179,8 @@ class DockerNetwork:
 
 
 def _of_container(environment: Mapping[str, str]) -> dict[str, str]:
-    """Variables that the client passes on from its own: every user of this machine may read a
-    command line. Those by which it finds its engine would lead it astray."""
+    """Return variables that the client passes on from its own: every user of this machine may read
+    a command line. Those by which it finds its engine would lead it astray."""
     return {name: value for name, value in environment.items() if not _OF_CLIENT.fullmatch(name)}
 
 
@@ -197,7 +197,7 @@ class DockerContainer:
         return processes.lines(self.process)
 
     def status(self) -> int | None:
-        """The container's exit status; None while it runs."""
+        """Return the container's exit status; None while it runs."""
         return self.process.poll()
 
     def stop(self, grace: float = GRACE_S) -> None:

@@ -55,7 +55,7 @@ with socket.create_server((sys.argv[1], 0)) as server, socket.socket(socket.AF_U
 
 
 def possible() -> bool:
-    """Whether this machine lets us make such networks."""
+    """Return whether this machine lets us make such networks."""
     if not all(map(shutil.which, _PROGRAMS)):
         return False
     trial = [*_unshare(), "sh", "-ec", "ip link add hosts type bridge"]
@@ -77,7 +77,7 @@ class Namespaces:
             raise DistrainError(f"No network for the job's hosts: {error}")
 
     def address(self, number: int) -> str:
-        """Where the host of that number (0, 1, …) is."""
+        """Return where the host of that number (0, 1, …) is."""
         return f"10.77.0.{number + 1}"
 
     def command(self, number: int) -> Sequence[str]:
@@ -85,7 +85,7 @@ class Namespaces:
         return _enter(self._pids[number])
 
     def listen(self) -> socket.socket:
-        """A socket of this process that hosts reach at `GATEWAY`, on a port of its own."""
+        """Return a socket of this process that hosts reach at `GATEWAY`, on a port of its own."""
         with Scratch("socket") as folder:
             meeting = str(folder / "s")
             with socket.socket(socket.AF_UNIX) as server:

@@ -34,7 +34,8 @@ def start(
     folder: Path | None = None,
     inherited: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """A process in a group of its own that is asked to end when the thread that started it ends.
+    """Return a process in a group of its own that is asked to end when the thread that started it
+    ends.
 
     It has the `inherited` descriptors too.
     """
@@ -71,7 +72,7 @@ class Started:
         return lines(self.process)
 
     def status(self) -> int | None:
-        """Its exit status as a shell gives it; None while it runs."""
+        """Return its exit status as a shell gives it; None while it runs."""
         found = self.process.poll()
         return 128 - found if found is not None and found < 0 else found
 

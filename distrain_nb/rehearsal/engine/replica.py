@@ -35,7 +35,7 @@ class Running(Protocol):
         """Stream (`o` or `e`) and text of each line as it is written, until both streams end."""
 
     def status(self) -> int | None:
-        """The exit status, as a shell gives it; None while it runs."""
+        """Return the exit status, as a shell gives it; None while it runs."""
 
     def stop(self, grace: float = GRACE_S) -> None:
         """SIGTERM, then SIGKILL after `grace` seconds. Returns when it has ended."""
@@ -72,7 +72,7 @@ class Engine(Protocol):
         """Have the image here. Raises ImageError with the reason if that fails."""
 
     def network(self, job: str, names: Sequence[str], *, apart: bool = False) -> Network:
-        """A network for the replicas of these names.
+        """Return a network for the replicas of these names.
 
         `apart`: ports of one must not stand in another's way, where the engine has a choice.
         """

@@ -58,13 +58,14 @@ class Sandboxes:
         *,
         apart: bool = False,
     ) -> Sandboxed:
-        """Addresses and ports for the replicas. Raises DistrainError if there is no network."""
+        """Return addresses and ports for the replicas. Raises DistrainError if there is no
+        network."""
         own = Namespaces(len(names)) if apart and namespaces.possible() else None
         return Sandboxed(self.program, names, own)
 
 
 def find() -> Sandboxes | None:
-    """The engine, if bubblewrap is installed and may do its work."""
+    """Return the engine, if bubblewrap is installed and may do its work."""
     program = shutil.which(_PROGRAM)
     if program is None:
         return None
@@ -142,7 +143,8 @@ class Sandboxed:
             yield from ("--setenv", name, value)
 
     def _copied(self, root: Path, work: str) -> Path:
-        """A program may write where it works; its neighbours and the next job don't see it."""
+        """Return a program may write where it works; its neighbours and the next job don't see
+        it."""
         copy = Path(tempfile.mkdtemp(dir=self._scratch.path)) / "work"
         return Path(shutil.copytree(make_folder(root, work), copy, symlinks=True))
 
@@ -167,7 +169,8 @@ def _unlisted(options: Iterable[str]) -> Iterator[int]:
 
 
 def _mount_point(root: Path, target: str, mounted: Sequence[str]) -> str:
-    """Where to mount something: what the image has below other mounts isn't there any more."""
+    """Return where to mount something: what the image has below other mounts isn't there any
+    more."""
     outer = max((item for item in mounted if target.startswith(f"{item}/")), key=len, default="")
     return inside(root, outer) + target.removeprefix(outer) if outer else inside(root, target)
 

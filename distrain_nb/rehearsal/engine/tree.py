@@ -27,7 +27,7 @@ _TIMES = range(1 << 33)  # seconds since the epoch that file systems can store
 
 
 def place(root: Path, name: str) -> Path:
-    """Where a path of the image is on this machine, its links followed inside `root` alone.
+    """Return where a path of the image is on this machine, its links followed inside `root` alone.
 
     What isn't there yet is named as if it were. Raises BadEntry for a path without an end.
     """
@@ -54,13 +54,13 @@ def place(root: Path, name: str) -> Path:
 
 
 def inside(root: Path, name: str) -> str:
-    """The same place as a path of the image without links, as a mount needs it."""
+    """Return the same place as a path of the image without links, as a mount needs it."""
     below = place(root, name).relative_to(root).as_posix()
     return "/" if below == "." else f"/{below}"
 
 
 def make_folder(root: Path, name: str) -> Path:
-    """A folder of that name, which may be there, and where its links lead."""
+    """Return a folder of that name, which may be there, and where its links lead."""
     folder = place(root, name)
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -54,7 +54,7 @@ class UnpackedImage:
 
 
 def unpack(image: str) -> UnpackedImage:
-    """The image as a folder. Raises ImageError if it can't be read."""
+    """Return the image as a folder. Raises ImageError if it can't be read."""
     report("reading the image")
     where = Reference.parse(image)
     with closing(Registry(where.registry, [f"repository:{where.repository}:pull"])) as registry:
@@ -64,7 +64,7 @@ def unpack(image: str) -> UnpackedImage:
 
 
 def _root(registry: Registry, image: Base, layers: Sequence[Descriptor], top: int = 1) -> Path:
-    """The folder of these layers: the last `top` of them on a copy of those below."""
+    """Return the folder of these layers: the last `top` of them on a copy of those below."""
     chain = hashlib.sha256("".join(layer.digest for layer in layers).encode()).hexdigest()
     root = private_home() / "rehearsal" / "roots" / chain[:24]
     if root.exists():

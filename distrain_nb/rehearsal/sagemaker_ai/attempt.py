@@ -165,7 +165,7 @@ class Attempt:
             self.printed.update(replica for replica in self._awaited if replica in text)
 
     def statuses(self) -> dict[str, int | None]:
-        """The exit status of each host; None for those that run."""
+        """Return the exit status of each host; None for those that run."""
         return {name: running.status() for name, running in self._running.items()}
 
     def trouble(self) -> str:
@@ -240,7 +240,8 @@ class Attempt:
 
 
 def _files(folders: list[JobFolder]) -> Iterator[tuple[str, IO[bytes]]]:
-    """The files of all hosts by their names, open; of those with one name, the first host's."""
+    """Yield the files of all hosts by their names, open; of those with one name, the first
+    host's."""
     seen = set()
     for folder in folders:
         for name, _ in folder.files():

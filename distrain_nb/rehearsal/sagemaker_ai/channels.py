@@ -49,7 +49,7 @@ class InputChannel:
         return self.asked.get("RecordWrapperType") == "RecordIO"
 
     def config(self) -> dict[str, Any]:
-        """Its part of `inputdataconfig.json`."""
+        """Return its part of `inputdataconfig.json`."""
         config = {
             "TrainingInputMode": self.mode,
             "S3DistributionType": self.source.get("S3DataDistributionType", "FullyReplicated"),
@@ -60,7 +60,7 @@ class InputChannel:
         return config
 
     def pieces(self, store: ObjectStore, hosts: Sequence[str], host: str) -> list[InputObject]:
-        """The objects of a host, of an augmented manifest the manifest itself."""
+        """Return the objects of a host, of an augmented manifest the manifest itself."""
         place = S3Location.of(self.source["S3Uri"])
         if self.augmented:
             return [InputObject(place, _name(place.key, place.key))]
@@ -77,7 +77,7 @@ class InputChannel:
 
 
 def channels(request: Mapping[str, Any]) -> tuple[InputChannel, ...]:
-    """The channels of a job."""
+    """Return the channels of a job."""
     mode = request["AlgorithmSpecification"]["TrainingInputMode"]
     return tuple(
         InputChannel(asked["ChannelName"], asked.get("InputMode", mode), asked)
@@ -101,7 +101,8 @@ def _listed(store: ObjectStore, manifest: S3Location) -> Iterator[InputObject]:
 
 
 def _name(key: str, prefix: str) -> str:
-    """The name of an object's file: below the prefix where that is a folder, else beside it."""
+    """Return the name of an object's file: below the prefix where that is a folder, else beside
+    it."""
     folder = prefix if prefix.endswith("/") else f"{prefix}/"
     if key.startswith(folder):
         return key[len(folder) :]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def refuse(request: Mapping[str, Any], region: str, store: ObjectStore) -> None:
-    """Raises ApiError for a job that the service would not take."""
+    """Raise ApiError for a job that the service would not take."""
     _check_algorithm(request["AlgorithmSpecification"])
     _check_resources(request.get("ResourceConfig") or {})
     _check_times(request)

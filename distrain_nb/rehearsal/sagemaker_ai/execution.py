@@ -179,7 +179,7 @@ class TrainingJobExecution:
                 return end
 
     def _over(self, attempt: Attempt, ran: float) -> str:
-        """How the job ends now; empty while it goes on."""
+        """Return how the job ends now; empty while it goes on."""
         statuses = attempt.statuses()
         for host, status in statuses.items():
             if status:

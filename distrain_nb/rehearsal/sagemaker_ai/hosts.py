@@ -34,7 +34,7 @@ class Host:
 
 
 def hosts(request: Mapping[str, Any]) -> tuple[Host, ...]:
-    """The job's hosts, numbered through its instance groups."""
+    """Return the job's hosts, numbered through its instance groups."""
     resources = request["ResourceConfig"]
     groups = resources.get("InstanceGroups") or ({"InstanceGroupName": _ONE_GROUP, **resources},)
     places = (
@@ -53,7 +53,7 @@ class HostDisk:
     folder: Path
 
     def within(self, inside: PurePosixPath) -> JobFolder:
-        """A folder of the container here: below /opt/ml, or mounted from beside it."""
+        """Return a folder of the container here: below /opt/ml, or mounted from beside it."""
         if inside.is_relative_to(ML):
             below = inside.relative_to(ML).as_posix()
             return JobFolder(self.folder, "" if below == "." else below)
@@ -119,7 +119,7 @@ class HostDisk:
 
 
 def place_of(request: Mapping[str, Any], name: str) -> PurePosixPath | None:
-    """Where hosts have the folder of `CheckpointConfig` or `TensorBoardOutputConfig`."""
+    """Return where hosts have the folder of `CheckpointConfig` or `TensorBoardOutputConfig`."""
     asked = request.get(name)
     if not asked:
         return None

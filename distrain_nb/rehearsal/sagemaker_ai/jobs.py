@@ -50,7 +50,8 @@ class TrainingJobService:
         self._lock = threading.Lock()
 
     def operations(self) -> dict[str, Callable[[str, Mapping[str, Any]], Mapping[str, Any]]]:
-        """Each by its name: a region and a checked request make an answer, or raise ApiError."""
+        """Return each by its name: a region and a checked request make an answer, or raise
+        ApiError."""
         return {
             "CreateTrainingJob": self.create,
             "DescribeTrainingJob": self.describe,
@@ -70,7 +71,7 @@ class TrainingJobService:
         return {"TrainingJobArn": arn}
 
     def check(self, region: str, asked: Mapping[str, Any]) -> None:
-        """Raises ApiError for a job that the service would not take."""
+        """Raise ApiError for a job that the service would not take."""
         role = asked["RoleArn"]
         if self._permission == "iam:PassRole":
             raise denied("iam:PassRole", role)
@@ -94,12 +95,12 @@ class TrainingJobService:
         return job
 
     def answer(self) -> None:
-        """Raises ApiError where the answer to a request is to be lost."""
+        """Raise ApiError where the answer to a request is to be lost."""
         if next(self._lost) < self._context.faults.lost:
             raise ApiError("ServiceUnavailable", "The service is currently unavailable.", 503)
 
     def describe(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The job as it stands."""
+        """Return the job as it stands."""
         arn = _arn(region, asked["TrainingJobName"])
         self.permit("DescribeTrainingJob", arn)
         return self._find(arn).record.description()
@@ -123,7 +124,7 @@ class TrainingJobService:
         return status
 
     def list(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A page of the jobs, the newest first unless asked otherwise."""
+        """Return a page of the jobs, the newest first unless asked otherwise."""
         self.permit("ListTrainingJobs", _arn(region, "*"))
         with self._lock:
             here = [job for arn, job in self._jobs.items() if arn.startswith(_arn(region, ""))]
@@ -149,7 +150,7 @@ class TrainingJobService:
         return {"Tags": _pairs(tags)}
 
     def list_tags(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002
-        """A job's tags."""
+        """Return a job's tags."""
         self.permit("ListTags", asked["ResourceArn"])
         self._find(asked["ResourceArn"])
         return {"Tags": _pairs(self._tags[asked["ResourceArn"]])}
@@ -162,7 +163,7 @@ class TrainingJobService:
             execution.join()
 
     def permit(self, operation: str, resource: str) -> None:
-        """Raises ApiError for an operation that the caller may not ask for."""
+        """Raise ApiError for an operation that the caller may not ask for."""
         if self._permission == f"sagemaker:{operation}":
             raise denied(self._permission, resource)
 

@@ -69,7 +69,7 @@ class Pipe:
             number += 1
 
     def _opened(self, number: int) -> FileIO | None:
-        """The end to write to, once somebody reads; None when nobody will any more."""
+        """Return the end to write to, once somebody reads; None when nobody will any more."""
         while not self._closed.wait(_LOOK_EVERY_S):
             try:
                 sink = self._folder.open_pipe(self._name(number))
@@ -96,7 +96,7 @@ def _write(file: Any, chunk: bytes) -> None:
 def _chunks(
     channel: InputChannel, pieces: Sequence[InputObject], store: ObjectStore
 ) -> Iterator[bytes]:
-    """One pass over the channel's data."""
+    """Yield one pass over the channel's data."""
     for piece in pieces:
         if channel.augmented:
             yield from _records(channel, store.read(piece.place).read(), store)
@@ -114,7 +114,8 @@ def _plain(channel: InputChannel, source: Any) -> Any:
 
 
 def _records(channel: InputChannel, manifest: bytes, store: ObjectStore) -> Iterator[bytes]:
-    """The attributes of each line, in the order that was asked for; `…-ref` names an object."""
+    """Yield the attributes of each line, in the order that was asked for; `…-ref` names an
+    object."""
     for line in filter(None, manifest.splitlines()):
         values = json.loads(line)
         for name in channel.source["AttributeNames"]:
@@ -127,5 +128,5 @@ def _records(channel: InputChannel, manifest: bytes, store: ObjectStore) -> Iter
 
 
 def _record(data: bytes) -> bytes:
-    """A record of RecordIO: a magic number and the length, padded to four bytes."""
+    """Return a record of RecordIO: a magic number and the length, padded to four bytes."""
     return struct.pack("<II", _RECORD_IO, len(data)) + data + b"\0" * (-len(data) % 4)

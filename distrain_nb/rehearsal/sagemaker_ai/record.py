@@ -65,7 +65,7 @@ class JobRecord:
         self.enter("Starting")
 
     def description(self) -> dict[str, Any]:
-        """The answer to DescribeTrainingJob, with times in seconds since the epoch."""
+        """Return the answer to DescribeTrainingJob, with times in seconds since the epoch."""
         with self._lock:
             found = copy.deepcopy(self._description)
             if self._metrics:
@@ -73,7 +73,7 @@ class JobRecord:
             return found
 
     def values(self, metric: str) -> list[float]:
-        """All that the log has said of a metric so far."""
+        """Return all that the log has said of a metric so far."""
         with self._lock:
             return list(self._values.get(metric, ()))
 

@@ -14,7 +14,7 @@ DATA = "rehearsal/s3"
 
 
 def invalid(text: str) -> ApiError:
-    """The request itself is wrong."""
+    """Return the request itself is wrong."""
     return ApiError("ValidationException", text)
 
 
@@ -47,7 +47,7 @@ def tuning_job_taken(arn: str) -> ApiError:
 
 
 def quota_exceeded(limit: str, instances: int) -> ApiError:
-    """A quota is used up."""
+    """Return a quota is used up."""
     return ApiError(
         "ResourceLimitExceeded",
         f"The account-level service limit '{limit} for training job usage' is 0 Instances, with "
@@ -58,12 +58,12 @@ def quota_exceeded(limit: str, instances: int) -> ApiError:
 
 
 def denied(action: str, resource: str) -> ApiError:
-    """The caller may not do this."""
+    """Return the caller may not do this."""
     return ApiError("AccessDeniedException", denial(action, resource))
 
 
 def denial(action: str, resource: str) -> str:
-    """How AWS says that the caller may not do this."""
+    """Return how AWS says that the caller may not do this."""
     return (
         f"User: {CALLER} is not authorized to perform: {action} on resource: {resource} because "
         f"no identity-based policy allows the {action} action"
@@ -79,7 +79,7 @@ def role_not_assumed(role: str) -> ApiError:
 
 
 def no_objects(uri: str, region: str, role: str, bucket: str, said: str) -> ApiError:
-    """A channel's place in S3 has no objects, or the role may not list them."""
+    """Return a channel's place in S3 has no objects, or the role may not list them."""
     return invalid(
         f'No S3 objects found under S3 URL "{uri}" given in input data source. Please ensure '
         f"that the bucket exists in the selected region ({region}), that objects exist under "

@@ -30,7 +30,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def check(operation: str, request: Mapping[str, Any]) -> None:
-    """Raises ApiError, naming every value that the model doesn't allow."""
+    """Raise ApiError, naming every value that the model doesn't allow."""
     shape = request_shape(operation)
     there = [_typed(part) for part in parts(request, shape)] if shape else []
     found = [text for part in there for text in _violations(part)]

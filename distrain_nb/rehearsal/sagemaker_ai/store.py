@@ -23,7 +23,7 @@ _URI = re.compile(r"(?:s3|https)://([^/]+)/?(.*)")
 
 
 def client(service: str, endpoint: str, region: str = "us-east-1", key: str = ROLE_KEY) -> Any:
-    """A client of the stand-in's own, in the job's role unless another key is its."""
+    """Return a client of the stand-in's own, in the job's role unless another key is its."""
     return boto3.client(
         service,
         region_name=region,
@@ -50,7 +50,7 @@ class S3Location:
         return cls(match[1], match[2]) if match else cls("", uri)
 
     def below(self, name: str) -> S3Location:
-        """The object of that name in the folder that this place is."""
+        """Return the object of that name in the folder that this place is."""
         folder = self.key if not self.key or self.key.endswith("/") else f"{self.key}/"
         return S3Location(self.bucket, folder + name)
 
@@ -75,7 +75,8 @@ class ObjectStore:
                 self.write(S3Location(bucket, item.name), file)
 
     def keys(self, place: S3Location) -> list[str]:
-        """The keys that begin as the place's does, folders' own objects left out, in order."""
+        """Return the keys that begin as the place's does, folders' own objects left out, in
+        order."""
         pages = self.s3.get_paginator("list_objects_v2").paginate(
             Bucket=place.bucket, Prefix=place.key
         )
@@ -83,13 +84,14 @@ class ObjectStore:
         return sorted(key for key in found if not key.endswith("/"))
 
     def versions(self, bucket: str) -> dict[str, str]:
-        """Which version of each object a bucket has, by key; folders' own objects left out."""
+        """Return which version of each object a bucket has, by key; folders' own objects left
+        out."""
         pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=bucket)
         found = {one["Key"]: one["ETag"] for page in pages for one in page.get("Contents", ())}
         return {key: tag for key, tag in found.items() if not key.endswith("/")}
 
     def read(self, place: S3Location) -> Any:
-        """An object as a file to read from."""
+        """Return an object as a file to read from."""
         return self.s3.get_object(Bucket=place.bucket, Key=place.key)["Body"]
 
     def write(self, place: S3Location, file: IO[bytes]) -> None:

@@ -18,7 +18,7 @@ _KINDS = ("Integer", "Continuous", "Categorical")
 
 
 def refuse_tuning(request: Mapping[str, Any]) -> None:
-    """Raises ApiError for a tuning job that the service would not take, or that a rehearsal can't
+    """Raise ApiError for a tuning job that the service would not take, or that a rehearsal can't
     run. The trials' own job is for others to look at."""
     config, definition = request["HyperParameterTuningJobConfig"], definition_of(request)
     _check_rehearsed(request, definition)
@@ -28,7 +28,7 @@ def refuse_tuning(request: Mapping[str, Any]) -> None:
 
 
 def definition_of(request: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The definition of the trials' job. Raises ApiError where there isn't one."""
+    """Return the definition of the trials' job. Raises ApiError where there isn't one."""
     if bool(request.get("TrainingJobDefinition")) == bool(request.get("TrainingJobDefinitions")):
         raise invalid(
             "You must specify either TrainingJobDefinition or TrainingJobDefinitions, not both."
@@ -40,7 +40,7 @@ def definition_of(request: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def ranges_of(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The kind and the range of each parameter."""
+    """Yield the kind and the range of each parameter."""
     for kind in _KINDS:
         for item in config.get("ParameterRanges", {}).get(f"{kind}ParameterRanges", ()):
             yield kind, item

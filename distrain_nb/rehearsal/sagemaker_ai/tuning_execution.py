@@ -91,7 +91,7 @@ class TuningJob:
         self._thread.join()
 
     def best(self) -> TuningTrial | None:
-        """The trial with the best value of those that have come to their end."""
+        """Return the trial with the best value of those that have come to their end."""
         ended = [trial for trial in list(self.trials) if trial.outcome().ending == "succeeded"]
         return max(ended, key=lambda trial: self.sign * trial.reported()[-1], default=None)
 
@@ -123,7 +123,7 @@ class TuningJob:
                 return
 
     def _look(self, engine: SearchEngine) -> list[TuningTrial]:
-        """The trials that go on; the engine is told of those that have ended."""
+        """Return the trials that go on; the engine is told of those that have ended."""
         active = []
         for trial in self.trials:
             if not trial.is_over:
@@ -155,7 +155,7 @@ class TuningJob:
         return True
 
     def _is_hopeless(self, trial: TuningTrial) -> bool:
-        """Whether it is to be stopped before its time."""
+        """Return whether it is to be stopped before its time."""
         rule, own = self._spec.stopping, trial.reported()
         others = [item for item in self.trials if item is not trial]
         if isinstance(rule, MedianStopping):
@@ -169,7 +169,7 @@ class TuningJob:
         return False
 
     def _is_complete(self, active: Sequence[TuningTrial]) -> bool:
-        """Whether it ends before it has all its trials."""
+        """Return whether it ends before it has all its trials."""
         longest = self._config["ResourceLimits"].get("MaxRuntimeInSeconds")
         if longest and time.time() - self.created >= longest:
             return True

@@ -46,7 +46,8 @@ class TuningJobService:
         self._lock = threading.Lock()
 
     def operations(self) -> dict[str, Callable[[str, Mapping[str, Any]], Mapping[str, Any]]]:
-        """Each by its name: a region and a checked request make an answer, or raise ApiError."""
+        """Return each by its name: a region and a checked request make an answer, or raise
+        ApiError."""
         return {
             "CreateHyperParameterTuningJob": self.create,
             "DescribeHyperParameterTuningJob": self.describe,
@@ -72,7 +73,7 @@ class TuningJobService:
         return {"HyperParameterTuningJobArn": arn}
 
     def describe(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The tuning job as it stands."""
+        """Return the tuning job as it stands."""
         job = self._find("DescribeHyperParameterTuningJob", region, asked)
         told = {name: value for name, value in job.request.items() if name not in _HIDDEN}
         told |= _told(job)
@@ -82,7 +83,7 @@ class TuningJobService:
         return {**told, "FailureReason": job.reason} if job.reason else told
 
     def list(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A page of the tuning jobs, the newest first unless asked otherwise."""
+        """Return a page of the tuning jobs, the newest first unless asked otherwise."""
         self._jobs.permit("ListHyperParameterTuningJobs", _arn(region, "*"))
         with self._lock:
             here = [job for arn, job in self._found.items() if arn.startswith(_arn(region, ""))]
@@ -97,7 +98,7 @@ class TuningJobService:
         return _page("HyperParameterTuningJobSummaries", found, asked)
 
     def trials(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A page of a tuning job's trials, the newest first unless asked otherwise."""
+        """Return a page of a tuning job's trials, the newest first unless asked otherwise."""
         job = self._find("ListTrainingJobsForHyperParameterTuningJob", region, asked)
         found = [trial.summary(job.name) for trial in list(job.trials)]
         wanted = asked.get("StatusEquals")
@@ -131,7 +132,8 @@ class TuningJobService:
     def _known(
         self, region: str, asked: Mapping[str, Any]
     ) -> Iterator[tuple[Mapping[str, Value], Outcome]]:
-        """The trials of the jobs that a warm start names, as far as they are in its ranges."""
+        """Yield the trials of the jobs that a warm start names, as far as they are in its
+        ranges."""
         objective = asked["HyperParameterTuningJobConfig"]["HyperParameterTuningJobObjective"]
         for parent in asked.get("WarmStartConfig", {}).get("ParentHyperParameterTuningJobs", ()):
             job = self._find("DescribeHyperParameterTuningJob", region, parent)
@@ -145,14 +147,14 @@ class TuningJobService:
 
 
 def _arn(region: str, name: str) -> str:
-    """Names are not case sensitive."""
+    """Return names are not case sensitive."""
     return f"arn:aws:sagemaker:{region}:{ACCOUNT}:hyper-parameter-tuning-job/{name.lower()}"
 
 
 def _page(
     name: str, found: Sequence[Mapping[str, Any]], asked: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """A page of what was found, which is in rising order."""
+    """Return a page of what was found, which is in rising order."""
     ordered = found if asked.get("SortOrder") == "Ascending" else found[::-1]
     start = int(asked.get("NextToken", 0))
     end = start + asked.get("MaxResults", _PAGE)

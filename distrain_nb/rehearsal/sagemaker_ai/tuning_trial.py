@@ -51,16 +51,16 @@ class TuningTrial:
         return self.status in OVER
 
     def reported(self) -> list[float]:
-        """The values of the objective so far."""
+        """Return the values of the objective so far."""
         values = self.job.record.values(self.objective["MetricName"])
         return [value for value in values if math.isfinite(value)]
 
     def curve(self) -> NDArray[np.float64]:
-        """The values by their numbers, of shape (n, 2)."""
+        """Return the values by their numbers, of shape (n, 2)."""
         return np.array(list(enumerate(self.reported(), 1)), dtype=np.float64).reshape(-1, 2)
 
     def outcome(self) -> Outcome:
-        """How it has gone, for the engine."""
+        """Return how it has gone, for the engine."""
         values, status = self.reported(), self.status
         if status not in OVER:
             return Outcome("running")
@@ -87,14 +87,14 @@ class TuningTrial:
 
 
 def written(values: Mapping[str, Value]) -> dict[str, str]:
-    """Values as hyperparameters, which are texts."""
+    """Return values as hyperparameters, which are texts."""
     return {name: v if isinstance(v, str) else repr(v) for name, v in values.items()}
 
 
 def training_job(
     definition: Mapping[str, Any], name: str, tuning_job: str, values: Mapping[str, str], goal: str
 ) -> dict[str, Any]:
-    """The request of a trial's job; `tuning_job` is the ARN of the one that starts it."""
+    """Return the request of a trial's job; `tuning_job` is the ARN of the one that starts it."""
     fixed = definition.get("StaticHyperParameters", {})
     return {
         **{key: value for key, value in definition.items() if key not in _OTHERS},

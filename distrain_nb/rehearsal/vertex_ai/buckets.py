@@ -105,7 +105,7 @@ class Bucket:
 
 
 def _versions(folder: Path) -> dict[str, _Version]:
-    """The files of a folder, by name."""
+    """Return the files of a folder, by name."""
     found = JobFolder(folder).files()
     return {name: (stat.st_mtime_ns, stat.st_size) for name, stat in found}
 
@@ -154,7 +154,7 @@ class Buckets:
             self._kept[name] = _versions(self.folder / name)
 
     def mounted(self) -> tuple[Bucket, ...]:
-        """Every bucket that there is now."""
+        """Return every bucket that there is now."""
         said = self._http.get("/storage/v1/b").raise_for_status().json()
         for name in (x["name"] for x in said.get("items", ())):
             if name not in self._open and _NAME.fullmatch(name):

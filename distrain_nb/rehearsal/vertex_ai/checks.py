@@ -17,7 +17,7 @@ _MAX_POOLS = 4
 
 
 def refuse(spec: types.CustomJobSpec, region: str) -> None:
-    """Raises ApiError for a job that the service would not take."""
+    """Raise ApiError for a job that the service would not take."""
     pools = spec.worker_pool_specs
     if not 1 <= len(pools) <= _MAX_POOLS:
         raise invalid(
@@ -54,7 +54,7 @@ def _check_pool(position: int, pool: types.WorkerPoolSpec) -> None:
 
 
 def _layout(spec: types.CustomJobSpec, region: str) -> Layout:
-    """The job's machines in the words of the rules that hold for them."""
+    """Return the job's machines in the words of the rules that hold for them."""
     pools = {
         str(role): Pool(
             replicas=pool.replica_count,

@@ -83,7 +83,7 @@ class Entries:
             self._kept.append(Kept(when, received / 1e6, fields, entry))
 
     def list(self, request: ListLogEntriesRequest) -> ListLogEntriesResponse:
-        """A page of what the filter lets through. Raises ApiError as the service does."""
+        """Return a page of what the filter lets through. Raises ApiError as the service does."""
         with self._lock:
             self._calls += 1
             if self._faults.busy and self._calls % self._faults.busy == 0:
@@ -127,8 +127,8 @@ def _entry(micros: int, received: int, fields: Mapping[str, str], text: str) -> 
 
 
 def _filter(text: str) -> Callable[[Kept], bool]:
-    """The part of the query language that asks for a job's entries: comparisons joined by AND, or
-    by OR in parentheses."""
+    """Return the part of the query language that asks for a job's entries: comparisons joined by
+    AND, or by OR in parentheses."""
     parts = filter(str.strip, re.split(r"\s+AND\s+|\n", text))
     clauses = [[_comparison(alternative) for alternative in _alternatives(part)] for part in parts]
     return lambda one: all(any(_holds(one, *item) for item in clause) for clause in clauses)

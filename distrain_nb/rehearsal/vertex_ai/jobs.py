@@ -50,7 +50,7 @@ _FILTER = re.compile(r"""(labels\.)?"?(?P<field>[\w-]+)"?\s*=\s*"?(?P<value>[\w.
 
 
 def now() -> Any:
-    """The time as the fields of the protocol take it."""
+    """Return the time as the fields of the protocol take it."""
     return datetime.now(timezone.utc)
 
 
@@ -80,7 +80,7 @@ class JobService:
             raise ApiError("UNAVAILABLE", "The service is currently unavailable.")
 
     def refuse(self, parent: str, display_name: str, spec: types.CustomJobSpec) -> None:
-        """Raises ApiError for a job below `parent` (`projects/P/locations/R`) that can't be."""
+        """Raise ApiError for a job below `parent` (`projects/P/locations/R`) that can't be."""
         place = _PARENT.fullmatch(parent)
         if place is None:
             raise invalid(f"parent {parent!r} is not projects/PROJECT/locations/REGION")
@@ -120,14 +120,14 @@ class JobService:
         return self.get(job.name)
 
     def get(self, name: str) -> types.CustomJob:
-        """A copy of the job as it stands."""
+        """Return a copy of the job as it stands."""
         with self._lock:
             if name not in self._jobs:
                 raise not_found(name)
             return copy.deepcopy(self._jobs[name])
 
     def list(self, request: types.ListCustomJobsRequest) -> types.ListCustomJobsResponse:
-        """A page of the jobs that the filter lets through, the newest first."""
+        """Return a page of the jobs that the filter lets through, the newest first."""
         wanted = wanted_by(request.filter)
         with self._lock:
             names = [name for name in self._jobs if name.startswith(request.parent + "/")]
@@ -165,7 +165,7 @@ class JobService:
 
 
 def page(found: list[Any], request: Any) -> tuple[list[Any], str]:
-    """The part of what was found that a request asks for, and the token of the next part."""
+    """Return the part of what was found that a request asks for, and the token of the next part."""
     start = int(request.page_token or 0)
     end = start + (request.page_size or _PAGE)
     return found[start:end], str(end) if end < len(found) else ""
@@ -183,7 +183,7 @@ def wanted_by(text: str) -> Mapping[str, str]:
 
 
 def matches(job: Any, wanted: Mapping[str, str]) -> bool:
-    """Whether a job has what a filter asks for."""
+    """Return whether a job has what a filter asks for."""
     has = {f"labels.{name}": value for name, value in job.labels.items()}
     has |= {"display_name": job.display_name, "state": job.state.name}
     return all(has.get(name) == value for name, value in wanted.items())

@@ -67,7 +67,7 @@ class MetadataService:
         return execution
 
     def update_context(self, request: types.UpdateContextRequest) -> types.Context:
-        """The whole of it. Raises ApiError where it has changed since the caller had it."""
+        """Return the whole of it. Raises ApiError where it has changed since the caller had it."""
         if request.update_mask.paths:
             raise ApiError("UNIMPLEMENTED", "A rehearsal takes a whole context, and no mask.")
         context = copy.deepcopy(request.context)
@@ -163,7 +163,7 @@ class _Wanted(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> _Wanted:
-        """Raises ApiError for one that can't be read."""
+        """Raise ApiError for one that can't be read."""
         titles = frozenset(_TITLE.findall(text))
         parents = [name for some in _PARENTS.findall(text) for name in some.split(",")]
         rest = text
@@ -179,7 +179,7 @@ class _Wanted(NamedTuple):
 
 
 def done(message: Any, name: str) -> Operation:
-    """An operation that has ended with that."""
+    """Return an operation that has ended with that."""
     operation = Operation(name=f"{name}/operations/1", done=True)
     operation.response.Pack(message if isinstance(message, Empty) else type(message).pb(message))
     return operation

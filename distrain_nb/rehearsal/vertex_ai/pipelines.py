@@ -62,7 +62,7 @@ class PipelineService:
         return self.get(pipeline.name)
 
     def get(self, name: str) -> types.TrainingPipeline:
-        """The pipeline, as its job stands."""
+        """Return the pipeline, as its job stands."""
         pipeline, job = self._find(name)
         current = self._jobs.get(job)
         shown = copy.deepcopy(pipeline)
@@ -77,7 +77,7 @@ class PipelineService:
         return shown
 
     def list(self, request: types.ListTrainingPipelinesRequest) -> Any:
-        """A page of the pipelines, the newest first, by label as jobs are."""
+        """Return a page of the pipelines, the newest first, by label as jobs are."""
         with self._lock:
             pairs = [(name, job) for name, (_, job) in self._pipelines.items()]
         wanted = {job.name for job in self._all_jobs(request)}
@@ -107,7 +107,7 @@ class PipelineService:
 
 
 def _metadata(job: str) -> struct_pb2.Value:
-    """The metadata of a custom task: the job that it runs."""
+    """Return the metadata of a custom task: the job that it runs."""
     metadata = struct_pb2.Struct()
     metadata.update({"backingCustomJob": job})
     return struct_pb2.Value(struct_value=metadata)

@@ -6,7 +6,7 @@ from distrain_nb.rehearsal.errors import ApiError
 
 
 def invalid(text: str) -> ApiError:
-    """The request itself is wrong."""
+    """Return the request itself is wrong."""
     return ApiError("INVALID_ARGUMENT", text)
 
 
@@ -16,7 +16,7 @@ def not_found(name: str) -> ApiError:
 
 
 def quota_exceeded(metric: str, words: str = "") -> ApiError:
-    """A quota is used up."""
+    """Return a quota is used up."""
     if words:
         return ApiError(
             "RESOURCE_EXHAUSTED", f"Quota exceeded for quota metric '{words}' ({metric})."
@@ -28,7 +28,7 @@ def quota_exceeded(metric: str, words: str = "") -> ApiError:
 
 
 def denied(permission: str, parent: str) -> ApiError:
-    """The caller may not do this."""
+    """Return the caller may not do this."""
     return ApiError(
         "PERMISSION_DENIED",
         f"Permission '{permission}' denied on resource '//aiplatform.googleapis.com/{parent}' "

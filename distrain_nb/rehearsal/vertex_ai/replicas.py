@@ -67,12 +67,12 @@ class TrialPlace:
 
 
 def cluster_id(job: str) -> str:
-    """The service's own name for a job's cluster."""
+    """Return the service's own name for a job's cluster."""
     return hashlib.sha256(job.encode()).hexdigest()[:10]
 
 
 def members(job: str, spec: types.CustomJobSpec) -> tuple[Member, ...]:
-    """Every replica that runs here, in the order of its worker pools.
+    """Return every replica that runs here, in the order of its worker pools.
 
     No member that isn't there is named to the others: TensorFlow would wait for it for ever.
     """
@@ -88,7 +88,7 @@ def members(job: str, spec: types.CustomJobSpec) -> tuple[Member, ...]:
 def job_cluster(
     job: str, spec: types.CustomJobSpec, addresses: Mapping[str, str], trial: str | None = None
 ) -> Cluster:
-    """The job's cluster, with each host's address, and the number of its trial."""
+    """Return the job's cluster, with each host's address, and the number of its trial."""
     there = members(job, spec)
     by_role = {
         role: tuple(addresses[x.host] for x in there if x.role is role)
@@ -105,8 +105,8 @@ def replica(
     buckets: Mapping[str, Path],
     services: Mapping[str, str],
 ) -> ReplicaSpec:
-    """The container of a member; `buckets` are the folders of the job's buckets by name, `services`
-    variables that say where it finds what it asks for."""
+    """Return the container of a member; `buckets` are the folders of the job's buckets by name,
+    `services` variables that say where it finds what it asks for."""
     # Reducers of ours come with what the ranks run.
     position = 0 if member.role is Role.REDUCERS else member.role.position
     pool = spec.worker_pool_specs[position]
@@ -140,7 +140,7 @@ def replica(
 
 
 def of_trial(container: ReplicaSpec, trial: TrialPlace, member: Member) -> ReplicaSpec:
-    """The container of a trial's replica, which reports its metrics in a file."""
+    """Return the container of a trial's replica, which reports its metrics in a file."""
     folder = trial.folder / member.task
     folder.mkdir(exist_ok=True)
     folder.chmod(0o777)  # for whoever the image runs as
@@ -171,12 +171,12 @@ def service_environment(job: str, spec: types.CustomJobSpec) -> dict[str, str]:
 
 
 def names_secrets(spec: types.CustomJobSpec) -> bool:
-    """Whether a replica of the job asks for secrets."""
+    """Return whether a replica of the job asks for secrets."""
     return SECRETS_VARIABLE in str(spec)
 
 
 def where_secrets_are(address: str) -> dict[str, str]:
-    """How a replica finds the metadata server and Secret Manager of a rehearsal."""
+    """Return how a replica finds the metadata server and Secret Manager of a rehearsal."""
     return {
         "GCE_METADATA_HOST": address,
         "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER": f"http://{address}/",
@@ -184,23 +184,23 @@ def where_secrets_are(address: str) -> dict[str, str]:
 
 
 def args_of(pool: types.WorkerPoolSpec) -> Any:
-    """The arguments of what a pool runs."""
+    """Return the arguments of what a pool runs."""
     package = pool.python_package_spec
     return package.args if package.executor_image_uri else pool.container_spec.args
 
 
 def image(pool: types.WorkerPoolSpec) -> str:
-    """The image that a pool's replicas run."""
+    """Return the image that a pool's replicas run."""
     return pool.python_package_spec.executor_image_uri or pool.container_spec.image_uri
 
 
 def reduces(pool: types.WorkerPoolSpec) -> bool:
-    """Whether a pool is the Reduction Server, which does nothing without GPUs and NCCL."""
+    """Return whether a pool is the Reduction Server, which does nothing without GPUs and NCCL."""
     return _REDUCTION_SERVER in image(pool)
 
 
 def left_out(pool: types.WorkerPoolSpec, spec: types.CustomJobSpec) -> bool:
-    """Whether a pool is a Reduction Server in whose place no reducers of ours can run.
+    """Return whether a pool is a Reduction Server in whose place no reducers of ours can run.
 
     They serve ranks that our worker forks: `mpirun`'s and TensorFlow know nothing of them.
     """
@@ -218,7 +218,8 @@ def _where_reducers_are(cluster: Cluster) -> dict[str, str]:
 
 
 def _threads(spec: types.CustomJobSpec) -> int:
-    """The replicas share out this machine's cores, or they would wait for each other's threads."""
+    """Return the replicas share out this machine's cores, or they would wait for each other's
+    threads."""
     replicas = sum(pool.replica_count for pool in spec.worker_pool_specs if not reduces(pool))
     return max(1, (os.cpu_count() or 1) // replicas)
 

@@ -47,7 +47,7 @@ class Resources:
         self._lock = threading.Lock()
 
     def add(self, message: Any) -> None:
-        """Raises ApiError if there is one of that name."""
+        """Raise ApiError if there is one of that name."""
         try:
             with self._writing() as database:
                 database.execute("INSERT INTO resources VALUES (?, ?, ?)", _row(message))
@@ -60,21 +60,22 @@ class Resources:
             database.execute("INSERT OR REPLACE INTO resources VALUES (?, ?, ?)", _row(message))
 
     def get(self, kind: Any, name: str) -> Any:
-        """Raises ApiError if there is none."""
+        """Raise ApiError if there is none."""
         found = self._rows("SELECT data FROM resources WHERE name = ?", name)
         if not found:
             raise not_found(name)
         return kind.deserialize(found[0][0])
 
     def all(self, kind: Any, collection: str) -> list[Any]:
-        """Those whose names are that collection's and an identifier, in order of their making."""
+        """Return those whose names are that collection's and an identifier, in order of their
+        making."""
         rows = self._rows(
             "SELECT data FROM resources WHERE collection = ? ORDER BY rowid", collection
         )
         return [kind.deserialize(data) for (data,) in rows]
 
     def delete(self, name: str) -> None:
-        """Raises ApiError if there is none."""
+        """Raise ApiError if there is none."""
         with self._writing() as database:
             if not database.execute("DELETE FROM resources WHERE name = ?", (name,)).rowcount:
                 raise not_found(name)

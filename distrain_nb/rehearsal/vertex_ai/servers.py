@@ -136,7 +136,7 @@ def logging_service(entries: Entries) -> grpc.GenericRpcHandler:
 def service(
     name: str, methods: dict[str, grpc.RpcMethodHandler[Any, Any]]
 ) -> grpc.GenericRpcHandler:
-    """A service of the protocol by its full name, and what it can do."""
+    """Return a service of the protocol by its full name, and what it can do."""
     return grpc.method_handlers_generic_handler(name, methods)
 
 

@@ -92,7 +92,7 @@ class TensorboardService:
     def create_series(
         self, request: types.CreateTensorboardTimeSeriesRequest
     ) -> types.TensorboardTimeSeries:
-        """Raises ApiError for a name that the run has already."""
+        """Raise ApiError for a name that the run has already."""
         self._resources.get(types.TensorboardRun, request.parent)
         asked = request.tensorboard_time_series
         collection = f"{request.parent}/timeSeries"
@@ -120,7 +120,7 @@ class TensorboardService:
     def write(
         self, request: types.WriteTensorboardRunDataRequest
     ) -> types.WriteTensorboardRunDataResponse:
-        """Points by their step: a later one takes the place of what is there."""
+        """Return points by their step: a later one takes the place of what is there."""
         if sum(len(data.values) for data in request.time_series_data) > MOST_WRITTEN:
             raise invalid(f"At most {MOST_WRITTEN} data points can be written at once.")
         for data in request.time_series_data:

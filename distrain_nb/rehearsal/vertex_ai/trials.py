@@ -66,7 +66,7 @@ class RunningTrial:
         return np.array(sorted(points.items()), dtype=np.float64).reshape(-1, 2)
 
     def final(self, spec: StudySpec) -> dict[str, float]:
-        """The value of each goal that counts: the last, or the best."""
+        """Return the value of each goal that counts: the last, or the best."""
         found: dict[str, float] = {}
         for goal in spec.goals:
             values = [value for _, _, name, value in self.reports if name == goal.metric]
@@ -137,8 +137,8 @@ class RunningTrial:
 
 
 def job_of_trial(asked: types.HyperparameterTuningJob, trial: RunningTrial) -> types.CustomJob:
-    """The custom job of a trial: its values as arguments of each replica, and a folder of its own
-    below the study's."""
+    """Return the custom job of a trial: its values as arguments of each replica, and a folder of
+    its own below the study's."""
     spec = copy.deepcopy(asked.trial_job_spec)
     for pool in spec.worker_pool_specs:
         if pool.replica_count:

@@ -63,11 +63,11 @@ class HyperparameterTuningService:
         return tuning.shown()
 
     def get(self, name: str) -> types.HyperparameterTuningJob:
-        """A copy of the job as it stands, with its trials."""
+        """Return a copy of the job as it stands, with its trials."""
         return self._find(name).shown()
 
     def list(self, request: types.ListHyperparameterTuningJobsRequest) -> Any:
-        """A page of the jobs that the filter lets through, the newest first."""
+        """Return a page of the jobs that the filter lets through, the newest first."""
         wanted = wanted_by(request.filter)
         there = [t for n, t in self._tuning.items() if n.startswith(request.parent + "/")]
         shown = (tuning.shown() for tuning in reversed(there))
@@ -103,7 +103,7 @@ class HyperparameterTuning:
         jobs: JobService,
         folder: Path,
     ) -> None:
-        """Raises DistrainError where the engine is missing that suggests trials."""
+        """Raise DistrainError where the engine is missing that suggests trials."""
         self._spec = spec
         self._jobs = jobs
         self._folder = folder
@@ -133,7 +133,7 @@ class HyperparameterTuning:
                 self._cancelled.set()
 
     def shown(self) -> types.HyperparameterTuningJob:
-        """A copy as it stands."""
+        """Return a copy as it stands."""
         with self._lock:
             job = copy.deepcopy(self._job)
             study = job.name.replace("/hyperparameterTuningJobs/", "/studies/")
@@ -200,7 +200,7 @@ class HyperparameterTuning:
             self._jobs.cancel(trial.job)
 
     def _is_hopeless(self, trial: RunningTrial) -> bool:
-        """Whether it is to be stopped before its time."""
+        """Return whether it is to be stopped before its time."""
         rule, goal = self._spec.stopping, self._spec.goals[0]
         if rule is None:
             return False
@@ -214,7 +214,7 @@ class HyperparameterTuning:
         return bool(reason_to_stop(rule, goal.direction, own, ended))
 
     def _failure(self) -> str:
-        """Why the job fails before it has all its trials."""
+        """Return why the job fails before it has all its trials."""
         ended = [trial for trial in self._trials if trial.state in ENDED]
         failed = [trial for trial in ended if trial.state == States.INFEASIBLE]
         if self._cancelled.is_set() or not failed:
@@ -254,7 +254,7 @@ class HyperparameterTuning:
 
 
 def _study(asked: types.HyperparameterTuningJob) -> StudySpec:
-    """Raises ApiError for what the service would not take, or a rehearsal can't do."""
+    """Raise ApiError for what the service would not take, or a rehearsal can't do."""
     if asked.max_trial_count < 1 or asked.parallel_trial_count < 1:
         raise invalid("max_trial_count and parallel_trial_count are required, and at least 1.")
     if asked.parallel_trial_count > asked.max_trial_count:

@@ -37,7 +37,7 @@ LEFT_AT_LEAST_PX, CHARACTER_PX, BESIDE_PX = 44, 6.6, 12
 
 
 def charts(metrics: Metrics) -> str:
-    """Everything that there is, drawn with some hundred points a line."""
+    """Return everything that there is, drawn with some hundred points a line."""
     keys = figure.shown(metrics.keys)
     points = max(10, min(300, POINTS_IN_ALL // max(1, len(keys))))
     return sheet(metrics, {key: metrics.line(key, points) for key in keys}, drawn=True)
@@ -90,7 +90,7 @@ def _notes(notes: Iterable[str]) -> str:
 
 
 def group(name: str, charts: Sequence[str]) -> str:
-    """Charts side by side; those of a name can be folded."""
+    """Return charts side by side; those of a name can be folded."""
     most = 1 if len(charts) == 1 else 2 if len(charts) <= 4 else 3
     grid = f'<div class="dn-grid" data-most="{most}">{"".join(charts)}</div>'
     if not name:
@@ -103,7 +103,7 @@ def group(name: str, charts: Sequence[str]) -> str:
 
 
 def chart(tag: str, newest: str, said: str, drawn: str) -> str:
-    """One chart: its title with the newest value, what is said in its place, its drawing."""
+    """Return one chart: its title with the newest value, what is said in its place, its drawing."""
     tag = html.escape(tag)
     return (
         f'<div class="dn-chart" data-tag="{tag}"><div class="dn-title" title="{tag}"><b>{tag}</b> '
@@ -113,12 +113,12 @@ def chart(tag: str, newest: str, said: str, drawn: str) -> str:
 
 
 def _left(charts: Iterable[Lines], height: float) -> float:
-    """The room that the longest number beside a chart takes, in pixels."""
+    """Return the room that the longest number beside a chart takes, in pixels."""
     return left_of(text for own in charts for _, text in ticks(Y_AXIS, *_y_range(own, height)))
 
 
 def left_of(texts: Iterable[str]) -> float:
-    """The room that these take beside a chart, in pixels."""
+    """Return the room that these take beside a chart, in pixels."""
     return max(LEFT_AT_LEAST_PX, max(map(len, texts), default=0) * CHARACTER_PX + BESIDE_PX)
 
 
@@ -155,7 +155,7 @@ def _svg(tag: str, lines: Lines, colours: Mapping[str, str], height: float) -> s
 
 
 def framed(drawn: Plot, label: str) -> str:
-    """A plot with its ticks."""
+    """Return a plot with its ticks."""
     beside = "".join(
         f'<span class="dn-tick dn-y" style="top:{share:.2%}">{text}</span>'
         for share, text in drawn.rows
@@ -171,7 +171,7 @@ def framed(drawn: Plot, label: str) -> str:
 
 
 def _share(value: Number, within: Range) -> Number:
-    """Where a value, or each of an array, is between the ends of a range: from 0 to 1."""
+    """Return where a value, or each of an array, is between the ends of a range: from 0 to 1."""
     return (value - within[0]) / (within[1] - within[0])
 
 
@@ -195,7 +195,7 @@ def _extent(arrays: Iterable[Numbers]) -> Range:
 
 
 def _line(line: ChartLine, x_range: Range, y_range: Range, colour: str) -> str:
-    """The line, interrupted where a value is not finite; of few points each has a dot."""
+    """Return the line, interrupted where a value is not finite; of few points each has a dot."""
     x = _share(line.x.astype(np.float64), x_range) * SIDE
     y = SIDE - _share(line.y.astype(np.float64), y_range) * SIDE
     finite = np.isfinite(y).tolist()

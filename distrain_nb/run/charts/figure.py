@@ -21,7 +21,7 @@ TOGETHER_UP_TO = 6  # more metrics are grouped by their prefixes
 
 
 def traces(keys: Sequence[Key]) -> list[dict[str, object]]:
-    """The lines as plotly's traces but for their points, with a subplot for each metric."""
+    """Return the lines as plotly's traces but for their points, with a subplot for each metric."""
     tags = {tag: place for place, tag in enumerate(tags_of(keys))}
     colours = colours_of(keys)
     return [
@@ -43,7 +43,7 @@ def _axis(letter: str, place: int) -> str:
 
 
 def colours_of(keys: Sequence[Key]) -> dict[str, str]:
-    """A colour for each series."""
+    """Return a colour for each series."""
     return {name: COLOURS[n % len(COLOURS)] for n, name in enumerate(series_of(keys))}
 
 
@@ -53,7 +53,7 @@ def name_of(series: str) -> str:
 
 
 def groups(tags: Sequence[str]) -> dict[str, list[str]]:
-    """The metrics by what stands before the first `/`; few are together, without a name."""
+    """Return the metrics by what stands before the first `/`; few are together, without a name."""
     found: dict[str, list[str]] = {}
     for tag in tags:
         prefix, slash, _ = tag.partition("/")
@@ -81,7 +81,8 @@ def _no_value(lines: list[ChartLine]) -> str:
 
 
 def shown(keys: Sequence[Key]) -> tuple[Key, ...]:
-    """The lines that are drawn: those of the first metrics, since no page holds thousands."""
+    """Return the lines that are drawn: those of the first metrics, since no page holds
+    thousands."""
     if len(keys) <= MOST_TAGS:
         return tuple(keys)
     tags = set(islice(dict.fromkeys(key.tag for key in keys), MOST_TAGS))
@@ -89,7 +90,7 @@ def shown(keys: Sequence[Key]) -> tuple[Key, ...]:
 
 
 def left_out(keys: Sequence[Key]) -> str:
-    """A sentence about the metrics that are not drawn; empty where all are."""
+    """Return a sentence about the metrics that are not drawn; empty where all are."""
     if len(keys) <= MOST_TAGS:
         return ""
     count = len({key.tag for key in keys})
@@ -99,10 +100,10 @@ def left_out(keys: Sequence[Key]) -> str:
 
 
 def tags_of(keys: Sequence[Key]) -> list[str]:
-    """The metrics in order of first appearance."""
+    """Return the metrics in order of first appearance."""
     return list(dict.fromkeys(key.tag for key in keys))
 
 
 def series_of(keys: Sequence[Key]) -> list[str]:
-    """The series in order of first appearance."""
+    """Return the series in order of first appearance."""
     return list(dict.fromkeys(key.series for key in keys))

@@ -79,11 +79,12 @@ class Metrics:
         return self._events.non_scalars
 
     def line(self, key: Key, points: int = POINTS_SHOWN) -> ChartLine:
-        """The line downsampled so that its peaks stay, to `points` points at most."""
+        """Return the line downsampled so that its peaks stay, to `points` points at most."""
         return chart_line(self._events.points(key), points)
 
     def last(self) -> dict[str, float]:
-        """The newest value of each metric; the first series counts where there are several."""
+        """Return the newest value of each metric; the first series counts where there are
+        several."""
         found: dict[str, float] = {}
         for key in self._events.keys:
             points = self._events.points(key)
@@ -93,7 +94,7 @@ class Metrics:
 
 
 def chart_line(points: Points, count: int) -> ChartLine:
-    """The line of these points, downsampled."""
+    """Return the line of these points, downsampled."""
     if not len(points):
         none = np.empty(0, np.float32)
         return ChartLine(none, none, float("nan"), 0.0, none, 0)

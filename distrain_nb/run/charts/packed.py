@@ -35,7 +35,7 @@ def shape(metrics: Metrics, lines: Mapping[Key, ChartLine]) -> dict[str, object]
 
 
 def packed(line: ChartLine) -> dict[str, object]:
-    """Numbers as bytes, little-endian; `wide` steps are float64, everything else float32."""
+    """Return numbers as bytes, little-endian; `wide` steps are float64, everything else float32."""
     return {
         "step": line.x.tobytes(),
         "wide": line.x.itemsize == 8,

@@ -29,7 +29,8 @@ X_AXIS, Y_AXIS = Axis(6, 3, True), Axis(5, 4, False)
 
 
 def padded(low: float, high: float, length: float, markers: bool) -> tuple[float, float]:
-    """The range of an axis of `length` pixels that shows these values with room on both sides."""
+    """Return the range of an axis of `length` pixels that shows these values with room on both
+    sides."""
     if low == high:
         return low - 1, high + 1
     room = length * _PADDED + (_MARKER_PX if markers else 0)
@@ -38,7 +39,7 @@ def padded(low: float, high: float, length: float, markers: bool) -> tuple[float
 
 
 def ticks(axis: Axis, low: float, high: float) -> list[tuple[float, str]]:
-    """The ticks of a range: where they are, and what is written there."""
+    """Return the ticks of a range: where they are, and what is written there."""
     rough = (high - low) / axis.most
     if not (math.isfinite(rough) and rough > 0):
         return []
@@ -52,7 +53,7 @@ def ticks(axis: Axis, low: float, high: float) -> list[tuple[float, str]]:
 
 
 def _exponent(axis: Axis, largest: float) -> int:
-    """The power of ten that is taken out of all ticks."""
+    """Return the power of ten that is taken out of all ticks."""
     power = math.floor(math.log10(largest) + 0.01)
     if abs(power) <= axis.plain:
         return 0

@@ -29,7 +29,8 @@ def folds(lines: Sequence[Line]) -> Iterator[tuple[int, int]]:
 
 
 def _last(lines: Sequence[Line], head: int) -> int:
-    """The exception's name ends it; in a group everything is indented, and that line is not."""
+    """Return the exception's name ends it; in a group everything is indented, and that line is
+    not."""
     indented = lines[head].text[:1].isspace()
     for place in range(head + 1, len(lines)):
         line = lines[place]

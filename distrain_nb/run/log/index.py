@@ -34,7 +34,7 @@ class Filter:
     stream: str = ""
 
     def passes(self, writers: NDArray[np.uint16]) -> NDArray[np.bool_]:
-        """Which of the writers pass."""
+        """Return which of the writers pass."""
         passing = np.ones(len(writers), np.bool_)
         if self.processes is not None:
             passing &= np.isin(writers >> 1, list(self.processes))
@@ -73,7 +73,7 @@ class LogIndex:
             return len(self._offsets)
 
     def rows(self, only: Filter) -> NDArray[np.uint32]:
-        """The numbers of the lines that pass, in order."""
+        """Return the numbers of the lines that pass, in order."""
         with self._lock:
             if only == Filter():
                 return np.arange(len(self._offsets), dtype=np.uint32)
@@ -96,13 +96,13 @@ class LogIndex:
         return self._end
 
     def lines(self, numbers: Sequence[int] | NDArray[np.uint32]) -> list[Numbered]:
-        """The lines of these numbers."""
+        """Return the lines of these numbers."""
         offsets = self.offsets
         with self.open() as log:
             return [Numbered(int(n), _line_at(log, int(offsets[n]))) for n in numbers]
 
     def bars(self, only: Filter) -> list[Numbered]:
-        """The lines that are still moving; they stand behind the last line."""
+        """Return the lines that are still moving; they stand behind the last line."""
         with self._lock:
             count = len(self._offsets)
             moving = dict(self._moving)
@@ -112,7 +112,7 @@ class LogIndex:
             return [Numbered(count, _line_at(log, offset)) for offset in sorted(chosen)]
 
     def open(self) -> BinaryIO:
-        """The log's file, an empty one if there is none."""
+        """Return the log's file, an empty one if there is none."""
         try:
             return self.path.open("rb")
         except FileNotFoundError:
@@ -138,8 +138,8 @@ class LogIndex:
             self._last = piece[-COMPARED_BYTES:]
 
     def _goes_on(self, log: BinaryIO) -> bool:
-        """Whether what was taken in still stands there: a carrier that goes on where another was
-        killed cuts the log, and writes other lines in the place of those."""
+        """Return whether what was taken in still stands there: a carrier that goes on where another
+        was killed cuts the log, and writes other lines in the place of those."""
         size = len(self._last)
         return os.pread(log.fileno(), size, self._end - size) == self._last
 

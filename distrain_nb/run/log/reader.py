@@ -43,11 +43,11 @@ class LogReader:
         self.offset = offset
 
     def read(self) -> list[Line]:
-        """The whole lines that have come since the last call, 8 MiB of them at most."""
+        """Return the whole lines that have come since the last call, 8 MiB of them at most."""
         return [line_of(record) for record in self.records().split(b"\n")[:-1]]
 
     def records(self) -> bytes:
-        """The same as they stand in the file: to read a flood line by line takes long."""
+        """Return the same as they stand in the file: to read a flood line by line takes long."""
         try:
             with self._path.open("rb") as log:
                 log.seek(self.offset)
@@ -59,7 +59,7 @@ class LogReader:
         return whole
 
     def __iter__(self) -> Iterator[Line]:
-        """All lines up to what is on disk now."""
+        """Yield all lines up to what is on disk now."""
         while lines := self.read():
             yield from lines
 
@@ -80,7 +80,8 @@ def pieces(log: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
 
 
 def still(lines: Iterable[Line]) -> list[Line]:
-    """The lines with each progress bar as it was left: what a terminal would show at the end."""
+    """Return the lines with each progress bar as it was left: what a terminal would show at the
+    end."""
     shown: list[Line | None] = []
     moving: dict[tuple[int, str], int] = {}
     for line in lines:
@@ -95,7 +96,8 @@ def still(lines: Iterable[Line]) -> list[Line]:
 
 
 def line_of(record: bytes) -> Line:
-    """The line of a record, without its line end; what is none is the text of a line of time 0."""
+    """Return the line of a record, without its line end; what is none is the text of a line of time
+    0."""
     try:
         time, process, kind, text = parse(record)
     except ValueError:

@@ -31,7 +31,7 @@ class LogRecords:
 
 
 def writer(process: int, stream: str) -> int:
-    """The number that stands for one stream (`o` or `e`) of one process."""
+    """Return the number that stands for one stream (`o` or `e`) of one process."""
     return 2 * process + (stream == "e")
 
 
@@ -51,14 +51,14 @@ def scan(piece: bytes) -> LogRecords:
 
 
 def texts(piece: bytes) -> tuple[Numbers, Numbers]:
-    """Where each line of a piece of a log begins, and where the text in it does."""
+    """Return where each line of a piece of a log begins, and where the text in it does."""
     data = np.frombuffer(piece, np.uint8)
     starts = np.concatenate([[0], np.flatnonzero(data == _NEWLINE)[:-1] + 1])
     return starts, _tabs(data, starts)[2] + 1
 
 
 def _tabs(data: NDArray[np.uint8], starts: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """The first three tabs from each start on; beyond the data where there are none."""
+    """Return the first three tabs from each start on; beyond the data where there are none."""
     tabs = np.flatnonzero(data == _TAB)
     at = np.searchsorted(tabs, starts)
     tabs = np.concatenate([tabs, np.full(3, len(data))])
@@ -68,7 +68,7 @@ def _tabs(data: NDArray[np.uint8], starts: Numbers) -> tuple[Numbers, Numbers, N
 def _numbers(
     data: NDArray[np.uint8], begin: Numbers, end: Numbers
 ) -> tuple[Numbers, NDArray[np.bool_]]:
-    """The decimal numbers that stand there, and which of them are numbers of processes."""
+    """Return the decimal numbers that stand there, and which of them are numbers of processes."""
     length = end - begin
     sound = (length > 0) & (length <= _DIGITS)
     total = np.zeros(len(begin), np.int64)

@@ -64,7 +64,7 @@ class Matches:
 
 
 def search(log: LogIndex, only: Filter, wanted: Wanted, after: int, limit: int) -> Matches:
-    """The matching rows behind the row `after`: as far as one stretch goes, `limit` at most.
+    """Return the matching rows behind the row `after`: as far as one stretch goes, `limit` at most.
 
     `total` counts those that were seen. Raises OptionError for an expression that can't be read,
     or takes too long, and for a text of more than 1,000 characters.
@@ -92,7 +92,7 @@ def search(log: LogIndex, only: Filter, wanted: Wanted, after: int, limit: int) 
 
 
 def first_error(log: LogIndex, only: Filter) -> int | None:
-    """The row of the first traceback, or else of the first line that speaks of an error."""
+    """Return the row of the first traceback, or else of the first line that speaks of an error."""
     rows = log.rows(only)
     for patterns in (_TRACEBACKS, _ERRORS):
         for _, offsets in _plain(log, 0, log.end, patterns):
@@ -121,7 +121,7 @@ def _pattern(wanted: Wanted) -> re.Pattern[bytes] | _Expression:
 
 
 def _stretch(log: LogIndex, rows: NDArray[np.uint32], first: int) -> tuple[int, int]:
-    """The bytes from a row's record on, up to the end of a record."""
+    """Return the bytes from a row's record on, up to the end of a record."""
     offsets = log.offsets
     begin = int(offsets[rows[first]])
     beyond = int(np.searchsorted(offsets, begin + STRETCH_BYTES))
@@ -131,7 +131,7 @@ def _stretch(log: LogIndex, rows: NDArray[np.uint32], first: int) -> tuple[int, 
 def _matching(
     log: LogIndex, begin: int, end: int, pattern: re.Pattern[bytes] | _Expression
 ) -> Iterator[tuple[int, Offsets]]:
-    """How far it has come, and where the matching records of that part begin."""
+    """Yield how far it has come, and where the matching records of that part begin."""
     if isinstance(pattern, _Expression):
         yield _tried(log.path, begin, end, pattern)
     else:
@@ -158,7 +158,7 @@ def _positions(piece: bytes, pattern: re.Pattern[bytes]) -> Offsets:
 
 
 def _tried(path: Path, begin: int, end: int, wanted: _Expression) -> tuple[int, Offsets]:
-    """Where it stopped, and the records that match."""
+    """Return where it stopped, and the records that match."""
     request = {
         "path": str(path),
         "begin": begin,
@@ -182,7 +182,7 @@ def _tried(path: Path, begin: int, end: int, wanted: _Expression) -> tuple[int, 
 
 
 def _rows(log: LogIndex, rows: NDArray[np.uint32], offsets: Offsets) -> Offsets:
-    """The rows whose records begin at these offsets; other records are left out."""
+    """Return the rows whose records begin at these offsets; other records are left out."""
     there = log.offsets[rows]
     at = np.searchsorted(there, offsets)
     within = at < len(there)

@@ -61,7 +61,7 @@ class EventFolder:
         }
 
     def points(self, key: Key) -> Points:
-        """All points of one line so far: a view, valid until the next `read`."""
+        """Return all points of one line so far: a view, valid until the next `read`."""
         return self._lines[key].points
 
     @property
@@ -96,14 +96,14 @@ class EventFolder:
 
 
 def scalars(path: Path) -> Mapping[Key, Points]:
-    """All scalars below a folder, by series and tag, in one go."""
+    """Return all scalars below a folder, by series and tag, in one go."""
     folder = EventFolder(path)
     folder.read()
     return {key: folder.points(key) for key in folder.keys}
 
 
 def table(path: Path) -> pd.DataFrame:
-    """All scalars below a folder: a row for each series and step, a column for each tag.
+    """Return all scalars below a folder: a row for each series and step, a column for each tag.
 
     Rows are sorted by series and step. The column `series` is there only where there is more
     than one. Of several values for one step the last counts.
@@ -139,8 +139,8 @@ def _last_of_each_step(values: pd.Series[float]) -> pd.Series[float]:
 
 
 def event_files(path: Path) -> Iterator[Path]:
-    """The event files below a folder. Each folder is looked into once, and by its own name where
-    it has one there and links too."""
+    """Yield the event files below a folder. Each folder is looked into once, and by its own name
+    where it has one there and links too."""
     seen: set[tuple[int, int]] = set()
     folders, linked = [path], list[Path]()
     while folders or linked:
@@ -216,7 +216,7 @@ class _File:
         return bool(size and self._inode) and (size < self._seen or inode != self._inode)
 
     def read(self) -> Iterator[tuple[int, ParsedStretch]]:
-        """The whole records that have been added since the last call, a stretch at a time.
+        """Yield the whole records that have been added since the last call, a stretch at a time.
 
         Each comes with the place in the file at which it begins.
         """

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def or_none(value: float) -> float | None:
-    """The number, or None for what is not finite: a gap in a line."""
+    """Return the number, or None for what is not finite: a gap in a line."""
     return value if math.isfinite(value) else None
 
 
@@ -23,14 +23,14 @@ def all_or_none(values: Iterable[float]) -> list[float | None]:
 
 
 def in_words(value: float) -> float | str:
-    """The number, or what one calls it: NaN, Infinity or -Infinity."""
+    """Return the number, or what one calls it: NaN, Infinity or -Infinity."""
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
 
 
 def without_nan(values: JsonObject) -> dict[str, Json]:
-    """The values with None for every number that is not finite, however deep it stands."""
+    """Return the values with None for every number that is not finite, however deep it stands."""
     return {name: _finite(value) for name, value in values.items()}
 
 

@@ -48,7 +48,7 @@ class RecordPlaces:
 
 
 def find_records(buffer: bytes) -> RecordPlaces:
-    """The whole records at the start of `buffer`: many at once where they are short."""
+    """Return the whole records at the start of `buffer`: many at once where they are short."""
     record_places = RecordPlaces()
     chains = _Chains(buffer, 0)
     end = len(buffer)
@@ -86,7 +86,7 @@ class _Chains:
         self._breaks = np.flatnonzero(ends[whole][:-1] != self._heads[1:]) + 1
 
     def at(self, place: int) -> tuple[Numbers, Numbers]:
-        """Starts and lengths of the data of the records from that place on, as far as they go."""
+        """Start and lengths of the data of the records from that place on, as far as they go."""
         first = int(np.searchsorted(self._heads, place))
         if first == len(self._heads) or self._heads[first] != place:
             return self._heads[:0], self._lengths[:0]
@@ -96,7 +96,7 @@ class _Chains:
 
 
 def _short_headers(buffer: bytes, begin: int, end: int) -> tuple[Numbers, Numbers]:
-    """The places at which a length of at most `_SHORT` has its checksum, and the lengths."""
+    """Return the places at which a length of at most `_SHORT` has its checksum, and the lengths."""
     places = min(end, len(buffer) - HEAD + 1) - begin
     if places <= 0:
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -118,13 +118,14 @@ def _numbers_at(buffer: bytes, places: Numbers, kind: str) -> NDArray[np.uint16 
 
 @cache
 def _header_checksums() -> NDArray[np.uint32]:
-    """The stored checksum of each short length."""
+    """Return the stored checksum of each short length."""
     lengths = (struct.pack("<Q", length) for length in range(_SHORT + 1))
     return np.array([masked(crc32c(length)) for length in lengths], np.uint32)
 
 
 def _next_header(buffer: bytes, after: int) -> int | None:
-    """Where the next record begins: its length, below 4 GiB and never 0, has its checksum."""
+    """Return where the next record begins: its length, below 4 GiB and never 0, has its
+    checksum."""
     data = np.frombuffer(buffer, np.uint8)[after + 1 :]
     zero = data == 0
     zeros = zero[:-3] & zero[1:-2] & zero[2:-1] & zero[3:]

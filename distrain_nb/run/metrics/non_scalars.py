@@ -48,7 +48,8 @@ class SummaryValue:
     end: int
 
     def read(self) -> bytes:
-        """Its message. Raises Corrupt where its checksum differs, OSError without the file."""
+        """Return its message. Raises Corrupt where its checksum differs, OSError without the
+        file."""
         with self.path.open("rb") as file:
             record = os.pread(file.fileno(), self.length + _FOOT, self.at)
         data, foot = record[: self.length], record[self.length :]

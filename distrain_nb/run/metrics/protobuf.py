@@ -101,7 +101,7 @@ Field = tuple[int, int, int, int]
 
 
 def layout_of(data: bytes) -> EventLayout:
-    """Raises Malformed."""
+    """Raise Malformed."""
     wall_time = step = None
     restarts = False
     found: list[Slot | Item] = []
@@ -141,13 +141,13 @@ def fields(data: bytes, start: int, end: int) -> Iterator[Field]:
 
 
 def varint(data: bytes, where: Span) -> int:
-    """The signed 64-bit number that stands there."""
+    """Return the signed 64-bit number that stands there."""
     number = _varint(data, where.start, where.stop)[0] & 0xFFFFFFFFFFFFFFFF
     return number - (1 << 64) if number >> 63 else number
 
 
 def number(data: bytes, slot: Slot) -> float:
-    """The value of the scalar."""
+    """Return the value of the scalar."""
     if slot.kind == VARINT:
         return float(varint(data, slot.value))
     raw = data[slot.value]
@@ -224,7 +224,7 @@ def plugin_data(data: bytes, start: int, end: int) -> tuple[bytes, bytes]:
 
 
 def _tensor(data: bytes, start: int, end: int) -> tuple[Span, str] | None:
-    """Where the only number of a tensor stands; None where there are more, or none."""
+    """Return where the only number of a tensor stands; None where there are more, or none."""
     kind = 0
     stored: tuple[int, int, Span] | None = None
     for number, wire, at, stop in fields(data, start, end):

@@ -148,7 +148,7 @@ class _Parser:
         return self._buffer[start : start + self._lengths[record]]
 
     def _rows(self, group: NDArray[np.int64]) -> Rows:
-        """The data of records of one length, each followed by its stored checksum."""
+        """Return the data of records of one length, each followed by its stored checksum."""
         size = int(self._lengths[group[0]]) + FOOT
         places = len(self._buffer) - size + 1
         windows: NDArray[np.void] = np.ndarray((places,), f"V{size}", self._buffer, strides=(1,))
@@ -214,7 +214,7 @@ def _readable_in_bulk(layout: EventLayout, length: int) -> bool:
 
 
 def _alike(rows: Rows, layout: EventLayout) -> NDArray[np.bool_]:
-    """Which rows have the same fields at the same places as the first."""
+    """Return which rows have the same fields at the same places as the first."""
     varying = _varying(layout)
     fixed = np.setdiff1d(np.arange(rows.shape[1] - FOOT), varying)
     alike: NDArray[np.bool_] = (rows[:, fixed] == rows[0, fixed]).all(axis=1)
@@ -225,7 +225,7 @@ def _alike(rows: Rows, layout: EventLayout) -> NDArray[np.bool_]:
 
 
 def _varying(layout: EventLayout) -> NDArray[np.int64]:
-    """The places of the bytes that differ between events of one layout."""
+    """Return the places of the bytes that differ between events of one layout."""
     parts = [layout.wall_time, layout.step]
     parts += [part for slot in layout.slots for part in (slot.tag, slot.value, slot.rounded)]
     return np.concatenate([np.arange(part.start, part.stop) for part in parts if part])
@@ -255,7 +255,8 @@ def _by_tag(columns: Rows) -> list[tuple[str, NDArray[np.int64] | slice[None, No
 
 
 def _kinds(columns: Rows, varying: NDArray[np.int64]) -> Kinds:
-    """A number for each row, the same for rows that are the same: they differ where they vary."""
+    """Return a number for each row, the same for rows that are the same: they differ where they
+    vary."""
     size = next((size for size in (1, 2, 4, 8) if len(varying) <= size), None)
     if size is None:
         tags = np.ascontiguousarray(columns).view(f"S{columns.shape[1]}")[:, 0]
@@ -268,7 +269,7 @@ def _kinds(columns: Rows, varying: NDArray[np.int64]) -> Kinds:
 
 
 def _in_order(pieces: list[Piece], restarts: list[tuple[int, int]]) -> Piece:
-    """One tag's points in order of the file, less those that a restart takes back."""
+    """Return one tag's points in order of the file, less those that a restart takes back."""
     records, points = pieces[0]  # in order as it is: with very many tags there is no more of each
     if len(pieces) > 1:
         records = np.concatenate([records for records, _ in pieces])

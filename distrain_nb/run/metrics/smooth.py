@@ -15,7 +15,8 @@ _BLOCK = 256
 
 
 def smooth(points: Points, weight: float) -> Points:
-    """The points with exponential moving averages as values, `weight` that of what was before.
+    """Return the points with exponential moving averages as values, `weight` that of what was
+    before.
 
     The averages are not pulled towards zero at the start, as TensorBoard's are not. What is no
     finite number stays as it is and counts for nothing.
@@ -30,7 +31,8 @@ def smooth(points: Points, weight: float) -> Points:
 
 
 def _average(values: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
-    """The averages as if zeros stood before: block by block, since each needs the one before."""
+    """Return the averages as if zeros stood before: block by block, since each needs the one
+    before."""
     count = -(-len(values) // _BLOCK)
     padded = np.zeros((count, _BLOCK))
     padded.reshape(-1)[: len(values)] = values

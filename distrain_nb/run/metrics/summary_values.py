@@ -65,7 +65,7 @@ def histogram(value: bytes) -> Histogram:
 
 
 def image(value: bytes) -> Picture:
-    """The first picture, where there are several."""
+    """Return the first picture, where there are several."""
     parts = _parts(value)
     if _IMAGE in parts:
         encoded = _parts(parts[_IMAGE]).get(4, b"")
@@ -78,7 +78,7 @@ def image(value: bytes) -> Picture:
 
 
 def text(value: bytes) -> str:
-    """All strings of the tensor, one below the other."""
+    """Return all strings of the tensor, one below the other."""
     return "\n".join(
         part.decode("utf-8", "replace") for part in _strings(_parts(value).get(_TENSOR, b""))
     )
@@ -97,7 +97,7 @@ def hyperparameters(value: bytes) -> dict[str, Json]:
 
 
 def _parts(message: bytes) -> dict[int, bytes]:
-    """The fields with bytes in them; of several of one number the last."""
+    """Return the fields with bytes in them; of several of one number the last."""
     return {
         number: message[at:stop]
         for number, wire, at, stop in fields(message, 0, len(message))
@@ -106,7 +106,7 @@ def _parts(message: bytes) -> dict[int, bytes]:
 
 
 def _plain(value: bytes) -> Json:
-    """A google.protobuf.Value that is no list and no structure."""
+    """Return a google.protobuf.Value that is no list and no structure."""
     for number, _, at, stop in fields(value, 0, len(value)):
         if number == 2:
             (found,) = struct.unpack("<d", value[at:stop])
@@ -142,7 +142,7 @@ def _double(message: bytes, wanted: int) -> float:
 
 
 def _doubles(message: bytes, wanted: int) -> Iterator[float]:
-    """The numbers of a field, packed or not."""
+    """Yield the numbers of a field, packed or not."""
     for number, wire, at, stop in fields(message, 0, len(message)):
         if number == wanted and wire in (1, 2):
             if (stop - at) % 8:

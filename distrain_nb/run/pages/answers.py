@@ -101,7 +101,7 @@ def _resources(run: Run, query: Query) -> Answer:
 
 
 def _chosen(run: Run, query: Query) -> tuple[LogIndex, Filter]:
-    """The run's log as far as it is written, and the lines of it that count."""
+    """Return the run's log as far as it is written, and the lines of it that count."""
     only = log_filter(query, run.status.processes)
     log = streams(run.folder).log
     log.update()
@@ -109,7 +109,7 @@ def _chosen(run: Run, query: Query) -> tuple[LogIndex, Filter]:
 
 
 def _window(query: Query, rows: int) -> tuple[int, int]:
-    """The rows that are asked for: the first, and the one behind the last."""
+    """Return the rows that are asked for: the first, and the one behind the last."""
     first = number(query, "first", 0)
     count = number(query, "count", WINDOW, 0, WINDOW_AT_MOST)
     first = min(first, rows) if first >= 0 else max(0, rows + first)
@@ -122,7 +122,7 @@ def _row(numbered: Numbered) -> LineRow:
 
 
 def shortened(text: str) -> str:
-    """The text, cut where it is too long for a page."""
+    """Return the text, cut where it is too long for a page."""
     if len(text) <= LONGEST_TEXT:
         return text
     return f"{text[:LONGEST_TEXT]}… ({len(text) - LONGEST_TEXT:,} characters more)"

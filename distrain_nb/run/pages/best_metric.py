@@ -91,7 +91,8 @@ def final_metric_values(folder: Path) -> MetricValues:
 
 
 def best_metric(values: dict[str, NDArray[np.float64]]) -> BestMetric | None:
-    """The lowest of what should be low or the highest of what should be high, else the last value.
+    """Return the lowest of what should be low or the highest of what should be high, else the last
+    value.
 
     A metric of held-out data comes before one of training data, and what tells how fast it was
     after both; NaN counts for nothing.
@@ -128,7 +129,8 @@ def _keep(folder: Path, size: int, values: MetricValues) -> None:
 
 
 def _values(events: EventFolder) -> dict[str, NDArray[np.float64]]:
-    """The values by tag; of several series the first counts, as it is rank 0's or the only one."""
+    """Return the values by tag; of several series the first counts, as it is rank 0's or the only
+    one."""
     found: dict[str, NDArray[np.float64]] = {}
     for key in events.keys:
         points = events.points(key)
@@ -138,8 +140,8 @@ def _values(events: EventFolder) -> dict[str, NDArray[np.float64]]:
 
 
 def kind_of(tag: str) -> str:
-    """Which value of a metric is its best: min, max or last. Of seconds, and of what has `ms` or
-    `time` at its end, it is the least; of what has `per_second` the most."""
+    """Return which value of a metric is its best: min, max or last. Of seconds, and of what has
+    `ms` or `time` at its end, it is the least; of what has `per_second` the most."""
     if _has(tag, LOW_IS_GOOD):
         return "min"
     if _has(tag, HIGH_IS_GOOD) or _RATE.search(tag.lower()):
@@ -149,7 +151,7 @@ def kind_of(tag: str) -> str:
 
 
 def _is_good(tag: str) -> bool:
-    """Whether it tells how good a run is, rather than how fast."""
+    """Return whether it tells how good a run is, rather than how fast."""
     return _has(tag, (*LOW_IS_GOOD, *HIGH_IS_GOOD))
 
 

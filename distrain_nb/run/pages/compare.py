@@ -63,7 +63,7 @@ class Comparison:
 
 
 def check_count(runs: int) -> None:
-    """Raises OptionError where so many are no comparison, or one that no page could show."""
+    """Raise OptionError where so many are no comparison, or one that no page could show."""
     if runs < 2:
         raise OptionError(f"compare needs two runs or more, not {runs}")
     if runs > MOST_COMPARED:
@@ -81,7 +81,8 @@ def line_name(title: str, series: str) -> str:
 
 
 def compare(runs: Iterable[Run], listing: Listing | None = None) -> Comparison:
-    """The runs side by side, in the order given; a `listing` that is kept reads only what is new.
+    """Return the runs side by side, in the order given; a `listing` that is kept reads only what is
+    new.
 
     Raises OptionError for too few or too many.
     """
@@ -97,7 +98,7 @@ def compare(runs: Iterable[Run], listing: Listing | None = None) -> Comparison:
 
 
 def _settings(run: Run) -> dict[str, str]:
-    """Options that take NAME=VALUE are told apart by their names."""
+    """Return options that take NAME=VALUE are told apart by their names."""
     layout = texts(Layout.from_line(run.line))
     found = {f"--{field.replace('_', '-')}": text for field, text in layout.items()}
     for option, values in run.options.items():

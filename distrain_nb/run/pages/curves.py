@@ -21,7 +21,7 @@ _LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
 
 
 def curves(scalars: Scalars, query: Query) -> CurvesAnswer:
-    """Every line, or those of one `tag`; thinned to `points`, of the steps `from` .. `to`.
+    """Return every line, or those of one `tag`; thinned to `points`, of the steps `from` .. `to`.
 
     With `smoothing` the values are averages over all points before, by that weight.
     """

@@ -60,7 +60,7 @@ def rows(compared: Comparison) -> list[ComparedRow]:
 
 
 def _shortened(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Paths of data that differ, without the folders that all of them are below."""
+    """Return paths of data that differ, without the folders that all of them are below."""
     given = set(filter(None, texts))
     shared = os.path.commonprefix(list(given)).rpartition("/")[0]  # noqa: RUF071 - cut at slashes
     if not name.startswith(DATA) or len(given) < 2 or len(shared) < LONG:
@@ -69,7 +69,7 @@ def _shortened(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def differing(rows: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
-    """The names whose values are not the same in all, in order of first appearance."""
+    """Return the names whose values are not the same in all, in order of first appearance."""
     return tuple(name for name in _names(rows) if len({row.get(name) for row in rows}) > 1)
 
 
@@ -97,7 +97,8 @@ def _of_metric(compared: Comparison, tag: str) -> ComparedRow:
 
 
 def _best(numbers: Sequence[float | None], kind: str) -> tuple[int, ...]:
-    """The places of the lowest or highest; none where all are the same, or there is but one."""
+    """Return the places of the lowest or highest; none where all are the same, or there is but
+    one."""
     known = [number for number in numbers if number is not None and number == number]
     if kind == "last" or len(set(known)) < 2:
         return ()

@@ -110,7 +110,7 @@ class Listing:
         self._reading = Lock()
 
     def read(self, runs: Iterable[ListedRun]) -> tuple[RunRow, ...]:
-        """The runs as they are now, in the order given."""
+        """Return the runs as they are now, in the order given."""
         with self._reading:
             return tuple(map(self._now, runs))
 
@@ -145,20 +145,20 @@ def _row_of(run: ListedRun, now: RunSummary, found: MetricValues) -> RunRow:
 
 
 def parameters(options: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, float | str]]:
-    """The names and values that a run's `--param` gave it; what reads as a number is one."""
+    """Yield the names and values that a run's `--param` gave it; what reads as a number is one."""
     for text in options.get("param", ()):
         name, _, value = text.partition("=")
         yield name, number(value)
 
 
 def _written(found: MetricValues) -> dict[str, float | str]:
-    """The hyperparameters that the program itself wrote for TensorBoard."""
+    """Return the hyperparameters that the program itself wrote for TensorBoard."""
     given = (found.hyperparameters or {}).items()
     return {name: value for name, value in given if isinstance(value, int | float | str)}
 
 
 def number(text: str) -> float | str:
-    """The number that a text is, else the text."""
+    """Return the number that a text is, else the text."""
     for kind in (int, float):
         with suppress(ValueError):
             return kind(text)
@@ -166,7 +166,7 @@ def number(text: str) -> float | str:
 
 
 def _key(run: ListedRun) -> tuple[int, float]:
-    """Numbers begin anew where somebody removes all runs by hand."""
+    """Return numbers begin anew where somebody removes all runs by hand."""
     return run.id, run.created
 
 
@@ -189,7 +189,7 @@ class RunList(list[Run]):
 
 
 def frame(summaries: Iterable[RunRow]) -> pd.DataFrame:
-    """A row for each run, by its number.
+    """Return a row for each run, by its number.
 
     `submitted` is in UTC, `duration` in seconds. Columns are called as `get_experiment_df` of
     google-cloud-aiplatform calls them: `param.lr` for each parameter, given by `--param` or else
@@ -226,7 +226,7 @@ def _row(each: RunRow, now: float) -> dict[str, object]:
 
 
 def values_of(each: RunRow) -> dict[str, float | str]:
-    """A run's parameters and metrics, by the names of their columns."""
+    """Return a run's parameters and metrics, by the names of their columns."""
     return {
         **{f"{PARAM}{name}": value for name, value in each.params.items()},
         **{f"{BEST}{tag}": value for tag, value in each.bests.items()},
@@ -235,10 +235,10 @@ def values_of(each: RunRow) -> dict[str, float | str]:
 
 
 def columns_of(rows: Iterable[RunRow]) -> list[str]:
-    """The columns of all their parameters and metrics, parameters first."""
+    """Return the columns of all their parameters and metrics, parameters first."""
     return sorted(dict.fromkeys(name for row in rows for name in values_of(row)), key=_place)
 
 
 def _place(column: str) -> int:
-    """Parameters come after what any run has, then metrics."""
+    """Return parameters come after what any run has, then metrics."""
     return next((n for n, prefix in enumerate(PREFIXES, 1) if column.startswith(prefix)), 0)

@@ -75,7 +75,8 @@ def hyperparameters(non_scalars: NonScalars) -> dict[str, dict[str, Json]]:
 
 
 def agreed_hyperparameters(non_scalars: NonScalars) -> dict[str, float | str]:
-    """Those of the run as a whole, by name: of one that its sessions disagree on there is none."""
+    """Return those of the run as a whole, by name: of one that its sessions disagree on there is
+    none."""
     sessions = hyperparameters(non_scalars).values()
     found = {name: value for values in sessions for name, value in values.items()}
     return {
@@ -87,7 +88,7 @@ def agreed_hyperparameters(non_scalars: NonScalars) -> dict[str, float | str]:
 
 
 def media(scalars: Scalars, query: Query) -> Answer:
-    """The index, or with `kind`, `run` and `tag` what there is of one.
+    """Return the index, or with `kind`, `run` and `tag` what there is of one.
 
     Of an image or a text `at` is its number from 0; without it the last one is given.
     """
@@ -125,7 +126,7 @@ def _one(pieces: Sequence[SummaryValue], query: Query, decode: Callable[[bytes],
 
 
 def _histogram(pieces: Sequence[SummaryValue], query: Query) -> Histograms:  # noqa: ARG001
-    """All steps in the same bins: `counts` has a row for each step."""
+    """Return all steps in the same bins: `counts` has a row for each step."""
     chosen = [pieces[at] for at in np.unique(np.linspace(0, len(pieces) - 1, STEPS).astype(int))]
     read = [(piece.step, _readable(piece, summary_values.histogram)) for piece in chosen]
     whole = [(step, item) for step, item in read if isinstance(item, summary_values.Histogram)]
@@ -151,7 +152,8 @@ def _histogram(pieces: Sequence[SummaryValue], query: Query) -> Histograms:  # n
 
 
 def _in_bins(each: summary_values.Histogram, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The counts spread evenly over their buckets, put together again between these edges."""
+    """Return the counts spread evenly over their buckets, put together again between these
+    edges."""
     if not len(each.counts):
         return np.zeros(len(edges) - 1)
     width = (edges[-1] - edges[0]) * 1e-9  # a bucket of no width is one value

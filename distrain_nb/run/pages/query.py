@@ -31,7 +31,7 @@ def log_filter(query: Query, processes: Collection[Process]) -> Filter:
 def number(
     query: Query, name: str, default: int, low: int | None = None, high: int = (1 << 63) - 1
 ) -> int:
-    """A whole number of the query, between `low` and `high`."""
+    """Return a whole number of the query, between `low` and `high`."""
     text = query.get(name) or str(default)
     try:
         value = int(text)
@@ -44,7 +44,7 @@ def number(
 
 
 def share(query: Query, name: str) -> float:
-    """A number of the query from 0 to less than 1; 0 where it is not there."""
+    """Return a number of the query from 0 to less than 1; 0 where it is not there."""
     text = query.get(name) or "0"
     try:
         value = float(text)

@@ -46,7 +46,7 @@ class StudyForm:
 
 
 def _without(spec: StudySpec) -> Iterator[tuple[str, StudySpec]]:
-    """The study without each of the things that were chosen, by their names."""
+    """Yield the study without each of the things that were chosen, by their names."""
     yield "trials", spec.edited(trials=spec.trials + 1)
     if spec.search.algorithm not in (None, "gp"):  # which is what a service calls Bayesian
         yield "search", spec.edited(search=Search(None, spec.search.seed))
@@ -84,7 +84,7 @@ def _json(value: object) -> str:
 
 
 def _command(spec: StudySpec) -> str:
-    """A comment with the command's line: it counts trials by its own options."""
+    """Return a comment with the command's line: it counts trials by its own options."""
     return (
         "# gcloud ai hp-tuning-jobs create --config=FILE --region=LOCATION --display-name=JOB_NAME"
         f" --max-trial-count={spec.trials} --parallel-trial-count={spec.parallel}\n"
@@ -121,7 +121,7 @@ FORMS: tuple[StudyForm, ...] = (
 
 
 def form_of(name: str) -> StudyForm:
-    """The form of a name. Raises OptionError with those that there are."""
+    """Return the form of a name. Raises OptionError with those that there are."""
     known = {form.name: form for form in FORMS}
     if name not in known:
         hint = did_you_mean(name, known, ".")

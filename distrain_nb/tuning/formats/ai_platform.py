@@ -45,7 +45,7 @@ _SCALES = {**SCALES, "NONE": "linear"}
 
 
 def hyperparameters(spec: StudySpec) -> dict[str, Json]:
-    """A study as a `HyperparameterSpec`: its first goal, and parameters without conditions.
+    """Return a study as a `HyperparameterSpec`: its first goal, and parameters without conditions.
 
     Any early stopping is the service's own. Raises OptionError for a study without a goal.
     """
@@ -67,12 +67,12 @@ def hyperparameters(spec: StudySpec) -> dict[str, Json]:
 
 
 def training_input(spec: StudySpec) -> dict[str, Json]:
-    """The content of a `config.yaml` that has nothing but the study."""
+    """Return the content of a `config.yaml` that has nothing but the study."""
     return {"trainingInput": {"hyperparameters": hyperparameters(spec)}}
 
 
 def from_hyperparameters(value: object) -> ImportedStudy:
-    """Reads what `hyperparameters` gives, by itself or in a `trainingInput` with its layout.
+    """Read what `hyperparameters` gives, by itself or in a `trainingInput` with its layout.
 
     Raises OptionError, naming the path, for anything else.
     """

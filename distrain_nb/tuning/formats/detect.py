@@ -37,7 +37,7 @@ _READERS: dict[str, Callable[[object], ImportedStudy]] = {
 
 
 def read_study(text: str) -> ImportedStudy:
-    """The study in a text, and what of the text it has no place for.
+    """Return the study in a text, and what of the text it has no place for.
 
     Raises OptionError naming what is wrong, or the forms that can be read.
     """
@@ -55,7 +55,7 @@ def read_study(text: str) -> ImportedStudy:
 
 
 def read_study_file(name: str) -> ImportedStudy:
-    """The study in a file. Raises OptionError naming the file, and as `read_study` does."""
+    """Return the study in a file. Raises OptionError naming the file, and as `read_study` does."""
     try:
         text = text_named(name)
     except OptionError as error:

@@ -28,13 +28,13 @@ class ImportedStudy:
 
 
 def real(given: Given, key: str, otherwise: float | None = None) -> float | None:
-    """A number, or its text. Raises OptionError, naming its path, if it is none."""
+    """Return a number, or its text. Raises OptionError, naming its path, if it is none."""
     value = given.values.pop(key, None)
     return otherwise if value is None else real_of(value, given.at(key))
 
 
 def real_of(value: object, path: str) -> float:
-    """A number from a number or its text. Raises OptionError, naming the path."""
+    """Return a number from a number or its text. Raises OptionError, naming the path."""
     try:
         return float(str(value))
     except ValueError:
@@ -42,7 +42,7 @@ def real_of(value: object, path: str) -> float:
 
 
 def values(given: Given, key: str, each: Callable[[object, str], Any]) -> tuple[Any, ...]:
-    """A list, each of it read. Raises OptionError, naming its path, if it is none."""
+    """Return a list, each of it read. Raises OptionError, naming its path, if it is none."""
     listed = given.values.pop(key, None) or []
     if not isinstance(listed, (list, tuple)):
         raise OptionError(f"invalid {given.at(key)} {shown(listed)}: expected a list")
@@ -69,6 +69,6 @@ def named(given: Given, key: str, names: Mapping[str, Any], otherwise: Any = Non
 
 
 def count(given: Given, key: str) -> int | None:
-    """A whole number above 0; 0 is what the service chooses, as is none."""
+    """Return a whole number above 0; 0 is what the service chooses, as is none."""
     value = given.values.pop(key, None)
     return None if value is None else whole(value, given.at(key)) or None

@@ -71,12 +71,12 @@ _KINDS = {
 
 
 def has_study(text: str) -> bool:
-    """Whether a text is Python that says what a study tries."""
+    """Return whether a text is Python that says what a study tries."""
     return len(text) <= MOST_CHARACTERS and bool(_PYTHON.search(text))
 
 
 def study_from_python(text: str) -> ImportedStudy:
-    """Reads the first study in a piece of Python. Raises OptionError if there is none."""
+    """Read the first study in a piece of Python. Raises OptionError if there is none."""
     source = PythonSource(text, _is_wanted, {**PIPELINE_POSITIONS, **_POSITIONS})
     tuners = [call for call in source.calls if call.name in TUNERS]
     if tuners:
@@ -99,7 +99,7 @@ def _is_wanted(call: Call) -> bool:
 
 
 def _from_job(job: Call) -> ImportedStudy:
-    """Reads a job of Vertex AI's SDK, or of its API, which has a `study_spec`."""
+    """Read a job of Vertex AI's SDK, or of its API, which has a `study_spec`."""
     values, left = _values(job)
     starts = [step for step in job.steps if step.name in ("run", "submit")]
     left += [f"run.{name}" for step in starts for name in step.values]
@@ -123,7 +123,7 @@ def _from_job(job: Call) -> ImportedStudy:
 
 
 def _values(tuner: Call) -> tuple[dict[str, Unknown], list[str]]:
-    """The arguments that can be read, without the job of the trials, which is a layout's."""
+    """Return the arguments that can be read, without the job of the trials, which is a layout's."""
     values = tuner.settled()
     jobs = [name for name in _OF_TRIALS if isinstance(values.get(name), (Call, Unread))]
     for name in jobs:
@@ -133,7 +133,7 @@ def _values(tuner: Call) -> tuple[dict[str, Unknown], list[str]]:
 
 
 def _parameters(specs: object, path: str, left: list[str]) -> Iterator[dict[str, object]]:
-    """The parameters as the API has them; those that can't be read are named."""
+    """Yield the parameters as the API has them; those that can't be read are named."""
     for name, spec in _items(specs):
         here = f"{path}.{name}"
         if not isinstance(spec, Call) or spec.name not in _KINDS or not _is_whole(spec):
@@ -169,7 +169,7 @@ def _parents(children: object, child: Mapping[str, object]) -> list[object]:
 
 
 def _is_whole(spec: Call) -> bool:
-    """Whether the bounds or values of a parameter are known."""
+    """Return whether the bounds or values of a parameter are known."""
     needed = ("values",) if "values" in spec.values else _POSITIONS[spec.name][:2]
     return all(_is_said(spec.values.get(name)) for name in needed)
 
@@ -179,7 +179,7 @@ def _is_said(value: object) -> bool:
 
 
 def _from_tuner(tuner: Call) -> ImportedStudy:
-    """Reads a tuner of SageMaker's SDK, as the request that it sends."""
+    """Read a tuner of SageMaker's SDK, as the request that it sends."""
     values, left = _values(tuner)
     given: dict[str, Unknown] = dict(values)
     ranges: dict[str, list[dict[str, object]]] = {
@@ -259,14 +259,14 @@ def _is_number(value: object) -> bool:
 
 
 def _as_numbers(spec: StudySpec, numbers: Mapping[str, tuple[float, ...]]) -> Iterator[Parameter]:
-    """Lists of numbers are that again, which the service takes as words."""
+    """Yield lists of numbers are that again, which the service takes as words."""
     for parameter in spec.parameters:
         is_list = isinstance(parameter.domain, Categorical) and parameter.name in numbers
         yield replace(parameter, domain=Discrete(numbers[parameter.name])) if is_list else parameter
 
 
 def _from_names(source: PythonSource) -> tuple[ImportedStudy, list[str]]:
-    """Reads what a text assigns and gives to no job: a request, a `StudySpec`, or parameters."""
+    """Read what a text assigns and gives to no job: a request, a `StudySpec`, or parameters."""
     values: list[tuple[object, Any]] = [*reversed(source.names.items()), *source.shown]
     for name, value in values:
         if isinstance(value, dict) and (

@@ -49,7 +49,8 @@ _EARLY = "Auto"
 
 
 def tuning_config(spec: StudySpec) -> dict[str, Json]:
-    """A study as a `HyperParameterTuningJobConfig`: its first goal, parameters without conditions.
+    """Return a study as a `HyperParameterTuningJobConfig`: its first goal, parameters without
+    conditions.
 
     The numbers of a list go as words. Raises OptionError for a study without a goal.
     """
@@ -83,7 +84,7 @@ def tuning_config(spec: StudySpec) -> dict[str, Json]:
 
 
 def from_tuning_config(value: object) -> ImportedStudy:
-    """Reads what `tuning_config` gives, or a `CreateHyperParameterTuningJob` request around one.
+    """Read what `tuning_config` gives, or a `CreateHyperParameterTuningJob` request around one.
 
     Raises OptionError, naming the path, for anything else.
     """

@@ -25,7 +25,8 @@ _ELAPSED = "useElapsedDuration"
 
 
 def automated(stopping: Stopping | None) -> dict[str, Json]:
-    """The field of a `StudySpec` that says how trials are stopped; none for what it can't say."""
+    """Return the field of a `StudySpec` that says how trials are stopped; none for what it can't
+    say."""
     if isinstance(stopping, (MedianStopping, DecayCurveStopping)):
         key = _MEDIAN if isinstance(stopping, MedianStopping) else _DECAY
         return {key: {_ELAPSED: stopping.use_elapsed_duration}}
@@ -42,7 +43,7 @@ def automated(stopping: Stopping | None) -> dict[str, Json]:
 
 
 def read_automated(given: Given) -> tuple[Stopping | None, tuple[str, ...]]:
-    """How trials are stopped, taken out of a `StudySpec`, and the paths that nobody took.
+    """Return how trials are stopped, taken out of a `StudySpec`, and the paths that nobody took.
 
     Raises OptionError, naming the path, for what can't be read.
     """

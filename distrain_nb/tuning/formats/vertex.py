@@ -75,7 +75,7 @@ def tuning_job(spec: StudySpec) -> dict[str, Json]:
 
 
 def study_spec(spec: StudySpec) -> dict[str, Json]:
-    """A study as a `StudySpec`. Raises OptionError as `tuning_job` does."""
+    """Return a study as a `StudySpec`. Raises OptionError as `tuning_job` does."""
     return {
         "metrics": [_metric(goal) for goal in spec.goals],
         "parameters": _tree(spec),
@@ -90,7 +90,7 @@ def study_spec(spec: StudySpec) -> dict[str, Json]:
 
 
 def from_tuning_job(value: object) -> ImportedStudy:
-    """Reads what `tuning_job` or `study_spec` gives, in snake case too, with a `trialJobSpec`.
+    """Read what `tuning_job` or `study_spec` gives, in snake case too, with a `trialJobSpec`.
 
     Raises OptionError, naming the path, for anything else.
     """
@@ -145,7 +145,7 @@ def _read_goal(given: Part, left: list[str]) -> Goal:
 
 
 def _tree(spec: StudySpec) -> list[dict[str, Json]]:
-    """Parameters within those that they depend on."""
+    """Return parameters within those that they depend on."""
     written: list[Parameter] = []
     roots = [
         _node(spec, parameter, written)

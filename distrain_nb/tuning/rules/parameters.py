@@ -87,7 +87,7 @@ def _values(parameter: Parameter) -> Iterator[Finding]:
 
 
 def _again(values: tuple[Value, ...]) -> list[str]:
-    """Each value that is the same as one before it."""
+    """Return each value that is the same as one before it."""
     found = (value for n, value in enumerate(values) if any(same(value, v) for v in values[:n]))
     return list(dict.fromkeys(map(written, found)))
 
@@ -160,7 +160,7 @@ def _can_be_parent(parameter: Parameter) -> bool:
 
 
 def _repeated(spec: StudySpec) -> Iterator[Finding]:
-    """Parameters of one name have conditions of one parent, of which never two hold."""
+    """Yield parameters of one name have conditions of one parent, of which never two hold."""
     counts = Counter(parameter.name for parameter in spec.parameters)
     for name in (name for name, count in counts.items() if count > 1):
         alike = [parameter for parameter in spec.parameters if parameter.name == name]

@@ -95,7 +95,7 @@ def _positive_reverse_log(spec: StudySpec, place: str) -> Iterator[Finding]:
 
 
 def _without_spaces(spec: StudySpec) -> Iterator[Finding]:
-    """Names as Vertex AI has them: "must not contain whitespaces"."""
+    """Yield names as Vertex AI has them: "must not contain whitespaces"."""
     for parameter in spec.parameters:
         if (better := _joined(parameter.name)) != parameter.name and better:
             message = f"{_VERTEX} takes no spaces in a name, as in {shown(parameter.name)}"
@@ -229,7 +229,7 @@ def _sagemaker_end(spec: StudySpec) -> Iterator[Finding]:
 
 
 def _sagemaker_budget(spec: StudySpec) -> Iterator[Finding]:
-    """Errors for what no account can have, warnings for what it has to be raised to."""
+    """Yield errors for what no account can have, warnings for what it has to be raised to."""
     usual, most = SAGEMAKER_PARALLEL
     if spec.parallel > usual:
         fix = setting(f"Run {usual} at once", parallel=usual)

@@ -16,32 +16,32 @@ if TYPE_CHECKING:
 
 
 def error(where: str, code: str, message: str, *fixes: Fix[StudySpec]) -> Finding:
-    """An error about a study."""
+    """Return an error about a study."""
     return Finding(code, Severity.ERROR, where, message, fixes)
 
 
 def noted(where: str, code: str, message: str, *fixes: Fix[StudySpec]) -> Finding:
-    """A warning about a study."""
+    """Return a warning about a study."""
     return Finding(code, Severity.WARNING, where, message, fixes)
 
 
 def at(parameter: Parameter) -> str:
-    """Its place, as the magic's line has it up to the values."""
+    """Return its place, as the magic's line has it up to the values."""
     return f"--tune {head_text(parameter)}"
 
 
 def setting(label: str, **changes: Any) -> Fix[StudySpec]:
-    """Other fields."""
+    """Return other fields."""
     return Fix(label, lambda spec: spec.edited(**changes))
 
 
 def instead(label: str, parameter: Parameter, **changes: Any) -> Fix[StudySpec]:
-    """Other fields of one parameter."""
+    """Return other fields of one parameter."""
     return _each(label, lambda item: replace(item, **changes) if item == parameter else item)
 
 
 def without(parameter: Parameter) -> Fix[StudySpec]:
-    """The study without one parameter."""
+    """Return the study without one parameter."""
 
     def apply(spec: StudySpec) -> StudySpec:
         return spec.edited(parameters=tuple(item for item in spec.parameters if item != parameter))
@@ -58,7 +58,7 @@ def linear(parameter: Parameter) -> Fix[StudySpec]:
 
 
 def renamed(old: str, new: str) -> Fix[StudySpec]:
-    """One name in the place of another, in conditions and first trials too."""
+    """Return one name in the place of another, in conditions and first trials too."""
 
     def apply(spec: StudySpec) -> StudySpec:
         parameters = tuple(_renamed(parameter, old, new) for parameter in spec.parameters)
@@ -72,7 +72,7 @@ def renamed(old: str, new: str) -> Fix[StudySpec]:
 
 
 def listed(parameter: Parameter, count: int = 5) -> Fix[StudySpec]:
-    """Some values of a range, evenly on its scale, in the place of the range."""
+    """Return some values of a range, evenly on its scale, in the place of the range."""
     domain = parameter.domain
     assert isinstance(domain, Double)
     between = _spaced(domain.low, domain.high, parameter.scale, count)[1:-1]
@@ -84,7 +84,7 @@ def listed(parameter: Parameter, count: int = 5) -> Fix[StudySpec]:
 
 
 def positive(parameter: Parameter) -> bool:
-    """Whether a logarithm of each of its values exists."""
+    """Return whether a logarithm of each of its values exists."""
     domain = parameter.domain
     if isinstance(domain, (Double, Integer)):
         return min(domain.low, domain.high) > 0
@@ -92,7 +92,7 @@ def positive(parameter: Parameter) -> bool:
 
 
 def contains(domain: object, value: object) -> bool:
-    """Whether a value, of the type that the cell gets, is in a domain."""
+    """Return whether a value, of the type that the cell gets, is in a domain."""
     if isinstance(domain, Categorical) or isinstance(value, str):
         return isinstance(domain, Categorical) and value in domain.values
     if not isinstance(value, (int, float)):

@@ -44,7 +44,7 @@ def study_findings(spec: StudySpec) -> Iterator[Finding]:
 
 
 def objectives(spec: StudySpec) -> list[Goal]:
-    """The goals that are optimized, not only kept safe."""
+    """Return the goals that are optimized, not only kept safe."""
     return [goal for goal in spec.goals if goal.safety_threshold is None]
 
 
@@ -174,7 +174,8 @@ def _strangers(spec: StudySpec, trial: Mapping[str, Value]) -> dict[str, str]:
 
 
 def _can_hold(condition: Condition | None, trial: Mapping[str, Value]) -> bool:
-    """Whether a condition may hold in a trial: a parent that isn't given may have any value."""
+    """Return whether a condition may hold in a trial: a parent that isn't given may have any
+    value."""
     return condition is None or condition.parent not in trial or condition.holds(trial)
 
 

@@ -203,7 +203,8 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         return lost
 
     def _pasted(self, text: str) -> tuple[Imported, StudySpec | None]:
-        """The layout and the study of a text. Where it has a study alone, the layout stays."""
+        """Return the layout and the study of a text. Where it has a study alone, the layout
+        stays."""
         if text.lstrip().startswith(LINES):
             rest, study = from_line(text)
             return read_any(rest), study
@@ -274,7 +275,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         }
 
     def _with_study(self, name: str, title: str, text: str, lost: str) -> list[str]:
-        """A form of the layout; the magic's own has the study too."""
+        """Return a form of the layout; the magic's own has the study too."""
         has_it = name == "options" and self._history.now.tuning.rows
         return [name, title, f"{self.line}\n" if has_it else text, lost]
 
@@ -288,7 +289,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         self.widget.files = self._saved.files(note, tone)
 
     def _words(self) -> list[str]:
-        """The options of a cell."""
+        """Return the options of a cell."""
         now = self._history.now
         return [*self._saved.words(now.layout), *now.tuning.words()]
 

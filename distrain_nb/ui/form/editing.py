@@ -81,7 +81,7 @@ class Editing:
         return replace(self, layout=fix.apply(self.layout), drafts=drafts)
 
     def findings(self) -> tuple[Finding, ...]:
-        """Everything that is wrong, what can't be read first."""
+        """Return everything that is wrong, what can't be read first."""
         unreadable = map(self._unreadable, self.drafts)
         return (*unreadable, *check(self.layout), *self.tuning.findings(self.layout.on))
 
@@ -99,7 +99,8 @@ def _of_tuning(path: str) -> bool:
 
 
 def _like(layout: Layout, role: Role) -> Pool:
-    """A first idea of a pool: reducers are sized, workers and the primary are like each other."""
+    """Return a first idea of a pool: reducers are sized, workers and the primary are like each
+    other."""
     if role is Role.REDUCERS:
         try:
             return sized_reducers(layout)
@@ -145,13 +146,13 @@ class History:
         return History(step, (*self.past, self.now)[-MOST_STEPS:], (), group)
 
     def undone(self) -> History:
-        """One step back, if there is one."""
+        """Return one step back, if there is one."""
         if not self.past:
             return self
         return History(self.past[-1], self.past[:-1], (self.now, *self.future))
 
     def redone(self) -> History:
-        """The last undone step again, if there is one."""
+        """Return the last undone step again, if there is one."""
         if not self.future:
             return self
         return History(self.future[0], (*self.past, self.now), self.future[1:])

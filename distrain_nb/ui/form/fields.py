@@ -73,13 +73,13 @@ _ABSENT = {field.name: field.default for field in fields(Pool)}
 
 
 def settings(layout: Layout) -> Iterator[Field]:
-    """The fields of the whole layout: of its place, and whatever else holds something."""
+    """Return the fields of the whole layout: of its place, and whatever else holds something."""
     place = place_of(layout.on)
     return (f for f in SETTINGS if not place or place.reads(f.name) or text_of(layout, f.name))
 
 
 def columns(layout: Layout) -> Iterator[Field]:
-    """The fields that every pool of a layout shows."""
+    """Yield the fields that every pool of a layout shows."""
     place = place_of(layout.on)
     pools = [pool for _, pool in layout.pools()]
     for field in POOL_FIELDS:
@@ -90,12 +90,12 @@ def columns(layout: Layout) -> Iterator[Field]:
 
 
 def roles_shown(layout: Layout) -> Iterator[Role]:
-    """The roles with a pool. On `local` that is the primary too, as it is there anyway."""
+    """Return the roles with a pool. On `local` that is the primary too, as it is there anyway."""
     return (role for role, _ in layout.pools())
 
 
 def roles_to_add(layout: Layout) -> Iterator[Role]:
-    """The roles that the place has pools for, and the layout not yet."""
+    """Return the roles that the place has pools for, and the layout not yet."""
     there = set(roles_shown(layout))
     return (role for role in roles(layout.on) if role not in there)
 
@@ -113,7 +113,8 @@ def text_of(layout: Layout, path: str) -> str:
 
 
 def with_text(layout: Layout, path: str, text: str) -> Layout:
-    """The layout with what a text says of a field. Raises OptionError naming what is allowed."""
+    """Return the layout with what a text says of a field. Raises OptionError naming what is
+    allowed."""
     text = text.strip()
     name, _, field = path.partition(".")
     if field:

@@ -43,7 +43,7 @@ class PageOrder:
                 self._take(early.pop(self._taken[page])[1])
 
     def _is_due(self, page: str, early: Mapping[int, tuple[float, Mapping[str, Any]]]) -> bool:
-        """Whether the first of them is the next, or has waited long enough."""
+        """Return whether the first of them is the next, or has waited long enough."""
         if min(early) == self._taken.get(page, 0) + 1:
             return True
         return time.monotonic() - min(came for came, _ in early.values()) > LOST_AFTER_S

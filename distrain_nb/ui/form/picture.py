@@ -95,7 +95,7 @@ class Panel:
 
 
 def picture(layout: Layout) -> str:
-    """The cluster as SVG. Its colours are the page's, one a role."""
+    """Return the cluster as SVG. Its colours are the page's, one a role."""
     panels = [_panel(resolved) for resolved in resolve(layout).pools]
     above = _in_a_line([p for p in panels if p.role not in _BETWEEN], 0)
     floor = max((p.bottom + _WIRE for p in above), default=0)
@@ -126,7 +126,8 @@ def _panel(resolved: ResolvedPool) -> Panel:
 
 
 def _in_a_line(panels: list[Panel], y: float) -> list[Panel]:
-    """The panels side by side over the whole width; what is left over goes to the larger pools."""
+    """Return the panels side by side over the whole width; what is left over goes to the larger
+    pools."""
     room = WIDTH - _GAP * (len(panels) - 1)
     wanted = sum(panel.wanted_width for panel in panels)
     replicas = sum(panel.replicas for panel in panels) or 1

@@ -28,7 +28,7 @@ class SavedLayouts:
         return name if str(self._folder) == FOLDER else str(Path(self._folder, f"{name}.yaml"))
 
     def words(self, layout: Layout) -> list[str]:
-        """The options of a cell: the name of what is saved, as long as it is as it was."""
+        """Return the options of a cell: the name of what is saved, as long as it is as it was."""
         if self._shown and self._shown[1] == layout and layout.on != "ai-platform":
             return [f"--layout {quoted(self._shown[0])}"]
         return [*printed(on_vertex(layout) if layout.on == "ai-platform" else layout)]
@@ -40,13 +40,13 @@ class SavedLayouts:
         return path
 
     def load(self, name: str) -> Layout:
-        """Raises OptionError naming those that there are."""
+        """Raise OptionError naming those that there are."""
         layout = load(name, self._folder)
         self._show(name, layout)
         return layout
 
     def is_to_ask(self, name: str) -> bool:
-        """Whether another layout's file would be replaced, which is asked once."""
+        """Return whether another layout's file would be replaced, which is asked once."""
         asks = name in saved(self._folder) and name not in (self._name, self._replacing)
         self._replacing = name if asks else ""
         return asks

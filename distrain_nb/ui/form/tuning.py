@@ -86,7 +86,7 @@ class Tuning:
 
     @classmethod
     def of(cls, spec: StudySpec) -> Tuning:
-        """Those that say the same. Goals are divided by spaces."""
+        """Return those that say the same. Goals are divided by spaces."""
         said = options.texts(spec)
         goals, initial = (list(map(str, said.pop(name, []))) for name in ("goal", "initial"))
         settings: dict[str, Any] = {f.name: str(said.get(f.name, "")) for f in SETTINGS}
@@ -129,11 +129,11 @@ class Tuning:
         return replace(self, initial=self.initial[:number] + self.initial[number + 1 :])
 
     def words(self) -> list[str]:
-        """The options of a cell, of all that can be read."""
+        """Return the options of a cell, of all that can be read."""
         return list(options.printed(self._read()[0])) if self.rows else []
 
     def findings(self, place: str) -> Iterator[Finding]:
-        """Everything that is wrong: what can't be read, or else what the rules say."""
+        """Yield everything that is wrong: what can't be read, or else what the rules say."""
         if not self.rows:
             return
         spec, unreadable = self._read()
@@ -170,7 +170,7 @@ class Tuning:
         return options.changed(whole, {}), unreadable
 
     def _path(self, where: str, spec: StudySpec) -> str:
-        """The field of a place that the rules name, such as `--tune lr`."""
+        """Return the field of a place that the rules name, such as `--tune lr`."""
         option, _, value = where.partition(" ")
         if option == "--initial":
             numbers = [n for n, trial in enumerate(spec.initial) if initial_text(trial) == value]
@@ -183,7 +183,7 @@ class Tuning:
 
 
 def offered(tuning: Tuning) -> dict[str, list[list[object]]]:
-    """The lists of its fields, by path; see `view.options`."""
+    """Return the lists of its fields, by path; see `view.options`."""
     scales: list[list[object]] = [
         ["" if scale == LINEAR else scale, scale, True] for scale in SCALES
     ]
@@ -209,5 +209,5 @@ def _unreadable(path: str, why: str) -> Finding:
 
 
 def _of_texts(fix: Fix[StudySpec], spec: StudySpec) -> Fix[Tuning]:
-    """A repair of a study, as one of the texts that say it."""
+    """Return a repair of a study, as one of the texts that say it."""
     return Fix(fix.label, lambda _: Tuning.of(fix.apply(spec)))

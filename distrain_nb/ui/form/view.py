@@ -49,8 +49,8 @@ def view(
     step_s: float = TYPICAL_STEP_S,
     found: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Everything that changes with the layout, except the lists of what fits; `found` is what
-    stands in empty fields, for settings that were found on this machine."""
+    """Return everything that changes with the layout, except the lists of what fits; `found` is
+    what stands in empty fields, for settings that were found on this machine."""
     editing = history.now
     layout = editing.layout
     findings = editing.findings()
@@ -81,8 +81,8 @@ def view(
 
 
 def _repaired(history: History) -> dict[str, Any]:
-    """The repair that was just made, and the pool or setting that it stands beside: where it was
-    wrong, if that is still there."""
+    """Return the repair that was just made, and the pool or setting that it stands beside: where it
+    was wrong, if that is still there."""
     done, there = history.repaired, set(roles_shown(history.now.layout))
     if done is None:
         return {}
@@ -104,14 +104,15 @@ def options(layout: Layout) -> dict[str, list[list[Any]]]:
 
 
 def _places() -> list[list[str]]:
-    """The backends that are installed, with their titles, and places that only have layouts."""
+    """Return the backends that are installed, with their titles, and places that only have
+    layouts."""
     titles = {backend.name: backend.title for backend in all_backends()}
     titles |= {place.name: place.title for place in places().values()}
     return [[name, title[:1].upper() + title[1:]] for name, title in titles.items()]
 
 
 def verdict(findings: Iterable[Finding]) -> str:
-    """The findings in a few words."""
+    """Return the findings in a few words."""
     severities = [finding.severity for finding in findings]
     counted = [
         f"{count} {one if count == 1 else many}"
@@ -126,7 +127,8 @@ def verdict(findings: Iterable[Finding]) -> str:
 
 
 def _tuning(editing: Editing) -> dict[str, Any]:
-    """The rows of parameters, the settings of a study that has some, and its first trials."""
+    """Return the rows of parameters, the settings of a study that has some, and its first
+    trials."""
     rows = range(len(editing.tuning.rows))
     return {
         "rows": [[_tuned(editing, field, f"{number}.") for field in ROW_FIELDS] for number in rows],
@@ -139,7 +141,7 @@ def _tuning(editing: Editing) -> dict[str, Any]:
 
 
 def _tuned(editing: Editing, field: Field, row: str = "", number: str = "") -> dict[str, Any]:
-    """Its name is the page's class for it, which others have of theirs."""
+    """Return its name is the page's class for it, which others have of theirs."""
     shown = _field(editing, field, f"{TUNING}.{row}{field.name}{number}")
     return {**shown, "name": f"tuned-{field.name}"}
 
@@ -217,7 +219,7 @@ def _choice(path: str, choice: Choice) -> list[Any]:
 
 
 def _totals(layout: Layout) -> Iterator[list[str]]:
-    """The sums as pairs of a figure and what it counts."""
+    """Yield the sums as pairs of a figure and what it counts."""
     found = totals(layout)
     yield [f"{found.replicas:,}", "replica" if found.replicas == 1 else "replicas"]
     if layout.on != "local":
@@ -232,7 +234,8 @@ def _totals(layout: Layout) -> Iterator[list[str]]:
 
 
 def _traffic(layout: Layout, gradient_bytes: int) -> list[list[str]]:
-    """The ways to add gradients up, where that can be told: a name, bytes, latency, time each."""
+    """Return the ways to add gradients up, where that can be told: a name, bytes, latency, time
+    each."""
     try:
         rows = traffic(layout, gradient_bytes).table().rows
     except OptionError:

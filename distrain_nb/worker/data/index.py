@@ -43,7 +43,7 @@ class SampleBlock(NamedTuple):
 
 
 def blocks_of(patterns: Union[str, Iterable[str]]) -> List[SampleBlock]:
-    """The blocks of all shards that paths and patterns name, in their order.
+    """Return the blocks of all shards that paths and patterns name, in their order.
 
     A folder stands for all of its shards. Where no index stands beside shards, their headers are
     read. Raises FileNotFoundError where a pattern names nothing; ValueError, with the path, for an
@@ -79,7 +79,7 @@ def _shards_of(pattern: str, indexes: Dict[str, Dict[str, Any]]) -> List[str]:
 
 
 def _index_at(folder: str, indexes: Dict[str, Dict[str, Any]]) -> Dict[str, Any]:
-    """The shards that a folder's index has, by name; none where there is no index."""
+    """Return the shards that a folder's index has, by name; none where there is no index."""
     if folder not in indexes:
         path = f"{folder}/{INDEX}" if folder else INDEX
         indexes[folder] = _read_index(path) if exists(path) else {}
@@ -91,7 +91,8 @@ def _read_index(path: str) -> Dict[str, Any]:
 
 
 def parsed(path: str, content: bytes) -> Dict[str, Any]:
-    """An index that stands at a path. Raises ValueError where it is damaged, or none of ours."""
+    """Return an index that stands at a path. Raises ValueError where it is damaged, or none of
+    ours."""
     try:
         index = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -110,7 +111,8 @@ def parsed(path: str, content: bytes) -> Dict[str, Any]:
 
 
 def is_record(shard: Any) -> bool:
-    """Whether it describes a shard: its name, its blocks in their order, and where they end."""
+    """Return whether it describes a shard: its name, its blocks in their order, and where they
+    end."""
     if not isinstance(shard, dict):
         return False
     name, blocks = shard.get("name"), shard.get("blocks")
@@ -150,7 +152,7 @@ def _scanned(path: str) -> List[SampleBlock]:
 
 
 def _headers(file: BinaryIO) -> Tuple[List[Tuple[int, int]], int]:
-    """Where blocks begin, and where the last one ends."""
+    """Return where blocks begin, and where the last one ends."""
     starts: List[int] = []
     last = ""
     end = 0
@@ -179,7 +181,7 @@ def _why(file: BinaryIO, error: Exception) -> str:
 
 
 def in_blocks(starts: Sequence[int]) -> List[Tuple[int, int]]:
-    """Where each block begins and how many samples it has, of where the samples begin."""
+    """Return where each block begins and how many samples it has, of where the samples begin."""
     found: List[Tuple[int, int]] = []
     for start in starts:
         if not found or start - found[-1][0] >= BLOCK:

@@ -15,7 +15,8 @@ _FILE = (b"0", b"\0")
 
 
 def split_name(name: str) -> Tuple[str, str]:
-    """The key of a member, up to the first dot of its last part, and what stands behind the dot.
+    """Return the key of a member, up to the first dot of its last part, and what stands behind the
+    dot.
 
     Both are empty where there is none, or nothing before it: such a member is of no sample.
     """
@@ -24,7 +25,7 @@ def split_name(name: str) -> Tuple[str, str]:
 
 
 def samples_in(content: bytes) -> Iterator[Sample]:
-    """The samples of a part of a tar file that begins with one and ends behind one.
+    """Yield the samples of a part of a tar file that begins with one and ends behind one.
 
     A sample has its key at `__key__`, and its members' bytes by their extensions. Raises ValueError
     and `tarfile.TarError` for what is no such part.
@@ -45,8 +46,8 @@ def samples_in(content: bytes) -> Iterator[Sample]:
 
 
 def _members(content: bytes) -> Iterable[Tuple[str, bytes]]:
-    """Names and contents. `tarfile` reads what plain headers can't say, but takes ten times as
-    long for those that can."""
+    """Return names and contents. `tarfile` reads what plain headers can't say, but takes ten times
+    as long for those that can."""
     found = []
     position, end = 0, len(content)
     while position + RECORD <= end:
@@ -81,5 +82,5 @@ def _members_by_tarfile(content: bytes) -> Iterator[Tuple[str, bytes]]:
 
 
 def padded(size: int) -> int:
-    """How many bytes a member's content of that size takes in a tar file."""
+    """Return how many bytes a member's content of that size takes in a tar file."""
     return -(-size // RECORD) * RECORD

@@ -33,7 +33,7 @@ class Division(NamedTuple):
     drop_last: bool
 
     def batches(self, samples: int) -> int:
-        """How many each rank has. Raises ValueError where ranks can't have equally many."""
+        """Return how many each rank has. Raises ValueError where ranks can't have equally many."""
         together = self.ranks * self.batch_size
         found = samples // together if self.drop_last else -(-samples // together)
         if not found or samples // self.ranks < (1 if self.drop_last else found):
@@ -48,7 +48,7 @@ class Division(NamedTuple):
 def lane_of(
     counts: Sequence[int], division: Division, rank: int, lane: int, seed: str
 ) -> Tuple[List[BlockPart], List[int]]:
-    """The pieces that a lane of a rank reads, and the sizes of its batches.
+    """Return the pieces that a lane of a rank reads, and the sizes of its batches.
 
     `counts` are the samples of each block. The line of blocks is shuffled by `seed`, unless that
     is empty.
@@ -102,7 +102,8 @@ class Window(NamedTuple):
 def windows(
     pieces: Sequence[BlockPart], seed: str, skipped: int, first: int = FIRST_WINDOW
 ) -> Iterator[Window]:
-    """The windows of a lane without its first samples, so many; whole windows are not looked at.
+    """Yield the windows of a lane without its first samples, so many; whole windows are not looked
+    at.
 
     The first has so many blocks, each other twice those of the one before it, up to WINDOW.
     """
@@ -127,5 +128,6 @@ def _spans(count: int, size: int) -> Iterator[Tuple[int, int]]:
 
 
 def seed_of(shuffle: Optional[int], *others: object) -> str:
-    """The text that a generator of random numbers starts from; empty where nothing is shuffled."""
+    """Return the text that a generator of random numbers starts from; empty where nothing is
+    shuffled."""
     return "" if shuffle is None else " ".join(map(str, (shuffle, *others)))

@@ -9,8 +9,8 @@ from typing import Tuple
 
 
 def rank_and_world() -> Tuple[int, int]:
-    """The number of this rank and how many there are: of torch.distributed, if it has begun, of
-    the launcher's variables, or of TensorFlow's cluster; else one alone."""
+    """Return the number of this rank and how many there are: of torch.distributed, if it has begun,
+    of the launcher's variables, or of TensorFlow's cluster; else one alone."""
     torch = sys.modules.get("torch")
     distributed = getattr(torch, "distributed", None)
     if distributed is not None and distributed.is_available() and distributed.is_initialized():

@@ -17,7 +17,8 @@ AT_ONCE = 4
 
 
 def samples_of(blocks: Sequence[SampleBlock], windows: Iterator[Window]) -> Iterator[Sample]:
-    """The samples of windows, in their order; a window is read while the one before is given."""
+    """Yield the samples of windows, in their order; a window is read while the one before is
+    given."""
     pool = ThreadPoolExecutor(AT_ONCE)
     coming: Deque[Tuple[Window, List[Any]]] = deque()
     try:
@@ -37,7 +38,8 @@ def samples_of(blocks: Sequence[SampleBlock], windows: Iterator[Window]) -> Iter
 def _asked(
     pool: ThreadPoolExecutor, blocks: Sequence[SampleBlock], window: Window
 ) -> List[Future[bytes]]:
-    """The blocks of a window's pieces, on their way; none for a piece of which nothing is left."""
+    """Return the blocks of a window's pieces, on their way; none for a piece of which nothing is
+    left."""
     wanted = {which for which, _ in window.picks}
     found: List[Future[bytes]] = []
     for which, piece in enumerate(window.pieces):
@@ -60,7 +62,8 @@ def _given(
 
 
 def checked(block: SampleBlock, content: bytes) -> List[Sample]:
-    """The samples of a block. Raises ValueError, with the shard's path, where it is damaged."""
+    """Return the samples of a block. Raises ValueError, with the shard's path, where it is
+    damaged."""
     try:
         found = list(samples_in(content))
     except (ValueError, tarfile.TarError, EOFError) as error:
@@ -77,6 +80,6 @@ def checked(block: SampleBlock, content: bytes) -> List[Sample]:
 
 
 def in_batches(samples: Iterator[Any], sizes: Sequence[int]) -> Iterator[List[Any]]:
-    """Lists of so many samples each."""
+    """Yield lists of so many samples each."""
     for size in sizes:
         yield list(islice(samples, size))

@@ -77,7 +77,7 @@ class ShardDataset(IterableDataset):  # type: ignore[misc,unused-ignore]
             yield self._collated(batch)
 
     def _lane(self, lane: int, lanes: int, done: int) -> Iterator[Any]:
-        """The batches of a lane of this rank behind those that are done."""
+        """Return the batches of a lane of this rank behind those that are done."""
         seed = seed_of(self.shuffle, self.epoch)
         division = self._division._replace(lanes=lanes)
         counts = [block.samples for block in self.blocks]
@@ -97,7 +97,7 @@ class ShardDataset(IterableDataset):  # type: ignore[misc,unused-ignore]
         return self.collate(batch)
 
     def state_dict(self) -> Dict[str, Any]:
-        """Where the iteration is; in a DataLoader's worker, where that worker is."""
+        """Return where the iteration is; in a DataLoader's worker, where that worker is."""
         return {"epoch": self.epoch, "batch": self._next, "division": self.divided()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
@@ -126,7 +126,8 @@ class ShardDataset(IterableDataset):  # type: ignore[misc,unused-ignore]
         }
 
     def loader(self, workers: int = 0, **options: Any) -> ShardLoader:
-        """A DataLoader of these batches with so many workers; `options` are DataLoader's own."""
+        """Return a DataLoader of these batches with so many workers; `options` are DataLoader's
+        own."""
         return ShardLoader(self, workers, **options)
 
 
@@ -156,7 +157,7 @@ class ShardLoader:
         self.epoch, self._given = self.epoch + 1, 0
 
     def state_dict(self) -> Dict[str, Any]:
-        """The epoch and how many of its batches were given. Ask when a step is done."""
+        """Return the epoch and how many of its batches were given. Ask when a step is done."""
         division = {**self.dataset.divided(), "workers": self.workers}
         return {"epoch": self.epoch, "batches": self._given, "division": division}
 

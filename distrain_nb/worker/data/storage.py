@@ -17,7 +17,7 @@ _RANGE = re.compile(r"(\d+)\.\.(\d+)")
 
 
 def in_bucket(path: str) -> bool:
-    """Whether it is the URI of an object or a folder in a bucket."""
+    """Return whether it is the URI of an object or a folder in a bucket."""
     return path.partition("://")[0] in BUCKETS
 
 
@@ -36,7 +36,7 @@ def read(path: str, offset: int = 0, length: int = -1) -> bytes:
 
 
 def _read_all(file: Any, length: int) -> bytes:
-    """An unbuffered file may give fewer bytes at a time than it has."""
+    """Return an unbuffered file may give fewer bytes at a time than it has."""
     parts = []
     while length:
         part = file.read(length)
@@ -48,7 +48,8 @@ def _read_all(file: Any, length: int) -> bytes:
 
 
 def matching(pattern: str) -> List[str]:
-    """The files of a pattern with `*` and braces, such as `train-{000..099}.tar`, in its order."""
+    """Return the files of a pattern with `*` and braces, such as `train-{000..099}.tar`, in its
+    order."""
     found: List[str] = []
     for path in expanded(pattern):
         if not _WILD.search(path):
@@ -63,7 +64,7 @@ def matching(pattern: str) -> List[str]:
 
 
 def expanded(pattern: str) -> List[str]:
-    """A pattern without its braces: `a-{08..10}`, `{train,val}/a`."""
+    """Return a pattern without its braces: `a-{08..10}`, `{train,val}/a`."""
     match = _BRACES.search(pattern)
     if match is None:
         return [pattern]
@@ -99,7 +100,7 @@ def _system(path: str) -> Tuple[Any, str]:
 
 @lru_cache(maxsize=None)
 def _system_of(scheme: str, process: int) -> Any:  # noqa: ARG001
-    """One for each process: those that a process has forked with don't work in it."""
+    """Return one for each process: those that a process has forked with don't work in it."""
     try:
         fsspec = importlib.import_module("fsspec")
     except ImportError:

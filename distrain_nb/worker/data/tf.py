@@ -15,7 +15,7 @@ from distrain_nb.worker.data.storage import read
 def tf_shards(
     shards: Union[str, Iterable[str]], batch_size: int, *, epoch: int = 0, **options: Any
 ) -> Any:
-    """The batches of `shards` as a `tf.data.Dataset`: dictionaries of strings, by extension.
+    """Return the batches of `shards` as a `tf.data.Dataset`: dictionaries of strings, by extension.
 
     Each iteration over it is the next epoch, the first is `epoch`. Every sample must have the
     extensions that the first one has. The dataset is divided among the ranks already: its

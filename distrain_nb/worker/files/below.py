@@ -8,7 +8,7 @@ from typing import FrozenSet, Iterator, List, Optional, Tuple
 
 
 def files_below(root: Path, passed_over: Optional[List[str]] = None) -> Iterator[Tuple[str, Path]]:
-    """Every file by its name from `root`, with `/` between folders, in no order.
+    """Yield every file by its name from `root`, with `/` between folders, in no order.
 
     `passed_over` gets the names of what is neither a file nor a folder: links that lead nowhere,
     pipes, sockets and devices.

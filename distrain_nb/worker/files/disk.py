@@ -65,7 +65,8 @@ class NotPrivate(OSError):
 
 
 def private_folder(folder: Path) -> Path:
-    """The folder, made if it isn't there, which only this user can enter, from the first moment.
+    """Return the folder, made if it isn't there, which only this user can enter, from the first
+    moment.
 
     Raises NotPrivate as `close_to_others` does, and OSError where it can't be made.
     """

@@ -79,7 +79,7 @@ def _size(count: int) -> str:
 
 
 def of_exit(process: int, status: int, killed_for_memory: bool, memory: Memory) -> Failure:
-    """The failure of a process that left no word, from its wait status."""
+    """Return the failure of a process that left no word, from its wait status."""
     summary = describe_exit(status, killed_for_memory)
     if status == -signal.SIGKILL:
         summary += f" ({memory})"
@@ -93,13 +93,14 @@ def was_killed(report: str) -> bool:
 
 
 def of_launcher(status: int) -> Failure:
-    """The failure of what starts the ranks of several hosts, when none of this host's failed."""
+    """Return the failure of what starts the ranks of several hosts, when none of this host's
+    failed."""
     summary = f"it ended with status {status}; what failed is in the log of the rank's own host"
     return Failure(LAUNCHER, time.time(), summary)
 
 
 def describe_exit(status: int, killed_for_memory: bool = False) -> str:
-    """A wait status in words; `status` is negative for a signal, as in subprocess."""
+    """Return a wait status in words; `status` is negative for a signal, as in subprocess."""
     if status >= 0:
         return f"exited with status {status} and left no traceback"
     try:
@@ -112,12 +113,12 @@ def describe_exit(status: int, killed_for_memory: bool = False) -> str:
 
 
 def first(failures: Iterable[Failure]) -> Failure:
-    """The one that the others followed from."""
+    """Return the one that the others followed from."""
     return min(failures, key=lambda failure: failure.began)
 
 
 def report(failures: Sequence[Failure], processes: Sequence[Process]) -> str:
-    """The first failure whole, then a line for each other process."""
+    """Return the first failure whole, then a line for each other process."""
     cause = first(failures)
     others = [p for p in processes if p.index != cause.process]
     failed = "failed first" if others else "failed"

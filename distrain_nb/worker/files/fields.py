@@ -28,7 +28,7 @@ def read(kind: Type[Part], path: Path) -> Part:
 
 
 def load(path: Path) -> Dict[str, Any]:
-    """The file's JSON object. Raises Damaged for anything else; OSError."""
+    """Return the file's JSON object. Raises Damaged for anything else; OSError."""
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -39,7 +39,7 @@ def load(path: Path) -> Dict[str, Any]:
 
 
 def load_texts(path: Path) -> Dict[str, str]:
-    """The file's JSON object, whose values are strings. Raises Damaged; OSError."""
+    """Return the file's JSON object, whose values are strings. Raises Damaged; OSError."""
     raw = load(path)
     odd = next((name for name, value in raw.items() if not isinstance(value, str)), None)
     if odd is not None:
@@ -48,14 +48,15 @@ def load_texts(path: Path) -> Dict[str, str]:
 
 
 def encode(part: Any, indent: Optional[int] = None, *, ensure_ascii: bool = True) -> bytes:
-    """The dataclass as JSON. In ASCII it comes back as it was, names of files too that are no
-    UTF-8; else it is for people, and what UTF-8 can't say becomes `?`."""
+    """Return the dataclass as JSON. In ASCII it comes back as it was, names of files too that are
+    no UTF-8; else it is for people, and what UTF-8 can't say becomes `?`."""
     text = json.dumps(asdict(part), ensure_ascii=ensure_ascii, indent=indent)
     return text.encode("utf-8", "replace")
 
 
 def decode(kind: Type[Part], raw: Dict[str, Any], path: Path) -> Part:
-    """The dataclass that the file's JSON object stands for, checked against its fields' types.
+    """Return the dataclass that the file's JSON object stands for, checked against its fields'
+    types.
 
     Those may be strings, numbers, booleans, other dataclasses, enumerations of strings, and
     `Optional`, `Tuple[…, ...]`, `List` and `Dict[str, …]` of them. Raises Damaged.

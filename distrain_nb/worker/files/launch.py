@@ -67,12 +67,12 @@ class Launch:
 
     @classmethod
     def read(cls, folder: Path) -> Launch:
-        """Raises FileNotFoundError; `fields.Damaged`."""
+        """Raise FileNotFoundError; `fields.Damaged`."""
         return fields.read(cls, folder / LAUNCH_FILE)
 
 
 def fill(environment: Dict[str, str], folder: Path, ports: Sequence[int]) -> Dict[str, str]:
-    """The environment with what was not known when it was planned."""
+    """Return the environment with what was not known when it was planned."""
     known = {f"${{PORT_{number}}}": str(port) for number, port in enumerate(ports)}
     known[RUN] = str(folder)
     filled = dict(environment)

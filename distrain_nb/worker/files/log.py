@@ -40,7 +40,7 @@ class LogWriter:
         self.trouble = ""
 
     def write(self, records: bytes) -> None:
-        """Raises LogLost when more than 64 MiB could not be written; what comes then is lost."""
+        """Raise LogLost when more than 64 MiB could not be written; what comes then is lost."""
         if self._lost:
             self._lost += len(records)
             return
@@ -84,7 +84,7 @@ class LineSplitter:
         self._shown_at = 0.0
 
     def feed(self, data: bytes) -> bytes:
-        """Records for the lines that `data` completes."""
+        """Return records for the lines that `data` completes."""
         body, newline, rest = data.rpartition(b"\n")
         stamp = b"%.3f" % time.time()
         if not newline:
@@ -98,7 +98,8 @@ class LineSplitter:
         return text + self._split_long(stamp)
 
     def moving(self) -> bytes:
-        """A record for a line that has no end yet, if it changed and the last one is old enough."""
+        """Return a record for a line that has no end yet, if it changed and the last one is old
+        enough."""
         text = last_overwrite(self._pending)
         now = time.monotonic()
         if not text or text == self._shown or now - self._shown_at < MOVING_EVERY_S:
@@ -107,7 +108,7 @@ class LineSplitter:
         return b"%.3f" % time.time() + self._moving + text + b"\n"
 
     def finish(self) -> bytes:
-        """The stream has ended: what is pending was its last line."""
+        """Return the stream has ended: what is pending was its last line."""
         return self.feed(b"\n") if self._pending else b""
 
     def _keep(self, rest: bytes) -> None:

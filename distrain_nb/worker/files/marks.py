@@ -23,12 +23,12 @@ def succeed(folder: Path, process: int) -> None:
 
 
 def has_succeeded(folder: Path, process: int) -> bool:
-    """Whether that rank has come to its end."""
+    """Return whether that rank has come to its end."""
     return (folder / SUCCEEDED_FILE.format(process)).exists()
 
 
 def living(folder: Path) -> Iterator[int]:
-    """The process ids of the ranks that are at work."""
+    """Yield the process ids of the ranks that are at work."""
     for file in folder.glob(BEGUN_FILE.format("*")):
         owner = fields.read(Owner, file)
         if owner.alive:

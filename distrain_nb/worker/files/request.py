@@ -66,7 +66,7 @@ class Warming:
 
     @classmethod
     def of(cls, words: List[str]) -> Warming:
-        """Raises ValueError."""
+        """Raise ValueError."""
         pid, started, *modules = words
         return cls(Owner(int(pid), started), tuple(modules))
 
@@ -92,7 +92,7 @@ def send(address: Path, asked: Asked) -> bool:
 
 
 def receive(listener: socket.socket) -> Optional[Asked]:
-    """The next request; None for anything else. Raises socket.timeout."""
+    """Return the next request; None for anything else. Raises socket.timeout."""
     data, control, _, _ = listener.recvmsg(LONGEST_PATH, socket.CMSG_SPACE(_INT), _CLOSE_ON_EXEC)
     passed = array.array("i")
     for level, kind, content in control:
@@ -115,7 +115,7 @@ def _warming(data: bytes) -> Optional[Warming]:
 
 
 def listen(address: Path) -> socket.socket:
-    """A listener that takes the place of one that was there before."""
+    """Return a listener that takes the place of one that was there before."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     draft = address.with_suffix(f".{os.getpid()}")
     if draft.exists():

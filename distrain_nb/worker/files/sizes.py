@@ -2,7 +2,7 @@
 
 
 def readable_size(size: int) -> str:
-    """A size in bytes for people: `12 B`, `3.4 KiB`, `64 MiB`."""
+    """Return a size in bytes for people: `12 B`, `3.4 KiB`, `64 MiB`."""
     if size < 1024:
         return f"{size} B"
     amount, unit = size / 1024, "KiB"

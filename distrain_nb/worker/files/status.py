@@ -123,14 +123,14 @@ class Status:
         return tuple(Stretch(item[1], item[2], begin) for item, begin in found if len(item) == 3)
 
     def enter(self, state: State, phase: str = "", **changes: Any) -> Status:
-        """The same run in another state, entered now; what was in progress is over."""
+        """Return the same run in another state, entered now; what was in progress is over."""
         now = time.time()
         times = {**self.times, str(state): now}
         entered = replace(self, **{"progress": None, **changes}, state=state, times=times)
         return entered.reach(phase, now)
 
     def reach(self, phase: str, now: Optional[float] = None) -> Status:
-        """The same run in another phase of its state, from `now` on."""
+        """Return the same run in another phase of its state, from `now` on."""
         known = [name for name in self.times if "\t" in name]
         number, _, last = known[-1].partition("\t") if known else ("0", "", "")
         stretch = f"{self.state}\t{phase}"
@@ -146,8 +146,8 @@ class Status:
 
     @classmethod
     def read(cls, folder: Path) -> Status:
-        """A state that only a later version has counts as running for as long as somebody answers
-        for the run, and then as failed.
+        """Return a state that only a later version has counts as running for as long as somebody
+        answers for the run, and then as failed.
 
         Raises FileNotFoundError where no run has been started; `fields.Damaged`.
         """
@@ -159,7 +159,7 @@ class Status:
         return status if known else status._of_a_later_version(str(state))
 
     def _of_a_later_version(self, state: str) -> Status:
-        """The same run, whose state has a name that this version doesn't know."""
+        """Return the same run, whose state has a name that this version doesn't know."""
         if self.answered_for:
             return replace(self, phase=self.phase or state)
         later = f"its state is {state!r}, which a later version of distrain-nb has written"

@@ -84,7 +84,8 @@ class Tracked:
 
 
 def variables(folder: Path, process: int, rank: Optional[int]) -> Dict[str, str]:
-    """Those of a process of a run, besides what it has; none for a run that isn't tracked."""
+    """Return those of a process of a run, besides what it has; none for a run that isn't
+    tracked."""
     if not os.path.exists(str(folder / TRACKING_FILE)):
         return {}
     try:
@@ -119,7 +120,8 @@ def _without_login(uri: str) -> str:
 
 
 def _names_another(file: Path, tracked: Tracked) -> bool:
-    """Whether its text tells MLflow of an experiment or a tracker, by what may not be ours."""
+    """Return whether its text tells MLflow of an experiment or a tracker, by what may not be
+    ours."""
     ours = {"set_experiment": tracked.experiment_name, "set_tracking_uri": tracked.uri}
     try:
         text = file.read_text(encoding="utf-8")

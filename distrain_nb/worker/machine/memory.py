@@ -11,8 +11,8 @@ _NO_LIMIT = 1 << 60
 def available(
     proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup"), process: str = "self"
 ) -> int:
-    """Bytes that a process can still have: the least of what the machine and each of its control
-    groups have.
+    """Return bytes that a process can still have: the least of what the machine and each of its
+    control groups have.
 
     Where nothing can be read, there is no limit known. What a group holds of files that were read
     can be had again, so it doesn't count.
@@ -45,7 +45,7 @@ def _groups(own: Path, cgroups: Path) -> Iterator[Tuple[int, int]]:
 
 
 def _numbers(path: Path) -> Dict[str, int]:
-    """The lines `name number` of a file."""
+    """Return the lines `name number` of a file."""
     words = [line.split() for line in _text(path).splitlines()]
     return {word[0]: int(word[1]) for word in words if len(word) > 1 and word[1].isdigit()}
 

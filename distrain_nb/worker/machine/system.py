@@ -111,7 +111,8 @@ class _SigEvent(ctypes.Structure):
 
 
 def descendants(pid: int, without: Container[int] = ()) -> List[int]:
-    """Every living process below `pid`, except children `without` and what is below those."""
+    """Return every living process below `pid`, except children `without` and what is below
+    those."""
     children: Dict[int, List[int]] = {}
     for child, fields in processes():
         children.setdefault(int(fields[1]), []).append(child)
@@ -150,7 +151,8 @@ def until_one_ends(pids: Iterable[int], seconds: float) -> None:
 
 
 def processes() -> Iterator[Tuple[int, List[str]]]:
-    """Every process, with what /proc/PID/stat has behind its name; none where there is no /proc.
+    """Yield every process, with what /proc/PID/stat has behind its name; none where there is no
+    /proc.
 
     Raises OSError when that can't be read, for want of a free descriptor for example.
     """
@@ -162,7 +164,8 @@ def processes() -> Iterator[Tuple[int, List[str]]]:
 
 
 def process_stat(pid: int) -> List[str]:
-    """The fields of /proc/PID/stat behind the process's name; empty if there is no such process.
+    """Return the fields of /proc/PID/stat behind the process's name; empty if there is no such
+    process.
 
     Raises OSError when it can't be read: the process may be there.
     """
@@ -174,7 +177,7 @@ def process_stat(pid: int) -> List[str]:
 
 
 def out_of_memory_kills() -> int:
-    """How many processes the machine has killed for want of memory since it started."""
+    """Return how many processes the machine has killed for want of memory since it started."""
     try:
         counters = Path("/proc/vmstat").read_text().splitlines()
     except OSError:
@@ -218,7 +221,8 @@ def _given_to_nobody(amount: int) -> List[int]:
 
 
 def listen(address: str) -> socket.socket:
-    """A listener at `host:port`, on that address alone: hosts of a rehearsal may share a machine.
+    """Return a listener at `host:port`, on that address alone: hosts of a rehearsal may share a
+    machine.
 
     Who connects need not be accepted to see that the listener is still there.
 

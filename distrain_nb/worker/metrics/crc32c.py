@@ -22,7 +22,7 @@ TABLE = _table()
 
 
 def crc32c(data: bytes) -> int:
-    """The checksum of `data`, an unsigned 32-bit number."""
+    """Return the checksum of `data`, an unsigned 32-bit number."""
     table = TABLE
     crc = 0xFFFFFFFF
     for byte in data:
@@ -31,5 +31,5 @@ def crc32c(data: bytes) -> int:
 
 
 def masked(crc: int) -> int:
-    """The form in which TFRecord files store a checksum."""
+    """Return the form in which TFRecord files store a checksum."""
     return (((crc >> 15) | (crc << 17)) + _MASK_DELTA) & 0xFFFFFFFF

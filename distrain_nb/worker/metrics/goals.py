@@ -38,7 +38,7 @@ def report(step: int, numbers: Mapping[str, float]) -> None:
 
 
 def _written(number: float) -> str:
-    """The shortest text that is read back as the same number."""
+    """Return the shortest text that is read back as the same number."""
     text = repr(float(number))
     return text[:-2] if text.endswith(".0") else text
 

@@ -131,7 +131,7 @@ def _usage(fields: Sequence[str]) -> Usage:
 
 
 def _tree(root: int, processes: _Processes) -> Usage:
-    """The sum over a process and all below it."""
+    """Return the sum over a process and all below it."""
     cpu, memory, left = 0.0, 0, [root]
     while left:
         pid = left.pop()
@@ -142,7 +142,7 @@ def _tree(root: int, processes: _Processes) -> Usage:
 
 
 def _pid(sampled: SampledProcess, processes: _Processes) -> int:
-    """The process itself, or the rank that `mpirun` has started; -1 where there is none."""
+    """Return the process itself, or the rank that `mpirun` has started; -1 where there is none."""
     if sampled.mpi_rank is None:
         return sampled.pid
     wanted = b"OMPI_COMM_WORLD_RANK=%d" % sampled.mpi_rank

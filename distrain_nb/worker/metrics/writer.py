@@ -126,7 +126,7 @@ class _Reports:
     def steps(
         self, series: str, step: Optional[int], numbers: Mapping[str, float]
     ) -> Dict[int, Dict[str, float]]:
-        """The numbers by the step that they belong to."""
+        """Return the numbers by the step that they belong to."""
         if step is not None:
             return {step: dict(numbers)}
         grouped: Dict[int, Dict[str, float]] = {}
@@ -210,7 +210,7 @@ class _EventFile:
 
 
 def record(data: bytes) -> bytes:
-    """An event as it stands in a file."""
+    """Return an event as it stands in a file."""
     length = struct.pack("<Q", len(data))
     return b"".join(
         [
@@ -228,7 +228,7 @@ def first_event(wall_time: float) -> bytes:
 
 
 def event(wall_time: float, step: int, numbers: Mapping[str, float]) -> bytes:
-    """Numbers of one step, at that time in seconds since the epoch."""
+    """Return numbers of one step, at that time in seconds since the epoch."""
     values: List[bytes] = [
         _bytes_field(1, _bytes_field(1, tag.encode("utf-8", "replace")) + _scalar(number))
         for tag, number in numbers.items()

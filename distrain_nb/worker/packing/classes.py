@@ -65,7 +65,7 @@ def labelled_names(names: Sequence[str], labels: Mapping[str, str]) -> SampleNam
 def _by_images(
     parts: Mapping[str, NameParts], images: Sequence[str]
 ) -> Tuple[Dict[str, NameParts], Tuple[str, ...]]:
-    """The parts of images, and of what is beside one; and what to say of them."""
+    """Return the parts of images, and of what is beside one; and what to say of them."""
     if not images:
         return {}, ()
     by_last = not _are_members(parts, images)
@@ -78,7 +78,7 @@ def _by_images(
 
 
 def split(name: str) -> NameParts:
-    """The parts of a name as WebDataset reads it, but for dots in numbers."""
+    """Return the parts of a name as WebDataset reads it, but for dots in numbers."""
     folder, slash, base = name.rpartition("/")
     match = _NAME.fullmatch(base)
     stem, extension = (match[1], match[2] or "") if match else (base, "")
@@ -86,13 +86,13 @@ def split(name: str) -> NameParts:
 
 
 def _last(name: str) -> NameParts:
-    """The parts of a name by its last extension; none where its last part has no dot."""
+    """Return the parts of a name by its last extension; none where its last part has no dot."""
     stem, dot, extension = name.rpartition(".")
     return (stem, extension.lower()) if dot and "/" not in extension else (name, "")
 
 
 def _beside(name: str, stems: Set[str]) -> NameParts:
-    """The parts of a file that belongs to an image, such as `1.meta.json` to `1.jpg`."""
+    """Return the parts of a file that belongs to an image, such as `1.meta.json` to `1.jpg`."""
     stem = name
     while (at := stem.rfind(".")) > stem.rfind("/"):
         stem = stem[:at]
@@ -106,7 +106,7 @@ def _folder(name: str) -> str:
 
 
 def _why_not(parts: Mapping[str, NameParts], inside: Sequence[str]) -> str:
-    """Why folders aren't classes, though there are images in some."""
+    """Return why folders aren't classes, though there are images in some."""
     for name, (_, extension) in parts.items():
         if extension == CLASS:
             return f"{shown(name)} says one"
@@ -119,8 +119,8 @@ def _why_not(parts: Mapping[str, NameParts], inside: Sequence[str]) -> str:
 
 
 def _are_members(parts: Mapping[str, NameParts], images: Sequence[str]) -> bool:
-    """Whether all samples have the same images, such as `png` and `seg.png`. Otherwise further dots
-    are of names: `john.doe.jpg` is no `doe.jpg` of a john."""
+    """Return whether all samples have the same images, such as `png` and `seg.png`. Otherwise
+    further dots are of names: `john.doe.jpg` is no `doe.jpg` of a john."""
     extensions: Dict[str, Set[str]] = {}
     for stem, extension in (parts[name] for name in images):
         extensions.setdefault(stem, set()).add(extension)
@@ -143,7 +143,7 @@ def _apart(parts: Mapping[str, NameParts], images: Sequence[str]) -> Tuple[str, 
 
 
 def shown(name: str) -> str:
-    """A name that any terminal can show."""
+    """Return a name that any terminal can show."""
     return name if name.isprintable() else ascii(name)
 
 

@@ -23,7 +23,7 @@ _PARQUET = "metadata.parquet"
 
 
 def apart(files: Sequence[SourceFile]) -> Tuple[List[SourceFile], Dict[str, str]]:
-    """The files without tables of metadata, and rows as JSON by the names of their files.
+    """Return the files without tables of metadata, and rows as JSON by the names of their files.
 
     A table without the column `file_name` is a file as any other. Raises PackingRefused for a table
     in Parquet, PackingFailed for rows that can't be read or are of no file.
@@ -48,7 +48,7 @@ def apart(files: Sequence[SourceFile]) -> Tuple[List[SourceFile], Dict[str, str]
 
 
 def _rows_of(file: SourceFile) -> Optional[List[Tuple[str, Dict[str, Any]]]]:
-    """Rows with the names of their files; None for a table that names none."""
+    """Return rows with the names of their files; None for a table that names none."""
     found: List[Tuple[str, Dict[str, Any]]] = []
     try:
         text = b"".join(chunks(file.place)).decode("utf-8-sig")

@@ -106,7 +106,7 @@ def pack(source: str, target: str, size: float, shuffle: Optional[int], report: 
 
 
 def planned(source: str, size: float, shuffle: Optional[int]) -> PackingPlan:
-    """Which samples go into which shard. Raises what `files_of` and `samples_of` raise."""
+    """Return which samples go into which shard. Raises what `files_of` and `samples_of` raise."""
     (samples, classes, notes), version = _contents(source, shuffle)
     members = [[member.name, member.text] for sample in samples for member in sample.members]
     decides = [FORMAT, int(size), shuffle, version, members]
@@ -125,7 +125,7 @@ def planned(source: str, size: float, shuffle: Optional[int]) -> PackingPlan:
 
 
 def _contents(source: str, shuffle: Optional[int]) -> Tuple[SourceSamples, List[Any]]:
-    """The samples of a source, and what is another for another version of it."""
+    """Return the samples of a source, and what is another for another version of it."""
     folder = os.path.expanduser(source)
     try:
         if not in_bucket(source) and tables.is_saved(folder):
@@ -142,7 +142,7 @@ def _contents(source: str, shuffle: Optional[int]) -> Tuple[SourceSamples, List[
 
 
 def _refuse_others(folder: ShardFolder, plan: PackingPlan, there: Mapping[str, int]) -> None:
-    """Raises PackingRefused where the target has shards of other samples, or of who knows what."""
+    """Raise PackingRefused where the target has shards of other samples, or of who knows what."""
     state = INDEX if INDEX in there else _PLAN if _PLAN in there else ""
     if not state:
         if tars := sorted(name for name in there if name.endswith(".tar")):
@@ -162,7 +162,7 @@ def _refuse_others(folder: ShardFolder, plan: PackingPlan, there: Mapping[str, i
 def _finished(
     folder: ShardFolder, plan: PackingPlan, there: Mapping[str, int]
 ) -> Dict[str, Dict[str, Any]]:
-    """The records of shards that are there whole, by their names."""
+    """Return the records of shards that are there whole, by their names."""
     known = {}
     if INDEX in there:
         known = {item["name"]: item for item in _index(folder)["shards"]}
@@ -180,7 +180,7 @@ def _finished(
 
 
 def _index(folder: ShardFolder) -> Dict[str, Any]:
-    """Raises PackingRefused for one that is damaged, or none of ours."""
+    """Raise PackingRefused for one that is damaged, or none of ours."""
     try:
         index = parsed(folder.at(INDEX), folder.read(INDEX))
     except ValueError as error:

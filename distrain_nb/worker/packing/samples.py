@@ -43,7 +43,7 @@ class SourceSamples(NamedTuple):
 def samples_of(
     files: Sequence[SourceFile], shuffle: Optional[int], rows: Mapping[str, str]
 ) -> SourceSamples:
-    """The samples of files, in their order or shuffled by a seed.
+    """Return the samples of files, in their order or shuffled by a seed.
 
     `rows` are what metadata say, as JSON by the names of files: members of these files' samples.
     Classes are what a list says, or folders, as ImageFolder numbers them: in alphabetical order.
@@ -78,7 +78,7 @@ def samples_of(
 
 
 def _names(files: Sequence[SourceFile]) -> SampleNames:
-    """How the names of files are read; what a list says of classes holds."""
+    """Return how the names of files are read; what a list says of classes holds."""
     names = [file.name for file in files]
     listed = {file.name: file.label for file in files if file.label}
     return labelled_names(names, listed) if listed else sample_names(names)
@@ -95,7 +95,7 @@ def _notes(
 
 
 def rows_as_samples(folder: str, shuffle: Optional[int]) -> SourceSamples:
-    """The samples of a saved dataset, by the numbers of its rows."""
+    """Return the samples of a saved dataset, by the numbers of its rows."""
     found = []
     for number, row in enumerate(rows_of(folder)):
         key = f"{number:09}"
@@ -124,8 +124,8 @@ def _by_keys(labels: Mapping[str, str]) -> Dict[str, str]:
 def _rows_by_keys(
     rows: Mapping[str, str], grouped: Mapping[str, Mapping[str, SourceFile]], names: SampleNames
 ) -> Dict[str, str]:
-    """The rows by the keys of samples. Raises PackingFailed where one has two, or a file for it,
-    and where a row is of a file that is passed over."""
+    """Return the rows by the keys of samples. Raises PackingFailed where one has two, or a file for
+    it, and where a row is of a file that is passed over."""
     found: Dict[str, str] = {}
     for name, row in rows.items():
         if name not in names.parts:

@@ -38,7 +38,7 @@ class SourceFile(NamedTuple):
 
 
 def files_of(source: str) -> List[SourceFile]:
-    """All files of a source, by name; those whose names begin with a dot are left out.
+    """Return all files of a source, by name; those whose names begin with a dot are left out.
 
     A source is a folder, `gs://` or `s3://` with a prefix, or a text file that lists files: a path
     or URI on each line, and behind a tab the sample's class. Raises PackingRefused where nothing is
@@ -70,7 +70,7 @@ def _files_of(source: str) -> List[SourceFile]:
 
 
 def _in_folder(root: str, below: str, above: FrozenSet[Tuple[int, int]]) -> Iterator[SourceFile]:
-    """Links are followed, but not those to a folder that they are in."""
+    """Yield links are followed, but not those to a folder that they are in."""
     status = os.stat(root)
     if (itself := (status.st_dev, status.st_ino)) in above:
         return
@@ -86,8 +86,8 @@ def _in_folder(root: str, below: str, above: FrozenSet[Tuple[int, int]]) -> Iter
 
 
 def _file(name: str, path: str, label: str = "") -> SourceFile:
-    """A file of this machine. Raises PackingFailed for what is none, such as a pipe, which would
-    have its reader wait for ever, and for a link to nowhere."""
+    """Return a file of this machine. Raises PackingFailed for what is none, such as a pipe, which
+    would have its reader wait for ever, and for a link to nowhere."""
     try:
         status = os.stat(path)
     except OSError as error:
@@ -125,7 +125,7 @@ def _objects(uri: str) -> List[Tuple[str, int, str]]:
 
 
 def _listed(path: Path) -> List[SourceFile]:
-    """The files of a list, in its order; paths are from the list's folder."""
+    """Return the files of a list, in its order; paths are from the list's folder."""
     found = []
     for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
         try:

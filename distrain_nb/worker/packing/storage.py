@@ -21,7 +21,8 @@ DRAFT = ".draft"
 
 @lru_cache(maxsize=None)
 def system_of(uri: str) -> Tuple[Any, str]:
-    """The file system of a bucket's URI, and the path that it has there. Raises ImportError."""
+    """Return the file system of a bucket's URI, and the path that it has there. Raises
+    ImportError."""
     scheme, _, path = uri.partition("://")
     return _filesystem(scheme), path.rstrip("/")
 
@@ -32,7 +33,7 @@ def _filesystem(scheme: str) -> Any:
 
 
 def below(place: str, folder: str) -> str:
-    """The name that an object has in a folder."""
+    """Return the name that an object has in a folder."""
     return place[len(folder) + 1 :] if place.startswith(f"{folder}/") else place
 
 
@@ -54,7 +55,7 @@ class ShardFolder:
         return in_bucket(self.place)
 
     def at(self, name: str) -> str:
-        """The path or URI of a file in it."""
+        """Return the path or URI of a file in it."""
         return f"{self.place}/{name}"
 
     def sizes(self) -> Dict[str, int]:
@@ -72,7 +73,7 @@ class ShardFolder:
         return {below(item.path, path): item.size for item in found}
 
     def read(self, name: str) -> bytes:
-        """Raises FileNotFoundError."""
+        """Raise FileNotFoundError."""
         return b"".join(chunks(self.at(name)))
 
     def write(self, name: str, content: bytes) -> None:
@@ -122,7 +123,8 @@ def _upload(system: Any, path: str) -> Iterator[BinaryIO]:
 
 
 def chunks(place: str) -> Iterator[bytes]:
-    """The content of a file, an object or a table's cell, a megabyte at a time. Raises OSError."""
+    """Yield the content of a file, an object or a table's cell, a megabyte at a time. Raises
+    OSError."""
     if is_cell(place):
         yield content_of(place)
         return
@@ -138,7 +140,7 @@ def chunks(place: str) -> Iterator[bytes]:
 
 
 def fetched(uri: str, size: int) -> bytes:
-    """A small object by one request: of one that has grown past its size, a byte more."""
+    """Return a small object by one request: of one that has grown past its size, a byte more."""
     system, path = system_of(uri)
     content: bytes = system.cat_file(path, start=0, end=size + 1) if size else system.cat_file(path)
     return content

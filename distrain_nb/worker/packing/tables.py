@@ -49,7 +49,8 @@ class TableColumn(NamedTuple):
 
 
 def is_saved(folder: str) -> bool:
-    """Whether a folder is a dataset that was saved. Raises PackingRefused for several of them."""
+    """Return whether a folder is a dataset that was saved. Raises PackingRefused for several of
+    them."""
     splits, state, info = (os.path.join(folder, name) for name in (SPLITS, STATE, INFO))
     if os.path.exists(splits):
         names = ", ".join(_loaded(folder, SPLITS)["splits"])
@@ -62,7 +63,7 @@ def is_saved(folder: str) -> bool:
 
 
 def rows_of(folder: str) -> Iterator[List[TableCell]]:
-    """The rows of a saved dataset, in their order. Raises ImportError without pyarrow."""
+    """Yield the rows of a saved dataset, in their order. Raises ImportError without pyarrow."""
     columns = columns_of(folder)
     for path in _paths(folder):
         for row in range(table_at(path).num_rows):
@@ -94,7 +95,7 @@ def columns_of(folder: str) -> List[TableColumn]:
 
 
 def classes_of(folder: str) -> List[str]:
-    """The names of the first column of classes, by number."""
+    """Return the names of the first column of classes, by number."""
     features = _loaded(folder, INFO)["features"].values()
     named = (list(feature["names"]) for feature in features if _kind(feature) == "ClassLabel")
     return next(named, [])
@@ -106,7 +107,7 @@ def version_of(folder: str) -> List[Any]:
 
 
 def is_cell(place: str) -> bool:
-    """Whether it is the place of a cell."""
+    """Return whether it is the place of a cell."""
     return place.startswith(SCHEME)
 
 
@@ -120,7 +121,7 @@ def content_of(place: str) -> bytes:
 
 @lru_cache(maxsize=64)
 def table_at(path: str) -> Any:
-    """A table, mapped into memory."""
+    """Return a table, mapped into memory."""
     try:
         arrow = importlib.import_module("pyarrow")
     except ImportError as missing:
@@ -145,7 +146,7 @@ def _cell(path: str, row: int, column: TableColumn) -> Optional[TableCell]:
 
 
 def _content(value: Any, kind: str) -> Optional[bytes]:
-    """A value as bytes of a member; None for none."""
+    """Return a value as bytes of a member; None for none."""
     if value is None:
         return None
     if kind in _FILES:
@@ -167,12 +168,12 @@ def _ending(path: str, content: bytes) -> str:
 
 
 def _kind(feature: Any) -> str:
-    """A feature's type; lists of features have none of their own in older versions."""
+    """Return a feature's type; lists of features have none of their own in older versions."""
     return str(feature.get("_type", "")) if isinstance(feature, dict) else ""
 
 
 def _plain(name: str) -> str:
-    """A column's name as part of an extension."""
+    """Return a column's name as part of an extension."""
     return "".join(item if item.isalnum() else "_" for item in name).lower()
 
 

@@ -28,7 +28,7 @@ def header(name: str, size: int) -> bytes:
 
 
 def size_of(sample: PackedSample) -> int:
-    """How many bytes a sample takes in a shard."""
+    """Return how many bytes a sample takes in a shard."""
     return sum(
         len(header(member.name, member.size)) + padded(member.size) for member in sample.members
     )
@@ -103,7 +103,7 @@ def _asked(member: PackedMember, pool: ThreadPoolExecutor) -> Callable[[], Itera
 
 
 def checksum_of(place: str) -> str:
-    """The SHA-256 of a file or an object."""
+    """Return the SHA-256 of a file or an object."""
     found = hashlib.sha256()
     for part in chunks(place):
         found.update(part)

@@ -33,8 +33,8 @@ _Assignment = Union[ast.Assign, ast.AnnAssign, ast.AugAssign]
 
 
 def program_folder() -> Path:
-    """The program that this process was spawned by. What MPI spawns has `mpirun`'s environment, not
-    that of the rank, and so knows only the run."""
+    """Return the program that this process was spawned by. What MPI spawns has `mpirun`'s
+    environment, not that of the rank, and so knows only the run."""
     folder = os.environ.get(FOLDER_VARIABLE)
     return Path(folder) if folder else Path(os.environ[RUN_FOLDER_VARIABLE]) / PROGRAM_FOLDER
 
@@ -76,7 +76,7 @@ def _define(piece: Piece, body: Sequence[ast.stmt], flags: int, namespace: Dict[
 
 
 def _definitions(body: Sequence[ast.stmt]) -> List[ast.stmt]:
-    """The statements that define, and those that make what the definitions read."""
+    """Return the statements that define, and those that make what the definitions read."""
     chosen = {n for n, statement in enumerate(body) if _only_defines(statement)}
     own = {s.name for n in chosen for s in ast.walk(body[n]) if isinstance(s, _FUNCTIONS)}
     made: Set[str] = set()
@@ -90,8 +90,8 @@ def _definitions(body: Sequence[ast.stmt]) -> List[ast.stmt]:
 
 
 def _makes(statement: ast.stmt, read: Set[str], made: Set[str], own: Set[str]) -> bool:
-    """Whether a statement gives one of the names that are read a value, or changes such a value as
-    `parser.add_argument(…)` does. What calls a function of the cell is an action."""
+    """Return whether a statement gives one of the names that are read a value, or changes such a
+    value as `parser.add_argument(…)` does. What calls a function of the cell is an action."""
     calls = {name for node in ast.walk(statement) for name in _called(node)}
     if calls & own:
         return False
@@ -101,7 +101,7 @@ def _makes(statement: ast.stmt, read: Set[str], made: Set[str], own: Set[str]) -
 
 
 def _called(node: ast.AST) -> Set[str]:
-    """The name that a call begins with: `parser` in `parser.add_argument()`."""
+    """Return the name that a call begins with: `parser` in `parser.add_argument()`."""
     if not isinstance(node, ast.Call):
         return set()
     function = node.func
@@ -132,7 +132,7 @@ def _only_defines(node: ast.stmt) -> bool:
 
 
 def _is_main_guard(node: ast.stmt) -> bool:
-    """Whether it is `if __name__ == "__main__"` or the like."""
+    """Return whether it is `if __name__ == "__main__"` or the like."""
     if not isinstance(node, ast.If):
         return False
     return any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(node.test))

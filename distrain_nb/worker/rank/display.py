@@ -19,7 +19,7 @@ _said: List[str] = []  # sentences that have been said, once a process
 
 
 def is_first() -> bool:
-    """Whether this process speaks for all."""
+    """Return whether this process speaks for all."""
     rank = os.environ.get("RANK")
     return rank == "0" or (rank is None and "CLUSTER_SPEC" not in os.environ)
 

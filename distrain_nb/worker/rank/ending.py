@@ -86,7 +86,7 @@ def _call(function: Optional[Callable[[], Any]]) -> None:
 
 
 def _has_children() -> bool:
-    """Whether `multiprocessing` waits for processes, which may work as long as they need."""
+    """Return whether `multiprocessing` waits for processes, which may work as long as they need."""
     module = sys.modules.get("multiprocessing.process")
     children = module.active_children() if module is not None else ()
     return any(not child.daemon for child in children)
@@ -138,8 +138,8 @@ def _let_go(folder: str) -> List[weakref.ReferenceType[Any]]:
 
 
 def _imported() -> List[str]:
-    """The modules since the beginning, the last one first. To look at all would copy memory that
-    this process shares with others."""
+    """Return the modules since the beginning, the last one first. To look at all would copy memory
+    that this process shares with others."""
     return [*takewhile(lambda name: name != _last_import, reversed(sys.modules))]
 
 

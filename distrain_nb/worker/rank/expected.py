@@ -47,7 +47,8 @@ def check(folder: Path, namespace: Mapping[str, Any]) -> None:
 
 
 def _other_settings(item: Dict[str, Any], parts: Dict[str, str]) -> List[str]:
-    """The plain parts that differ of those which both have: ranks may wrap what they prepare."""
+    """Return the plain parts that differ of those which both have: ranks may wrap what they
+    prepare."""
     wanted: Dict[str, str] = item["parts"]
     return [
         _difference(path, item["where"], wanted[path], parts[path])
@@ -83,6 +84,6 @@ def _difference(path: str, where: str, one: str, other: str) -> str:
 
 
 def shown(text: str) -> str:
-    """The text of a part as one writes it: `0.1`, without its type."""
+    """Return the text of a part as one writes it: `0.1`, without its type."""
     kind, _, value = text.partition(" ")
     return value if kind in ("int", "float", "str", "bool", "NoneType", "set", "bytes") else text

@@ -13,7 +13,7 @@ from distrain_nb.worker.rank.on_import import on_import
 
 
 def codes(text: str, label: str, flags: int, shows: bool) -> Iterator[CodeType]:
-    """The text compiled; if it `shows`, its last expression goes to `sys.displayhook`.
+    """Yield the text compiled; if it `shows`, its last expression goes to `sys.displayhook`.
 
     As in a notebook, a semicolon at the end keeps it to itself. Raises SyntaxError.
     """

@@ -75,8 +75,8 @@ def _change(module: Any) -> None:
 
 
 def _port_of_rank_0(rank: int) -> Optional[int]:
-    """Where rank 0 of this machine is to listen for this one, whose own number may be known from
-    the variables alone (-1); None where it doesn't."""
+    """Return where rank 0 of this machine is to listen for this one, whose own number may be known
+    from the variables alone (-1); None where it doesn't."""
     told = os.environ
     first = told.get("RANK", "0") == "0" if rank < 0 else rank == 0
     elsewhere = not told.get("MASTER_ADDR", "").startswith(("127.", "localhost"))

@@ -98,7 +98,7 @@ def source_map(segments: Iterable[Segment]) -> str:
 
 
 def read_source_map(folder: Path) -> List[Segment]:
-    """The segments of a program folder."""
+    """Return the segments of a program folder."""
     text = (folder / SOURCE_MAP).read_text(encoding="utf-8")
     return [Segment(**fields) for fields in json.loads(text)]
 
@@ -113,7 +113,7 @@ def arguments(folder: Path) -> List[str]:
 
 
 def variables(folder: Path) -> Dict[str, str]:
-    """Those of the environment that the program has of its own."""
+    """Return those of the environment that the program has of its own."""
     try:
         own: Dict[str, str] = json.loads((folder / ENVIRONMENT).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -122,12 +122,12 @@ def variables(folder: Path) -> Dict[str, str]:
 
 
 def added_arguments() -> List[str]:
-    """Those that whoever started the job has added."""
+    """Return those that whoever started the job has added."""
     return [str(word) for word in json.loads(os.environ.get(ARGUMENTS_VARIABLE) or "[]")]
 
 
 def parameters(folder: Path) -> Dict[str, str]:
-    """The values of this trial, as Python writes them, by the names that the program reads.
+    """Return the values of this trial, as Python writes them, by the names that the program reads.
 
     Raises ValueError for an argument that is no number where one is expected.
     """
@@ -158,7 +158,7 @@ def read_entry_point(folder: Path) -> EntryPoint:
 
 
 def main_file(folder: Path) -> Path:
-    """The file that runs."""
+    """Return the file that runs."""
     return folder / read_entry_point(folder).file
 
 
@@ -184,7 +184,8 @@ def run(folder: Path) -> Dict[str, Any]:
 
 
 def read_pieces(folder: Path) -> Tuple[List[Piece], int]:
-    """The program's code in its order, and the compiler's flags for its `__future__` imports."""
+    """Return the program's code in its order, and the compiler's flags for its `__future__`
+    imports."""
     main = main_file(folder)
     segments = read_source_map(folder)
     text = main.read_text(encoding="utf-8")
@@ -210,8 +211,8 @@ def _pieces(main: str, lines: Sequence[str], segments: Sequence[Segment]) -> Lis
 def _with_parameters(
     lines: Sequence[str], segments: Sequence[Segment], given: Dict[str, str]
 ) -> List[str]:
-    """The lines of main.py; those in which it gives the notebook's names their values have the
-    values of this trial instead."""
+    """Return the lines of main.py; those in which it gives the notebook's names their values have
+    the values of this trial instead."""
     quoted = {number for s in segments for number in range(s.first, s.last + 1)}
     changed = list(lines)
     for number, line in enumerate(lines, 1):

@@ -16,7 +16,8 @@ _NATIVE_FRAMES = re.compile(r"(?:^[ |]*frame #\d+: .*\n?){2,}", re.M)
 
 
 def format_exception(error: BaseException) -> str:
-    """The traceback with places such as "Cell In[7], line 12, in f" and "models/net.py", line 3.
+    """Return the traceback with places such as "Cell In[7], line 12, in f" and "models/net.py",
+    line 3.
 
     As Python has it where the program has left things so that those can't be told.
     """
@@ -33,7 +34,7 @@ def _tidied(error: BaseException) -> str:
 
 
 def headline(error: BaseException) -> str:
-    """The exception's type and the first line of its message."""
+    """Return the exception's type and the first line of its message."""
     chunks = list(traceback.TracebackException.from_exception(error).format_exception_only())
     if isinstance(error, SyntaxError):  # whose place and text come first
         chunks = [chunk for chunk in chunks if not chunk.startswith(" ")]
@@ -45,7 +46,7 @@ def headline(error: BaseException) -> str:
 
 
 def without_native_frames(text: str) -> str:
-    """A traceback whose message has a C++ stack, with a line in that stack's place."""
+    """Return a traceback whose message has a C++ stack, with a line in that stack's place."""
     return _NATIVE_FRAMES.sub(_count, text)
 
 
@@ -65,7 +66,8 @@ def _tidy(report: Any, seen: Set[int]) -> None:
 
 
 def _theirs(stack: List[Any]) -> List[Any]:
-    """The frames from the program's first one on, without ours, each file as the user names it."""
+    """Return the frames from the program's first one on, without ours, each file as the user names
+    it."""
     first = min([n for n, frame in enumerate(stack) if frame.filename in labels], default=0)
     frames = [f for f in stack[first:] if not f.filename.startswith(_OWN_FRAMES)]
     for frame in frames:
@@ -75,6 +77,6 @@ def _theirs(stack: List[Any]) -> List[Any]:
 
 
 def _shown(filename: str) -> str:
-    """A module that travels with the program is named as it is in the notebook's folder."""
+    """Return a module that travels with the program is named as it is in the notebook's folder."""
     folder = os.environ.get(FOLDER_VARIABLE, "") + os.sep
     return filename[len(folder) :] if filename.startswith(folder) else filename

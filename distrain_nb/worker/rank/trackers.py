@@ -17,14 +17,14 @@ from distrain_nb.worker.files.folder import RECORD_FILE, TRACKIO_FOLDER
 def variables(
     folder: Path, process: int, rank: Optional[int], given: Mapping[str, str]
 ) -> Dict[str, str]:
-    """Those of a process of a run besides what it is `given`."""
+    """Return those of a process of a run besides what it is `given`."""
     named = {name: text for name, text in _names(folder).items() if text and name not in given}
     others = {} if rank == 0 else _kept_apart(folder, process)
     return {**named, **others, **tracked.variables(folder, process, rank)}
 
 
 def _names(folder: Path) -> Dict[str, str]:
-    """Where the run has a record: in a cloud its ranks know of none."""
+    """Return where the run has a record: in a cloud its ranks know of none."""
     try:
         record = fields.load(folder / RECORD_FILE)
     except (OSError, fields.Damaged):

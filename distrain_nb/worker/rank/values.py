@@ -93,7 +93,7 @@ def dump(
 
 
 def _created(path: Path) -> BinaryIO:
-    """A new file that nobody else may write, whatever the umask."""
+    """Return a new file that nobody else may write, whatever the umask."""
     flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
     return os.fdopen(os.open(str(path), flags, 0o644), "wb+")
 
@@ -130,7 +130,7 @@ def write(
 
 
 def reason(error: BaseException) -> str:
-    """An error as the end of a sentence: "cannot pickle '_thread.lock' object"."""
+    """Return an error as the end of a sentence: "cannot pickle '_thread.lock' object"."""
     return str(error) or type(error).__name__
 
 
@@ -154,12 +154,12 @@ def index_of(folder: Path) -> Index:
 
 
 def names(folder: Path) -> List[str]:
-    """The names that a folder of values holds."""
+    """Return the names that a folder of values holds."""
     return [entry.name for entry in index_of(folder).entries]
 
 
 def captured(*wanted: str) -> Any:
-    """The values that were captured for a program, from the folder next to the calling file.
+    """Return the values that were captured for a program, from the folder next to the calling file.
 
     One name gives its value, several give a tuple.
     """

@@ -82,14 +82,15 @@ def _watch_reads(folder: str) -> None:
 
 
 def _is_read_by(folder: str, frame: Any) -> bool:
-    """Whether code of the program reads a variable, perhaps by `os.environ.get` or `os.getenv`."""
+    """Return whether code of the program reads a variable, perhaps by `os.environ.get` or
+    `os.getenv`."""
     frame = _outside(("os", "collections"), frame)  # the base of `os.environ` calls itself so
     file = frame.f_code.co_filename if frame is not None else ""
     return file in functions.labels or file.startswith(folder)
 
 
 def _outside(packages: Tuple[str, ...], frame: Any) -> Any:
-    """The first frame that runs code of none of these packages; None where all do."""
+    """Return the first frame that runs code of none of these packages; None where all do."""
     while frame is not None and _package(frame) in packages:
         frame = frame.f_back
     return frame
@@ -145,7 +146,7 @@ def note(folder: Path, processes: int) -> str:
 
 
 def note_in(lines: Iterable[str]) -> str:
-    """The same from what ranks have written into their log."""
+    """Return the same from what ranks have written into their log."""
     found = (_SAYS.match(line) for line in lines)
     return next((_NOTE % said["why"] for said in found if said), "")
 
@@ -189,7 +190,7 @@ class _Imports:
         self._roots = {word.partition(".")[0] for line in lines for word in _words(line)}
 
     def have(self, package: str) -> bool:
-        """Whether the program imports it, or a package whose own modules do."""
+        """Return whether the program imports it, or a package whose own modules do."""
         return package in sys.modules and any(
             root == package or self._brings(root, package) for root in self._roots
         )

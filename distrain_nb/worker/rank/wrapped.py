@@ -46,7 +46,7 @@ class ResultWriter(Writer):
 
 
 def unwrapped(obj: Any) -> Any:
-    """The module in a wrapper; anything else as it is."""
+    """Return the module in a wrapper; anything else as it is."""
     return obj.module if _is_one_of(type(obj), WRAPPERS) else obj
 
 

@@ -42,7 +42,7 @@ class SumCount:
 
 
 def amount(count: float) -> str:
-    """Bytes with three digits and a unit: `1.23 GB`."""
+    """Return bytes with three digits and a unit: `1.23 GB`."""
     for unit in _UNITS[:-1]:
         if count < 999.5:
             return f"{count:.3g} {unit}"

@@ -44,8 +44,8 @@ class Credit:
         return self.granted[member]
 
     def is_due(self, member: int, summed: int) -> bool:
-        """Whether what may be granted is worth a message of its own, as it is no less than what is
-        left: a sum may bring it soon."""
+        """Return whether what may be granted is worth a message of its own, as it is no less than
+        what is left: a sum may bring it soon."""
         left = self.granted[member] - self.received[member]
         return self._more(member, summed) >= max(1, left)
 

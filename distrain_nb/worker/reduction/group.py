@@ -83,7 +83,8 @@ class ReducedGroup:
         self._exchange = Exchange(reducers, greeting)
 
     def _token(self, number: int) -> str:
-        """Its members alone have it: reducers may still hold what an earlier run left to them."""
+        """Return its members alone have it: reducers may still hold what an earlier run left to
+        them."""
         name = f"reducers {number}"
         if self.rank() == 0:
             self._store.set(name, secrets.token_hex(8))
@@ -135,7 +136,8 @@ class ReducedGroup:
 
 
 def group_class(c10d: Any) -> Any:
-    """The class as a subclass of PyTorch's own, from `torch.distributed.distributed_c10d`."""
+    """Return the class as a subclass of PyTorch's own, from
+    `torch.distributed.distributed_c10d`."""
     work = type("ReducedWork", (ReducedWork, c10d.Work), {})
     torch = sys.modules["torch"]
     all_of = type("AllOfWork", (AllOfWork, c10d.Work), {})
@@ -198,7 +200,7 @@ def _dtype(tensor: Any) -> str:
 
 
 def _why_not(tensors: Sequence[Any], operation: str) -> str:
-    """Why the reducers can't do it; empty where they can."""
+    """Return why the reducers can't do it; empty where they can."""
     if len(tensors) != 1:
         return "of several tensors"
     tensor = tensors[0]

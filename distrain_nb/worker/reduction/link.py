@@ -186,7 +186,7 @@ class Link:
         return Lost(f"{self.name} {error or 'has closed the connection'}")
 
     def missing(self) -> Optional[List[int]]:
-        """The ranks that the reducer waits for; None if it does not answer."""
+        """Return the ranks that the reducer waits for; None if it does not answer."""
         asking = self._greeting._replace(asks=True)
         try:
             with socket.create_connection(self._address, ANSWERS_WITHIN_S) as connection:

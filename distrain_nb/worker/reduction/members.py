@@ -96,8 +96,8 @@ class Connection:
                     self._wanted = next(self._steps)
 
     def _listen(self) -> Iterator[memoryview]:
-        """The places of all that this worker sends, each to be filled before the next is asked for.
-        Raises Garbled."""
+        """Yield the places of all that this worker sends, each to be filled before the next is
+        asked for. Raises Garbled."""
         first = bytearray(protocol.GREETING_BYTES)
         yield memoryview(first)
         text = bytearray(protocol.greeting_length(bytes(first)))
@@ -235,7 +235,7 @@ class Group:
             self._look_for_the_lost()
 
     def _is_full(self, members: List[Connection]) -> bool:
-        """Whether the slowest hasn't been sent the sums whose places are wanted."""
+        """Return whether the slowest hasn't been sent the sums whose places are wanted."""
         slowest = min((m.sent for m in members if not m.gone), default=self.sums.number)
         return self.sums.number - slowest >= WINDOW
 
@@ -269,6 +269,6 @@ class Group:
                 member.refuse(why)
 
     def missing(self) -> List[int]:
-        """The ranks that others wait for."""
+        """Return the ranks that others wait for."""
         here = {rank for rank, member in zip(self.ranks, self.members) if member and member.chunks}
         return [rank for rank in self.ranks if rank not in here] if here else []

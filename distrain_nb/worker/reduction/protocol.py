@@ -83,7 +83,7 @@ class Greeting(NamedTuple):
 
 
 def greeting_length(first: bytes) -> int:
-    """How many bytes follow the first ones of a greeting. Raises Garbled."""
+    """Return how many bytes follow the first ones of a greeting. Raises Garbled."""
     magic, length = _GREETING.unpack(first)
     if magic != _MAGIC or length > _LONGEST_GREETING:
         raise Garbled("no greeting")
@@ -105,7 +105,7 @@ class Header(NamedTuple):
 
     @classmethod
     def decode(cls, raw: bytes) -> Header:
-        """Raises Garbled."""
+        """Raise Garbled."""
         sequence, code, mean, size = _HEADER.unpack(raw)
         if code >= len(NAMES) or mean > 1 or not size or size % DTYPES[NAMES[code]]:
             raise Garbled("no header")
@@ -117,30 +117,30 @@ class Header(NamedTuple):
 
 
 def largest_chunk(members: int) -> int:
-    """How large the chunks are of large parts that so many members send: a port holds several of
-    each. Smaller ones would cost more time of CPU."""
+    """Return how large the chunks are of large parts that so many members send: a port holds
+    several of each. Smaller ones would cost more time of CPU."""
     return max(LARGE_CHUNK_BYTES, PORT_BYTES // (4 * members) // ALIGNMENT * ALIGNMENT)
 
 
 def chunk_bytes(size: int, members: int) -> int:
-    """How large the chunks of a part are; the last may be smaller."""
+    """Return how large the chunks of a part are; the last may be smaller."""
     share = -(-size // CHUNKS)
     aligned = -(-share // ALIGNMENT) * ALIGNMENT
     return max(SMALLEST_CHUNK_BYTES, min(largest_chunk(members), aligned))
 
 
 def first_credit(members: int) -> int:
-    """How many chunks each may send unasked: all together those of half a port."""
+    """Return how many chunks each may send unasked: all together those of half a port."""
     return max(1, PORT_BYTES // 2 // (members * largest_chunk(members)))
 
 
 def chunk_count(size: int, members: int) -> int:
-    """How many chunks a part has."""
+    """Return how many chunks a part has."""
     return -(-size // chunk_bytes(size, members))
 
 
 def chunks(size: int, members: int) -> Iterator[int]:
-    """The sizes of a part's chunks, in order."""
+    """Yield the sizes of a part's chunks, in order."""
     each = chunk_bytes(size, members)
     for begin in range(0, size, each):
         yield min(each, size - begin)
@@ -155,7 +155,7 @@ class TensorPart(NamedTuple):
 
 
 def parts(size: int, reducers: int, sequence: int) -> List[TensorPart]:
-    """How `size` bytes are shared out: evenly, small ones to few reducers, in turns."""
+    """Return how `size` bytes are shared out: evenly, small ones to few reducers, in turns."""
     number = max(1, min(reducers, size // SMALLEST_PART_BYTES))
     units = -(-size // ALIGNMENT)
     edges = [min(size, units * n // number * ALIGNMENT) for n in range(number + 1)]

@@ -181,7 +181,7 @@ def serve(address: str, label: str = "reducer") -> None:
 
 
 def address(environment: Mapping[str, str]) -> str:
-    """Where the reducer of that `CLUSTER_SPEC` is to listen."""
+    """Return where the reducer of that `CLUSTER_SPEC` is to listen."""
     spec = json.loads(environment["CLUSTER_SPEC"])
     task = spec["task"]
     return str(spec["cluster"][task["type"]][int(task["index"])])

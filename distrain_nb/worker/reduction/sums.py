@@ -30,12 +30,13 @@ class Sums:
         self.number = 0
 
     def place(self, member: int, number: int, size: int) -> memoryview:
-        """Where the chunk of that number is received."""
+        """Return where the chunk of that number is received."""
         begin = (member * _PLACES + number % _PLACES) * self._largest
         return self._part_bytes[begin : begin + size]
 
     def next(self, dtype: str, mean: bool, size: int) -> memoryview:
-        """The sum, or the mean, of the next chunk; it stands until WINDOW more have been made."""
+        """Return the sum, or the mean, of the next chunk; it stands until WINDOW more have been
+        made."""
         slot, count = self.number % WINDOW, size // DTYPES[dtype]
         parts, results = self._views(dtype)
         rows = parts[:, self.number % _PLACES, :count].unbind(0)

@@ -39,7 +39,7 @@ class ReducedWork:
         return [self._tensor]
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
-        """Raises ReductionError; RuntimeError if `timeout` is more than 0 and has passed."""
+        """Raise ReductionError; RuntimeError if `timeout` is more than 0 and has passed."""
         if not self._over.is_set():
             self._before_waiting()
         limit = timeout.total_seconds()
@@ -75,7 +75,7 @@ class AllOfWork:
         self._works = works
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
-        """Raises what a work raises; `timeout` is that of each."""
+        """Raise what a work raises; `timeout` is that of each."""
         for work in self._works:
             work.wait(timeout)
         return True

@@ -55,7 +55,7 @@ def _told() -> Dict[str, str]:
 
 
 def grace() -> float:
-    """Seconds that ranks have to end when they are told to."""
+    """Return seconds that ranks have to end when they are told to."""
     return SAGEMAKER_GRACE_S if sagemaker.is_training_job() else GRACE_S
 
 

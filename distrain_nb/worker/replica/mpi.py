@@ -24,7 +24,7 @@ def mpirun(
 
 
 def custom_options(text: str) -> List[str]:
-    """Options as SageMaker's containers take them: `--NCCL_DEBUG=INFO` is a variable there.
+    """Return options as SageMaker's containers take them: `--NCCL_DEBUG=INFO` is a variable there.
 
     Raises ValueError where quotes don't match.
     """

@@ -74,7 +74,7 @@ def wait(folder: Path) -> int:
 
 
 def _word(folder: Path, launch: Launch) -> Optional[Dict[str, Any]]:
-    """The first failure of a rank of this host, for the primary to report."""
+    """Return the first failure of a rank of this host, for the primary to report."""
     found = [failure.read(folder, index) for index in range(len(launch.processes))]
     known = [word for word in found if word is not None]
     if not known:
@@ -103,7 +103,8 @@ def _verdict(folder: Path, launch: Launch) -> int:
 
 
 def _asked(listener: socket.socket) -> Tuple[socket.socket, str]:
-    """The first proven command, and the connection that it came by; all others are closed."""
+    """Return the first proven command, and the connection that it came by; all others are
+    closed."""
     end = time.monotonic() + HOSTS_ARE_UP_WITHIN_S
     listener.settimeout(LOOK_EVERY_S)
     proven: Queue[Tuple[socket.socket, str]] = Queue()
@@ -139,7 +140,7 @@ def _hear(connection: socket.socket, proven: Queue[Tuple[socket.socket, str]]) -
 
 
 def _proven(connection: socket.socket) -> str:
-    """The command that is asked for there, of which nothing is read before it is proven.
+    """Return the command that is asked for there, of which nothing is read before it is proven.
 
     Raises ValueError if the asker is not of this run.
     """
@@ -155,7 +156,7 @@ def _proven(connection: socket.socket) -> str:
 
 
 def _line(connection: socket.socket, end: float) -> bytes:
-    """One line, without its end. Raises OSError when it has not come in time."""
+    """Return one line, without its end. Raises OSError when it has not come in time."""
     line = bytearray()
     while not line.endswith(b"\n"):
         connection.settimeout(max(0.001, end - time.monotonic()))
@@ -182,7 +183,7 @@ def _proof(challenge: bytes, message: bytes) -> bytes:
 
 
 def _connect(address: str) -> socket.socket:
-    """A connection to that host as soon as it listens, within half an hour."""
+    """Return a connection to that host as soon as it listens, within half an hour."""
     host, _, port = address.rpartition(":")
     end = time.monotonic() + HOSTS_ARE_UP_WITHIN_S
     while True:

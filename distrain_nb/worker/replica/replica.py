@@ -62,7 +62,7 @@ class Replica:
 
     @classmethod
     def _of_hosts(cls, resources: Mapping[str, Any]) -> Replica:
-        """Every host trains; the first by name is the primary."""
+        """Return every host trains; the first by name is the primary."""
         hosts = sorted(resources["hosts"])
         number = hosts.index(resources["current_host"])
         role, index = ("workers", number - 1) if number else ("primary", 0)
@@ -76,7 +76,8 @@ class Replica:
         return cls(ROLES[pool], index, groups.get(pool), addresses)
 
     def processes(self, per_replica: int, run_id: str) -> Tuple[ProcessSpec, ...]:
-        """Its ranks: `per_replica` of them where it trains, else one process without a rank."""
+        """Return its ranks: `per_replica` of them where it trains, else one process without a
+        rank."""
         if self.group is None:
             name = label(self.role, self.index, None)
             return (ProcessSpec(name, self.role, self.index, None, {}),)
@@ -96,7 +97,7 @@ def label(role: str, index: int, rank: Optional[int]) -> str:
 
 
 def place(local: int, per_replica: int, group: int, groups: int) -> Dict[str, str]:
-    """The variables that number a rank, as torchrun sets them."""
+    """Return the variables that number a rank, as torchrun sets them."""
     rank, world = group * per_replica + local, groups * per_replica
     numbers = {
         "RANK": rank,
@@ -112,7 +113,7 @@ def place(local: int, per_replica: int, group: int, groups: int) -> Dict[str, st
 
 
 def rendezvous(primary: str, run_id: str) -> Dict[str, str]:
-    """The variables with which ranks find each other, as torchrun sets them."""
+    """Return the variables with which ranks find each other, as torchrun sets them."""
     host, _, port = primary.rpartition(":")
     return {
         "MASTER_ADDR": host,

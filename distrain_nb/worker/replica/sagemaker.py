@@ -32,18 +32,19 @@ _INFO = 20
 
 
 def is_training_job(root: Path = ROOT) -> bool:
-    """Whether this is a container of a SageMaker training job."""
+    """Return whether this is a container of a SageMaker training job."""
     return (root / "input/config/resourceconfig.json").exists()
 
 
 def interface(root: Path = ROOT) -> str:
-    """The network interface that the hosts reach each other by; empty where it is not here."""
+    """Return the network interface that the hosts reach each other by; empty where it is not
+    here."""
     name = str(_read(root, "resourceconfig").get("network_interface_name", ""))
     return name if name and os.path.isdir(f"/sys/class/net/{name}") else ""
 
 
 def folders(root: Path = ROOT) -> Dict[str, str]:
-    """Where a program keeps what outlives it, by the names that it has elsewhere too."""
+    """Return where a program keeps what outlives it, by the names that it has elsewhere too."""
     checkpoints = root / "checkpoints"
     tensorboard = os.environ.get("DISTRAIN_TENSORBOARD", str(root / "output/tensorboard"))
     if TUNED_VARIABLE in os.environ:
@@ -72,7 +73,7 @@ def trial(root: Path = ROOT) -> Dict[str, str]:
 
 
 def variables(root: Path = ROOT) -> Dict[str, str]:
-    """The `SM_…` variables that a program finds in AWS's containers."""
+    """Return the `SM_…` variables that a program finds in AWS's containers."""
     resources, channels = _read(root, "resourceconfig"), _read(root, "inputdataconfig")
     hyperparameters = {n: _decoded(v) for n, v in _read(root, "hyperparameters").items()}
     own = {n: v for n, v in hyperparameters.items() if not n.startswith(_CONTAINERS_OWN)}
@@ -103,7 +104,7 @@ def variables(root: Path = ROOT) -> Dict[str, str]:
 
 
 def _hosts(resources: Mapping[str, Any]) -> Dict[str, Any]:
-    """The hosts, and the instance groups that they are in."""
+    """Return the hosts, and the instance groups that they are in."""
     groups = resources.get("instance_groups", [])
     by_name = {group["instance_group_name"]: group for group in groups}
     own = resources.get("current_group_name", _ONE_GROUP)
@@ -126,7 +127,7 @@ def _read(root: Path, name: str) -> Dict[str, Any]:
 
 
 def _decoded(value: Any) -> Any:
-    """A hyperparameter: JSON where it is any, else as it stands."""
+    """Return a hyperparameter: JSON where it is any, else as it stands."""
     try:
         return json.loads(value)
     except (TypeError, ValueError):
@@ -134,7 +135,7 @@ def _decoded(value: Any) -> Any:
 
 
 def _argument(name: str, value: Any) -> List[str]:
-    """A hyperparameter as scripts get it on their command line."""
+    """Return a hyperparameter as scripts get it on their command line."""
     if isinstance(value, dict):
         value = ",".join(f"{key}={item}" for key, item in sorted(value.items()))
     return [("--" if len(name) > 1 else "-") + name, "" if value is None else str(value)]
@@ -152,7 +153,7 @@ def _neuron_cores() -> int:
 
 
 def _listed(*command: str) -> List[str]:
-    """The lines that a command prints; none where it is not installed or finds nothing."""
+    """Return the lines that a command prints; none where it is not installed or finds nothing."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     except OSError:

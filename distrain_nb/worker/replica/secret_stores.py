@@ -61,7 +61,7 @@ def _googles(secret: str) -> str:
 
 
 def _ask(url: str, headers: Dict[str, str]) -> Dict[str, Any]:
-    """The JSON that is answered; a server that is busy or out of reach is asked again."""
+    """Return the JSON that is answered; a server that is busy or out of reach is asked again."""
     opener = urllib.request.build_opener(_NoRedirects)
     for left in reversed(range(_ATTEMPTS)):
         try:
@@ -80,7 +80,8 @@ def _ask(url: str, headers: Dict[str, str]) -> Dict[str, Any]:
 
 
 def _refusal(wrong: urllib.error.HTTPError) -> str:
-    """The service's words, the role that is missing where one is, and where a redirect leads."""
+    """Return the service's words, the role that is missing where one is, and where a redirect
+    leads."""
     if 300 <= wrong.code < 400:
         target = wrong.headers.get("Location", "nowhere")
         return f"can't be read: {wrong.code} leads to {target}, which must not have the job's login"

@@ -60,7 +60,7 @@ class _NotThere(Exception):
 
 
 def _run(tracked: Tracked) -> str:
-    """The identifier of the run, a trial's by its study and number. Raises _NotThere."""
+    """Return the identifier of the run, a trial's by its study and number. Raises _NotThere."""
     if tracked.run:
         return _answer(_ASK, tracked.uri, tracked.run)
     number = os.environ.get(TRIAL_VARIABLE, "")

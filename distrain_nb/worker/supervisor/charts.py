@@ -79,7 +79,8 @@ class StrayCharts:
             wait = max(EVERY_S, (time.monotonic() - began) / SHARE_OF_TIME)
 
     def passed_over(self) -> str:
-        """A sentence about what may be the run's and is not in its charts; empty for nothing."""
+        """Return a sentence about what may be the run's and is not in its charts; empty for
+        nothing."""
         there = {path: why for path, why in self._doubtful.items() if _links(path) == 1}
         if there:
             path, why = next(iter(there.items()))
@@ -105,7 +106,7 @@ class StrayCharts:
                 continue
 
     def _series_of(self, path: Path) -> Optional[str]:
-        """The folder for a file; None if it isn't this run's."""
+        """Return the folder for a file; None if it isn't this run's."""
         began = _began(path)
         if began is None:
             self._doubtful[path] = "it doesn't begin as event files do"
@@ -122,7 +123,7 @@ class StrayCharts:
         return None
 
     def _owner(self, process: int) -> Optional[int]:
-        """The rank that the process is, or below which it is."""
+        """Return the rank that the process is, or below which it is."""
         while process > 1:
             if process in self._series:
                 return process
@@ -154,8 +155,8 @@ def stray_charts(launch: Launch, children: Sequence[Child]) -> Optional[StrayCha
 
 
 def _event_files(root: Path, target: Path) -> Tuple[List[Path], bool]:
-    """Those below the root but not in the target, from the top down, and whether there was no time
-    for all."""
+    """Return those below the root but not in the target, from the top down, and whether there was
+    no time for all."""
     end = time.monotonic() + LONGEST_LOOK_S
     folders, files = deque([root]), []
     while folders and time.monotonic() < end:
@@ -191,8 +192,8 @@ def _began(path: Path) -> Optional[int]:
 
 
 def _processes(name: str) -> List[int]:
-    """The numbers in a name that may be a process: what stands behind this machine's name, else
-    each; none where a name has none."""
+    """Return the numbers in a name that may be a process: what stands behind this machine's name,
+    else each; none where a name has none."""
     match = _NAME.search(name)
     rest, host = match["rest"] if match else "", f"{socket.gethostname()}."
     is_here = f"{rest}.".startswith(host)
@@ -208,7 +209,7 @@ def _is_alive(process: int) -> bool:
 
 
 def _links(path: Path) -> int:
-    """How many names a file has: those that another run has brought have several."""
+    """Return how many names a file has: those that another run has brought have several."""
     try:
         return path.stat().st_nlink
     except OSError:

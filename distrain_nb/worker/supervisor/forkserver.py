@@ -77,7 +77,7 @@ class ForkServer:
             return False
 
     def _wanted(self) -> bool:
-        """Whether a run has come, or still may from a kernel for which this was started."""
+        """Return whether a run has come, or still may from a kernel for which this was started."""
         return self._has_had_a_run or any(kernel.alive for kernel in self._kernels)
 
     def _turn(self) -> bool:
@@ -196,7 +196,8 @@ class ForkServer:
 
 
 def _has_left(pid: int) -> bool:
-    """Whether it is in another session, as all runs are; what imports start is in this one."""
+    """Return whether it is in another session, as all runs are; what imports start is in this
+    one."""
     stat = system.process_stat(pid)
     return bool(stat) and stat[3] != str(os.getsid(0))
 

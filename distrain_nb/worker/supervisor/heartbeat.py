@@ -26,12 +26,12 @@ def note_shown(folder: Path) -> None:
 
 
 def is_watched(folder: Path) -> bool:
-    """Whether a page looked a moment ago, by its server."""
+    """Return whether a page looked a moment ago, by its server."""
     return _beats(folder / WATCHED_FILE)
 
 
 def is_looked_at(folder: Path) -> bool:
-    """Whether a page had the run on it a moment ago."""
+    """Return whether a page had the run on it a moment ago."""
     return _beats(folder / WATCHED_FILE) or _beats(folder / SHOWN_FILE)
 
 

@@ -67,7 +67,8 @@ class Launcher(Child):
             _signal_group(pid, number)
 
     def failed(self, status: int) -> Failure:
-        """Its failure, after it has ended: what another host says, where one does in time."""
+        """Return its failure, after it has ended: what another host says, where one does in
+        time."""
         end = time.monotonic() + WORD_WITHIN_S
         while time.monotonic() < end:
             word = failure.read(self._folder, failure.LAUNCHER)
@@ -106,7 +107,7 @@ def start(folder: Path, launch: Launch, ports: Sequence[int], output: Output) ->
 
 
 def _filled(folder: Path, launch: Launch, ports: Sequence[int]) -> Iterator[ProcessSpec]:
-    """The processes with all variables that they are started with."""
+    """Yield the processes with all variables that they are started with."""
     for index, process in enumerate(launch.processes):
         given = fill(process.environment, folder, ports)
         of_trackers = trackers.variables(folder, index, process.rank, {**os.environ, **given})

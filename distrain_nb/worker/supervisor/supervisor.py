@@ -261,8 +261,8 @@ class Supervisor:
             self._signal_living(signal.SIGKILL)
 
     def _is_deleted(self, now: float) -> bool:
-        """Whether somebody has deleted the folder, and not just now: nobody can see or stop the run
-        then."""
+        """Return whether somebody has deleted the folder, and not just now: nobody can see or stop
+        the run then."""
         if self._place.is_there:
             self._there_at = now
         return now - self._there_at > DELETED_AFTER_S
