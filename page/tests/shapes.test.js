@@ -34,7 +34,7 @@ const media = { rows: [{ kind: "image", run: "", tag: "t", count: 1, last: 2 }],
 const ANSWERS = [
   ["summary", run],
   ["log", { lines: [line], bars: [line], first: 0, rows: 1, total: 1, end: true }],
-  ["search", { rows: [1], searched: 1, done: true }],
+  ["search", { total: 1, searched: 1, done: true, row: 1, place: 0 }],
   ["first-error", { row: 1 }],
   ["tracebacks", { folds: [[1, 2]] }],
   ["metrics", curves], ["resources", curves], ["curves", curves],

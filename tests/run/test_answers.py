@@ -69,7 +69,9 @@ def test_before_anything_is_printed(ask: Ask) -> None:
     assert ask("log", first="-5") == {
         "total": 0, "rows": 0, "first": 0, "end": False, "lines": [], "bars": [],
     }  # fmt: skip
-    assert ask("search", text="x") == {"rows": [], "searched": -1, "total": 0, "done": True}
+    assert ask("search", text="x") == {
+        "total": 0, "searched": 1.0, "done": True, "row": None, "place": -1,
+    }  # fmt: skip
     assert ask("first-error") == {"row": None}
     assert ask("tracebacks") == {"folds": []}
     assert ask("metrics") == ask("resources") == {"lines": [], "notes": []}
@@ -210,7 +212,7 @@ def test_charts_are_drawn_for_who_has_not_seen_them(ask: Ask, run: Run) -> None:
         ("log", {"stream": "x"}, ["stream", "'x'", "o, e"]),
         ("search", {"text": ""}, ["text", "empty"]),
         ("search", {"text": "x", "case": "yes"}, ["case", "'yes'", "1 or 0"]),
-        ("search", {"text": "x", "limit": "0"}, ["limit", "0", "1 to 1000"]),
+        ("search", {"text": "x", "step": "2"}, ["step", "2", "-1 to 1"]),
         ("metrics", {"points": "1"}, ["points", "1", "3 to 100000"]),
     ],
 )

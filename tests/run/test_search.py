@@ -10,9 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from distrain_nb.errors import OptionError
+from distrain_nb.run.log import matching, reader
 from distrain_nb.run.log import search as module
 from distrain_nb.run.log.index import Filter, LogIndex
-from distrain_nb.run.log.search import Matches, Wanted, search
+from distrain_nb.run.log.matching import Wanted
+from distrain_nb.run.log.search import Progress, first_error, search
+from distrain_nb.worker.files.folder import LOG_FILE
 from tests.fuzzing import several
 from tests.run.logs import WRITERS, Printing, standing
 
@@ -33,25 +36,37 @@ def expected(folder: Path, only: Filter, wanted: Wanted) -> list[int]:
     return [row for row, line in enumerate(passing) if compiled.search(line.text)]
 
 
-def every(log: LogIndex, only: Filter, wanted: Wanted, limit: int) -> list[int]:
-    """As a page asks: on from where the last answer ended."""
-    found, rows = Matches([], -1, 0, False), []
-    while not found.done:
-        after = found.searched
-        found = search(log, only, wanted, after, limit)
-        assert found.done or found.searched > after
-        rows += found.rows
-    return rows
+def finished(log: LogIndex, only: Filter, wanted: Wanted, near: int = 0) -> Progress:
+    """As a page asks: until all has been searched."""
+    while not (progress := search(log, only, wanted, near)).done:
+        assert 0 <= progress.searched <= 1
+    return progress
+
+
+def every(log: LogIndex, only: Filter, wanted: Wanted, near: int = 0) -> list[int]:
+    """As a user steps from match to match, until the first comes again."""
+    total = finished(log, only, wanted, near).total
+    rows = [search(log, only, wanted, 0).row]
+    while len(rows) < total:
+        progress = search(log, only, wanted, rows[-1] or 0, 1)
+        assert progress.place == len(rows)
+        rows.append(progress.row)
+    if rows == [None]:
+        return []
+    assert search(log, only, wanted, rows[-1] or 0, 1).row == rows[0]
+    assert search(log, only, wanted, rows[0] or 0, -1).row == rows[-1]
+    return [row for row in rows if row is not None]
 
 
 @settings(deadline=None, max_examples=several(60))
-@given(lines, st.text(LETTERS, min_size=1, max_size=3), st.booleans(), filters)
+@given(lines, st.text(LETTERS, min_size=1, max_size=3), st.booleans(), filters, st.integers(0, 9))
 def test_text_is_found_wherever_it_stands(
     tmp_path_factory: pytest.TempPathFactory,
     printed: list[tuple[tuple[int, str], str]],
     text: str,
     case: bool,
     only: Filter,
+    near: int,
 ) -> None:
     log = Printing(tmp_path_factory.mktemp("log"))
     for writer, line in printed:
@@ -59,7 +74,7 @@ def test_text_is_found_wherever_it_stands(
     index = LogIndex(log.folder)
     index.update()
     wanted = Wanted(text, case=case)
-    assert every(index, only, wanted, 3) == expected(log.folder, only, wanted)
+    assert every(index, only, wanted, near) == expected(log.folder, only, wanted)
 
 
 @pytest.fixture
@@ -83,32 +98,93 @@ def test_expressions_are_of_the_text_alone(
     index = LogIndex(log.folder)
     index.update()
     wanted = Wanted(text, regex=True, case=case)
-    assert every(index, only, wanted, 1_000) == expected(log.folder, only, wanted)
+    assert every(index, only, wanted) == expected(log.folder, only, wanted)
 
 
-def test_a_log_is_searched_stretch_by_stretch(
-    log: Printing, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "STRETCH_BYTES", 8_000)
-    monkeypatch.setattr("distrain_nb.run.log.reader.PIECE_BYTES", 500)
+def test_a_log_is_searched_slice_by_slice(log: Printing, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SLICE_S", 0)
+    monkeypatch.setattr(matching, "EXPRESSION_S", 0)
+    monkeypatch.setattr(reader, "PIECE_BYTES", 500)
     index = LogIndex(log.folder)
     index.update()
-    for wanted in (Wanted("LOSS=0.01"), Wanted("LOSS=0.01", regex=True)):
-        for only in (Filter(), Filter(frozenset({3}))):
-            assert every(index, only, wanted, 4) == expected(log.folder, only, wanted)
-    assert not search(index, Filter(), Wanted("loss"), -1, 1_000).done
+    wanted = Wanted("LOSS=0.01")
+    assert not search(index, Filter(), wanted, 100).done
+    for only in (Filter(), Filter(frozenset({3}))):
+        assert every(index, only, wanted, 100) == expected(log.folder, only, wanted)
+
+
+def test_the_first_match_from_the_line_in_sight_comes_first(
+    log: Printing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before what comes earlier in the log has been searched."""
+    monkeypatch.setattr(reader, "PIECE_BYTES", 500)
+    monkeypatch.setattr(module, "SLICE_S", 1e-9)
+    monkeypatch.setattr(module.time, "monotonic", iter(range(10_000)).__next__)
+    index = LogIndex(log.folder)
+    index.update()
+    progress = search(index, Filter(), Wanted("loss"), 200)
+    while progress.row is None:
+        progress = search(index, Filter(), Wanted("loss"), 200)
+    assert (progress.row, progress.done) == (200, False)
+
+
+@pytest.mark.parametrize("regex", [False, True])
+def test_a_log_that_has_grown_is_searched_on(log: Printing, regex: bool) -> None:
+    index = LogIndex(log.folder)
+    index.update()
+    wanted = Wanted("step 29", regex)
+    assert finished(index, Filter(), wanted, 150).total == 11
+    log.print("Step 299, again\n")
+    index.update()
+    assert finished(index, Filter(), wanted, 150).total == 12
+
+
+def test_a_log_that_was_cut_is_searched_anew(tmp_path: Path) -> None:
+    log = Printing(tmp_path)
+    for number in range(9):
+        log.print(f"line {number}\n")
+    index = LogIndex(tmp_path)
+    index.update()
+    assert finished(index, Filter(), Wanted("line")).total == 9
+    path = tmp_path / LOG_FILE
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:4]))
+    index.update()
+    assert finished(index, Filter(), Wanted("line")).total == 4
+
+
+@pytest.mark.parametrize("lines", [3, 3_000])
+def test_many_matches_are_found_as_few_are(tmp_path: Path, lines: int) -> None:
+    log = Printing(tmp_path)
+    for number in range(lines):
+        log.print(f"x {number}" + (" \x1b[31mx\x1b[0m" if number % 1000 == 7 else "") + "\n")
+    index = LogIndex(tmp_path)
+    index.update()
+    assert finished(index, Filter(), Wanted("x"), 1).total == lines
+    assert finished(index, Filter(), Wanted("X", case=True)).total == 0
+
+
+def test_words_that_speak_of_an_error(tmp_path: Path) -> None:
+    log = Printing(tmp_path)
+    for line in ("no ERRORS", "MYERROR", "one ERROR: x", "ValueError: y"):
+        log.print(f"{line}\n")
+    index = LogIndex(tmp_path)
+    index.update()
+    assert first_error(index, Filter()) == 2
+    log.print("Traceback (most recent call last):\n")
+    index.update()
+    assert first_error(index, Filter()) == 4
 
 
 def test_what_a_bar_showed_on_its_way_is_not_found(log: Printing) -> None:
     index = LogIndex(log.folder)
     index.update()
-    assert every(index, Filter(), Wanted("warmup 7%"), 10) == []
-    assert len(every(index, Filter(), Wanted("warmup 299%"), 10)) == 1
+    assert every(index, Filter(), Wanted("warmup 7%")) == []
+    assert len(every(index, Filter(), Wanted("warmup 299%"))) == 1
 
 
 def test_a_broken_expression_is_told_where(log: Printing) -> None:
     with pytest.raises(OptionError, match=r"'a\(b'.* at position 1"):
-        search(LogIndex(log.folder), Filter(), Wanted("a(b", regex=True), -1, 10)
+        search(LogIndex(log.folder), Filter(), Wanted("a(b", regex=True), 0)
 
 
 def test_an_expression_without_end_is_given_up(log: Printing) -> None:
@@ -116,7 +192,7 @@ def test_an_expression_without_end_is_given_up(log: Printing) -> None:
     index = LogIndex(log.folder)
     index.update()
     with pytest.raises(OptionError, match="takes too long"):
-        every(index, Filter(), Wanted("(a+)+$!", regex=True), 10)
+        every(index, Filter(), Wanted("(a+)+$!", regex=True))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +201,7 @@ def test_an_expression_without_end_is_given_up(log: Printing) -> None:
 @pytest.mark.parametrize("regex", [False, True])
 def test_what_takes_long_to_compile_is_refused(log: Printing, text: str, regex: bool) -> None:
     with pytest.raises(OptionError, match=r"characters long; a search takes 1,000") as refused:
-        search(LogIndex(log.folder), Filter(), Wanted(text, regex), -1, 10)
+        search(LogIndex(log.folder), Filter(), Wanted(text, regex), 0)
     assert len(str(refused.value)) < 200
 
 
@@ -137,9 +213,9 @@ def test_nothing_is_compiled_where_a_page_waits(
 ) -> None:
     index = LogIndex(log.folder)
     index.update()
-    monkeypatch.setattr(module.re, "compile", None)
+    monkeypatch.setattr(re, "compile", None)
     try:
-        search(index, Filter(), Wanted(text, regex=True), -1, 10)
+        search(index, Filter(), Wanted(text, regex=True), 0)
     except OptionError as refused:
         assert len(str(refused)) < 300
 
@@ -151,7 +227,5 @@ def test_what_stands_across_colours_is_found(tmp_path: Path) -> None:
     index = LogIndex(tmp_path)
     index.update()
     for regex in (False, True):
-        found = [
-            search(index, Filter(), Wanted(text, regex), -1, 9).rows for text in ("need", "31m")
-        ]
+        found = [every(index, Filter(), Wanted(text, regex)) for text in ("need", "31m")]
         assert found == [[1], [2]]

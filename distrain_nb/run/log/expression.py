@@ -18,6 +18,10 @@ import sys
 import time
 from array import array
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # As escapes.py leaves them out, in UTF-8: what a reader can't see is not searched.
 ESCAPE = (
@@ -28,6 +32,12 @@ ESCAPE = (
 ALARM_AFTER_S = 3
 UNREADABLE = 3
 LOOK_EVERY = 64
+PIECE_BYTES = 1 << 20
+
+_ESCAPES = re.compile(ESCAPE)
+_HARMLESS = bytes(
+    byte for byte in range(256) if byte in b"\t\n" or 0x20 <= byte not in (0x7F, 0xC2)
+)
 
 
 def main() -> None:
@@ -38,23 +48,36 @@ def main() -> None:
     except (re.error, OverflowError, RecursionError) as error:
         sys.stderr.write(str(error))
         sys.exit(UNREADABLE)
-    plain = re.compile(ESCAPE).sub
     give_up = time.monotonic() + wanted["seconds"]
-    at, found = wanted["begin"], array("q")
-    with Path(wanted["path"] if at < wanted["end"] else os.devnull).open("rb") as log:
+    at, end, found = wanted["begin"], wanted["end"], array("q")
+    with Path(wanted["path"] if at < end else os.devnull).open("rb") as log:
         log.seek(at)
-        for count, record in enumerate(log):
-            if at >= wanted["end"]:
+        while at < end and time.monotonic() < give_up:
+            piece = log.read(min(PIECE_BYTES, end - at))
+            if not piece:
                 break
-            if count % LOOK_EVERY == 0:
-                if time.monotonic() > give_up:
-                    break
-                signal.alarm(ALARM_AFTER_S)
-            text = record.split(b"\t", 3)[-1].rstrip(b"\n")
-            if matches(plain(b"", text).decode("utf-8", "replace")):
-                found.append(at)
-            at += len(record)
+            if not piece.endswith(b"\n"):
+                piece += log.readline()
+            records = zip(piece.split(b"\n"), texts(piece), strict=True)
+            for count, (record, text) in enumerate(records):
+                if count % LOOK_EVERY == 0:
+                    if time.monotonic() > give_up:
+                        break
+                    signal.alarm(ALARM_AFTER_S)
+                if record and matches(text):
+                    found.append(at)
+                at += len(record) + 1
+            else:
+                at -= 1  # behind the last line's end is no record
     sys.stdout.buffer.write(array("q", [at]).tobytes() + found.tobytes())
+
+
+def texts(piece: bytes) -> Iterator[str]:
+    """Yield the text of each line of a piece, without what a reader can't see."""
+    if piece.translate(None, _HARMLESS):
+        piece = _ESCAPES.sub(b"", piece)
+    for line in piece.decode("utf-8", "replace").split("\n"):
+        yield line.split("\t", 3)[-1]
 
 
 if __name__ == "__main__":

@@ -33,6 +33,11 @@ class Filter:
     processes: frozenset[int] | None = None
     stream: str = ""
 
+    @property
+    def is_all(self) -> bool:
+        """Whether every line counts."""
+        return self.processes is None and not self.stream
+
     def passes(self, writers: NDArray[np.uint16]) -> NDArray[np.bool_]:
         """Return which of the writers pass."""
         passing = np.ones(len(writers), np.bool_)
@@ -60,6 +65,7 @@ class LogIndex:
     def __init__(self, folder: Path) -> None:
         self.path = folder / LOG_FILE
         self._lock = threading.Lock()
+        self.version = 0
         self._forget()
 
     def update(self) -> int:
@@ -75,7 +81,7 @@ class LogIndex:
     def rows(self, only: Filter) -> NDArray[np.uint32]:
         """Return the numbers of the lines that pass, in order."""
         with self._lock:
-            if only == Filter():
+            if only.is_all:
                 return np.arange(len(self._offsets), dtype=np.uint32)
             seen, found = self._rows.pop(only, (0, Column(np.uint32)))
             new = np.flatnonzero(only.passes(self._writers.values[seen:])) + seen
@@ -119,6 +125,7 @@ class LogIndex:
             return BytesIO()
 
     def _forget(self) -> None:
+        self.version += 1
         self._offsets = Column(np.int64)
         self._writers = Column(np.uint16)
         self._moving: dict[int, int] = {}

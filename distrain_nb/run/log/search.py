@@ -1,195 +1,186 @@
-"""Searching a log: all that is on disk, a stretch of it at a time."""
+"""Searching a log: all that is on disk, from the line in sight on, for a slice of time a call."""
 
 from __future__ import annotations
 
-import json
 import re
-import signal
-import subprocess
-import sys
+import threading
+import time
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from distrain_nb.errors import OptionError, shown
-from distrain_nb.run.log import expression
-from distrain_nb.run.log.reader import pieces
-from distrain_nb.run.log.scan import texts
+from distrain_nb.run.log.column import Column
+from distrain_nb.run.log.matching import Literal, pattern_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
+    from distrain_nb.run.log.column import Scalar
     from distrain_nb.run.log.index import Filter, LogIndex
+    from distrain_nb.run.log.matching import Offsets, Pattern, Wanted
 
-    Offsets = NDArray[np.int64]
+SLICE_S = 0.1
+SEARCHES_KEPT = 4
+_LAST_ROW = int(np.iinfo(np.uint32).max)
 
-STRETCH_BYTES = 64 << 20
-EXPRESSION_S = 1.5
-LONGEST_WANTED = 1_000  # what compiling an expression costs grows with it
-
-_ESCAPE = re.compile(expression.ESCAPE)
-_TRACEBACKS = (re.compile(rb"Traceback \(most recent call last\)"),)
-_ERRORS = tuple(
-    re.compile(word)
-    for word in (
-        rb"ERROR(?<!\wERROR)\b",
-        rb"FATAL(?<!\wFATAL)\b",
-        rb"CRITICAL(?<!\wCRITICAL)\b",
-        rb"Error:",
-    )
+_TRACEBACK = Literal(b"Traceback (most recent call last)")
+_ERRORS = (
+    Literal(b"ERROR", around=re.compile(rb"ERROR(?<!\wERROR)\b")),
+    Literal(b"FATAL", around=re.compile(rb"FATAL(?<!\wFATAL)\b")),
+    Literal(b"CRITICAL", around=re.compile(rb"CRITICAL(?<!\wCRITICAL)\b")),
+    Literal(b"Error:"),
 )
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is looked for in the text of a line: plain text, or a regular expression."""
+class Progress:
+    """How far a search has come.
 
-    text: str
-    regex: bool = False
-    case: bool = False
-
-
-@dataclass(frozen=True)
-class Matches:
-    """Rows that match, in order, and the last row that was searched; `done`: none is left."""
-
-    rows: list[int]
-    searched: int
-    total: int
-    done: bool
-
-
-def search(log: LogIndex, only: Filter, wanted: Wanted, after: int, limit: int) -> Matches:
-    """Return the matching rows behind the row `after`: as far as one stretch goes, `limit` at most.
-
-    `total` counts those that were seen. Raises OptionError for an expression that can't be read,
-    or takes too long, and for a text of more than 1,000 characters.
+    `total` counts the matching rows so far, `searched` is the share of the log, from 0 to 1.
+    `row` is the match that was asked for, `place` its index among the matches; None and -1 without.
     """
-    if len(wanted.text) > LONGEST_WANTED:
-        raise OptionError(
-            f"text is {len(wanted.text):,} characters long; a search takes {LONGEST_WANTED:,}"
-        )
-    pattern = _pattern(wanted)
-    rows = log.rows(only)
-    if after + 1 >= len(rows):
-        if after < 0 and isinstance(pattern, _Expression):
-            _tried(log.path, 0, 0, pattern)  # nothing to find, but whether it can be read
-        return Matches([], after, 0, True)
-    begin, end = _stretch(log, rows, after + 1)
-    matching: list[int] = []
-    reached = begin
-    for stop, offsets in _matching(log, begin, end, pattern):
-        reached = stop
-        matching += _rows(log, rows, offsets).tolist()
-        if len(matching) > limit:
-            return Matches(matching[:limit], matching[limit - 1], len(matching), False)
-    searched = int(np.searchsorted(log.offsets[rows], reached)) - 1
-    return Matches(matching, searched, len(matching), searched + 1 == len(rows))
+
+    total: int
+    searched: float
+    done: bool
+    row: int | None
+    place: int
+
+
+class Search:
+    """The rows of a log that match, for any number of threads.
+
+    It begins at a row and goes to the end of the log, and then from the beginning up to that row:
+    the first match from there on is known before the rest. A log that has grown is searched on.
+    """
+
+    def __init__(self, log: LogIndex, only: Filter, wanted: Wanted, first: int) -> None:
+        """Begin at the row `first` of those that pass. Raises OptionError for a text that is too
+        long."""
+        self._log = log
+        self._only = only
+        self._pattern: Pattern = pattern_of(wanted)
+        self._lock = threading.Lock()
+        rows = log.rows(only)
+        self._start = int(log.offsets[rows[first]]) if 0 <= first < len(rows) else 0
+        self._later, self._earlier = _Region(self._start), _Region(0)
+        self._is_tried = False
+
+    def advance(self, seconds: float) -> None:
+        """Search on for some time.
+
+        Raises OptionError for an expression that can't be read, or takes too long.
+        """
+        until = time.monotonic() + seconds
+        with self._lock:
+            if not self._is_tried:  # an empty log has no match, but the expression may be wrong
+                next(iter(self._pattern.find(self._log, 0, 0)), None)
+                self._is_tried = True
+            end = self._log.end
+            self._later.advance(self._pattern, self._log, self._only, end, until)
+            if self._later.at >= end:
+                self._earlier.advance(self._pattern, self._log, self._only, self._start, until)
+
+    def progress(self, near: int, step: int) -> Progress:
+        """Return how far it has come, with a match: the one at or after the row `near` (`step` 0),
+        the next one (1) or the one before (-1). Behind the last match comes the first."""
+        with self._lock:
+            earlier, later = self._earlier.rows.values, self._later.rows.values
+            remaining = (self._log.end - self._later.at) + (self._start - self._earlier.at)
+        total = len(earlier) + len(later)
+        place = _before(earlier, near, step) + _before(later, near, step)
+        place = (place + min(step, 0)) % total if total else -1
+        behind = place - len(earlier)
+        row = int(later[behind] if behind >= 0 else earlier[place]) if total else None
+        if step == 0 and remaining and (row is None or row < near):
+            row, place = None, -1  # one that comes later may be nearer
+        searched = 1 - remaining / self._log.end if self._log.end else 1.0
+        return Progress(total, searched, remaining == 0, row, place)
+
+
+class _Region:
+    """Bytes of the log that are searched in order, up to `at`, and the rows that match in them."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+        self.rows = Column(np.uint32)
+
+    def advance(
+        self, pattern: Pattern, log: LogIndex, only: Filter, end: int, until: float
+    ) -> None:
+        """Search up to `end`, or until that time; a piece of the log at least."""
+        if self.at >= end:
+            return
+        for at, offsets in pattern.find(log, self.at, end):
+            self.at = at
+            if len(offsets):
+                self.rows.extend(_rows(log, only, offsets))
+            if time.monotonic() >= until:
+                return
+        self.at = end  # what is left was cut off meanwhile
+
+
+_kept: WeakKeyDictionary[LogIndex, tuple[int, OrderedDict[tuple[Filter, Wanted], Search]]]
+_kept = WeakKeyDictionary()
+_keeping = threading.Lock()
+
+
+def search(log: LogIndex, only: Filter, wanted: Wanted, near: int, step: int = 0) -> Progress:
+    """Go on with a search for a tenth of a second, and return how far it has come.
+
+    `near` and `step` are those of `Search.progress`; a new search begins at `near`. Raises
+    OptionError for an expression that can't be read or takes too long, and for a text of more than
+    1,000 characters.
+    """
+    with _keeping:
+        version, searches = _kept.get(log, (log.version, OrderedDict()))
+        if version != log.version:  # the log was cut: rows are other lines now
+            searches = OrderedDict()
+        key = (only, wanted)
+        found = searches.pop(key, None) or Search(log, only, wanted, near)
+        searches[key] = found
+        while len(searches) > SEARCHES_KEPT:
+            searches.popitem(last=False)
+        _kept[log] = log.version, searches
+    found.advance(SLICE_S)
+    return found.progress(near, step)
 
 
 def first_error(log: LogIndex, only: Filter) -> int | None:
     """Return the row of the first traceback, or else of the first line that speaks of an error."""
-    rows = log.rows(only)
-    for patterns in (_TRACEBACKS, _ERRORS):
-        for _, offsets in _plain(log, 0, log.end, patterns):
-            found = _rows(log, rows, offsets)
-            if len(found):
-                return int(found[0])
+    traceback = _first(log, only, _TRACEBACK)
+    if traceback is not None:
+        return traceback
+    errors = (_first(log, only, literal) for literal in _ERRORS)
+    return min((row for row in errors if row is not None), default=None)
+
+
+def _first(log: LogIndex, only: Filter, literal: Literal) -> int | None:
+    for _, offsets in literal.find(log, 0, log.end):
+        if len(offsets) and len(rows := _rows(log, only, offsets)):
+            return int(rows[0])
     return None
 
 
-@dataclass(frozen=True)
-class _Expression:
-    """What only another process compiles and tries: either may take forever."""
-
-    pattern: str
-    flags: int
-
-
-def _pattern(wanted: Wanted) -> re.Pattern[bytes] | _Expression:
-    """Over bytes where that finds the same: a tab could match what stands before the text."""
-    plain = not wanted.regex and "\t" not in wanted.text
-    if plain and (wanted.case or wanted.text.isascii()):
-        folded = wanted.text if wanted.case else wanted.text.lower()
-        return re.compile(re.escape(folded.encode()), 0 if wanted.case else re.IGNORECASE)
-    text = wanted.text if wanted.regex else re.escape(wanted.text)
-    return _Expression(text, 0 if wanted.case else int(re.IGNORECASE))
+def _rows(log: LogIndex, only: Filter, offsets: Offsets) -> NDArray[np.uint32]:
+    """Return the rows whose records begin at these offsets. Other records, such as those that a
+    progress bar has overwritten, are left out."""
+    numbers = _places(log.offsets, offsets)
+    return numbers if only.is_all else _places(log.rows(only), numbers)
 
 
-def _stretch(log: LogIndex, rows: NDArray[np.uint32], first: int) -> tuple[int, int]:
-    """Return the bytes from a row's record on, up to the end of a record."""
-    offsets = log.offsets
-    begin = int(offsets[rows[first]])
-    beyond = int(np.searchsorted(offsets, begin + STRETCH_BYTES))
-    return begin, int(offsets[beyond]) if beyond < len(offsets) else log.end
+def _before(rows: NDArray[np.uint32], near: int, step: int) -> int:
+    """Return how many rows come before `near`, with it itself if a step goes on from there."""
+    return int(rows.searchsorted(np.uint32(min(near, _LAST_ROW)), "right" if step > 0 else "left"))
 
 
-def _matching(
-    log: LogIndex, begin: int, end: int, pattern: re.Pattern[bytes] | _Expression
-) -> Iterator[tuple[int, Offsets]]:
-    """Yield how far it has come, and where the matching records of that part begin."""
-    if isinstance(pattern, _Expression):
-        yield _tried(log.path, begin, end, pattern)
-    else:
-        yield from _plain(log, begin, end, (pattern,))
-
-
-def _plain(
-    log: LogIndex, begin: int, end: int, patterns: Sequence[re.Pattern[bytes]]
-) -> Iterator[tuple[int, Offsets]]:
-    with log.open() as file:
-        for at, piece in pieces(file, begin, end):
-            plain = _ESCAPE.sub(b"", piece) if b"\x1b" in piece else piece
-            starts, begins = texts(plain)
-            positions = np.sort(_concatenated([_positions(plain, pattern) for pattern in patterns]))
-            record = np.searchsorted(starts, positions, side="right") - 1
-            matching = np.unique(record[positions >= begins[record]])
-            yield at + len(piece), texts(piece)[0][matching] + at
-
-
-def _positions(piece: bytes, pattern: re.Pattern[bytes]) -> Offsets:
-    if pattern.flags & re.IGNORECASE:
-        piece, pattern = piece.lower(), re.compile(pattern.pattern)
-    return np.array([match.start() for match in pattern.finditer(piece)], np.int64)
-
-
-def _tried(path: Path, begin: int, end: int, wanted: _Expression) -> tuple[int, Offsets]:
-    """Return where it stopped, and the records that match."""
-    request = {
-        "path": str(path),
-        "begin": begin,
-        "end": end,
-        "expression": wanted.pattern,
-        "flags": wanted.flags,
-        "seconds": EXPRESSION_S,
-    }
-    program = [sys.executable, "-I", "-S", "-W", "ignore", expression.__file__]
-    done = subprocess.run(program, input=json.dumps(request).encode(), capture_output=True)
-    if done.returncode == -signal.SIGALRM:
-        raise OptionError(
-            f"regular expression {shown(wanted.pattern)} takes too long on this log: "
-            "look for something simpler, without repetitions inside repetitions"
-        )
-    if done.returncode == expression.UNREADABLE:
-        raise OptionError(f"regular expression {shown(wanted.pattern)}: {done.stderr.decode()}")
-    done.check_returncode()
-    answer = np.frombuffer(done.stdout, np.int64)
-    return int(answer[0]), answer[1:]
-
-
-def _rows(log: LogIndex, rows: NDArray[np.uint32], offsets: Offsets) -> Offsets:
-    """Return the rows whose records begin at these offsets; other records are left out."""
-    there = log.offsets[rows]
-    at = np.searchsorted(there, offsets)
-    within = at < len(there)
-    at, offsets = at[within], offsets[within]
-    found: Offsets = at[there[at] == offsets]
-    return found
-
-
-def _concatenated(pieces: list[Offsets]) -> Offsets:
-    return np.concatenate([np.empty(0, np.int64), *pieces])
+def _places(values: NDArray[Scalar], some: NDArray[Scalar]) -> NDArray[np.uint32]:
+    """Return where in sorted values these are, without those that are not there."""
+    at = np.searchsorted(values, some)
+    within = at < len(values)
+    at, some = at[within], some[within]
+    there: NDArray[np.uint32] = at[values[at] == some].astype(np.uint32)
+    return there

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
 from distrain_nb.run.log.folds import folds
-from distrain_nb.run.log.search import Wanted, first_error, search
+from distrain_nb.run.log.matching import Wanted
+from distrain_nb.run.log.search import first_error, search
 from distrain_nb.run.pages.charts import charts
 from distrain_nb.run.pages.curves import curves
 from distrain_nb.run.pages.media import media
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 WINDOW = 200
 WINDOW_AT_MOST = 2_000
-MATCHES_AT_MOST = 1_000
 LONGEST_TRACEBACK = 200
 LONGEST_TEXT = 20_000
 
@@ -63,10 +63,10 @@ def _search(run: Run, query: Query) -> Answer:
     wanted = Wanted(query.get("text", ""), flag(query, "regex"), flag(query, "case"))
     if not wanted.text:
         raise OptionError("the text to look for is empty")
-    after = number(query, "after", -1, -1)
-    limit = number(query, "limit", MATCHES_AT_MOST, 1, MATCHES_AT_MOST)
+    near = number(query, "near", 0, 0)
+    step = number(query, "step", 0, -1, 1)
     log, only = _chosen(run, query)
-    return asdict(search(log, only, wanted, after, limit))
+    return asdict(search(log, only, wanted, near, step))
 
 
 def _first_error(run: Run, query: Query) -> Answer:

@@ -492,7 +492,7 @@ var medium = record({
 var ANSWERS = {
   summary: record(SUMMARY),
   log: record({ lines: list(line), bars: list(line), first: count, rows: count, total: count, end: flag }),
-  search: record({ rows: list(count), searched: number, done: flag }),
+  search: record({ total: count, searched: number, done: flag, row: maybe(count), place: number }),
   "first-error": record({ row: maybe(count) }),
   tracebacks: record({ folds: list(tuple(count, count)) }),
   metrics: curves,

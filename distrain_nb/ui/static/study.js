@@ -746,7 +746,7 @@ var medium = record({
 var ANSWERS = {
   summary: record(SUMMARY),
   log: record({ lines: list(line), bars: list(line), first: count, rows: count, total: count, end: flag }),
-  search: record({ rows: list(count), searched: number, done: flag }),
+  search: record({ total: count, searched: number, done: flag, row: maybe(count), place: number }),
   "first-error": record({ row: maybe(count) }),
   tracebacks: record({ folds: list(tuple(count, count)) }),
   metrics: curves,
@@ -2283,8 +2283,6 @@ var Log = class {
 };
 
 // src/log/search.js
-var HITS_AT_ONCE = 1e3;
-var MOST_HITS = 2e4;
 var CONTINUE_EVERY_MS = 2e3;
 var TYPED_MS = 200;
 var Search = class {
@@ -2293,9 +2291,11 @@ var Search = class {
     this.log = log;
     this.turn = 0;
     this.text = "";
-    this.hits = [];
+    this.total = 0;
+    this.row = -1;
     this.place = -1;
-    this.searched = -1;
+    this.near = 0;
+    this.count = -1;
     this.busy = false;
     this.failure = "";
     const typed = debounce(TYPED_MS, () => this.start());
@@ -2350,9 +2350,8 @@ var Search = class {
   clear() {
     this.turn += 1;
     this.text = this.field.value;
-    this.hits = [];
-    this.place = -1;
-    this.searched = -1;
+    this.total = 0;
+    this.row = this.place = this.count = -1;
     this.busy = false;
     this.failure = "";
     this.log.restyle({ wanted: this.pattern(), current: null });
@@ -2365,63 +2364,88 @@ var Search = class {
   /** Search anew, and go to the first match from what is in sight. */
   async start() {
     this.clear();
-    const row = this.log.folds.rowAt(Math.floor(this.log.top));
+    this.near = this.log.folds.rowAt(Math.floor(this.log.top));
     await this.continue();
-    if (!this.hits.length) return;
-    this.place = this.hits.findIndex((hit) => hit >= row) - 1;
-    if (this.place === -2) this.place = this.hits.length - 2;
-    this.step(1);
   }
   /** Look through what has not been searched yet. */
   async continue() {
     if (!this.text || this.busy || this.failure || !this.log.view.isConnected) return;
-    if (this.searched >= 0 && this.searched >= this.log.rows.count - 1) return;
     const { turn } = this;
+    const { count: count2 } = this.log.rows;
+    if (this.count >= 0 && this.count >= count2) return;
     this.busy = true;
     this.show();
-    try {
-      while (turn === this.turn && !await this.more(turn) && this.hits.length < MOST_HITS) ;
-    } catch (error) {
-      if (turn === this.turn) this.failure = messageOf(error);
-    }
+    await this.ask(turn, async () => {
+      while (turn === this.turn && !(await this.more()).done) ;
+      this.count = count2;
+    });
     if (turn !== this.turn) return;
     this.busy = false;
     this.show();
   }
-  /**
-   * Ask for more matches; says whether there are no others.
-   * @param {number} turn
-   * @returns {Promise<boolean>}
-   */
-  async more(turn) {
-    const query = { ...this.log.rows.query, text: this.text, after: this.searched, limit: HITS_AT_ONCE };
-    if (isPressed(this.regex)) query.regex = 1;
-    if (isPressed(this.letters)) query.case = 1;
-    const answer = await this.log.source.ask("search", query);
-    if (turn !== this.turn) return true;
-    this.hits.push(...answer.rows);
-    const stuck = answer.searched <= this.searched;
-    this.searched = answer.searched;
+  /** Have the search go on for a moment, and go to the first match once it is known. */
+  async more() {
+    const { turn } = this;
+    const answer = await this.answer(this.row < 0 ? this.near : this.row, 0);
+    if (turn !== this.turn) return answer;
+    const isFirst = this.row < 0 && answer.row !== null;
+    this.take(answer);
+    if (isFirst) this.log.jump(this.row);
     this.show();
-    return answer.done || stuck;
+    return answer;
   }
   /** @param {1 | -1} direction */
-  step(direction) {
-    if (!this.hits.length) return;
-    this.place = (this.place + direction + this.hits.length) % this.hits.length;
-    this.log.jump(this.hits[this.place]);
-    this.log.tell();
-    this.show();
+  async step(direction) {
+    if (!this.total) return;
+    const { turn } = this;
+    await this.ask(turn, async () => {
+      const answer = await this.answer(this.row, direction);
+      if (turn !== this.turn) return;
+      this.take(answer);
+      this.log.jump(this.row);
+      this.log.tell();
+    });
+    if (turn === this.turn) this.show();
+  }
+  /**
+   * Ask where the search is, and for a match: at or after a row, or the next before or behind it.
+   * @param {number} near
+   * @param {0 | 1 | -1} step
+   * @returns {Promise<SearchAnswer>}
+   */
+  answer(near, step) {
+    const query = { ...this.log.rows.query, text: this.text, near, step };
+    if (isPressed(this.regex)) query.regex = 1;
+    if (isPressed(this.letters)) query.case = 1;
+    return this.log.source.ask("search", query);
+  }
+  /** @param {SearchAnswer} answer */
+  take(answer) {
+    this.total = answer.total;
+    if (answer.row === null) return;
+    this.row = answer.row;
+    this.place = answer.place;
+  }
+  /**
+   * @param {number} turn
+   * @param {() => Promise<void>} work
+   */
+  async ask(turn, work) {
+    try {
+      await work();
+    } catch (error) {
+      if (turn === this.turn) this.failure = messageOf(error);
+    }
   }
   show() {
     this.status.textContent = this.failure || (this.text ? this.found : "");
     this.status.classList.toggle("dn-bad", Boolean(this.failure));
     this.field.setAttribute("aria-invalid", String(Boolean(this.failure)));
-    this.back.disabled = this.next.disabled = !this.hits.length;
+    this.back.disabled = this.next.disabled = !this.total;
   }
   get found() {
-    if (!this.hits.length) return this.busy ? "searching…" : "no match";
-    const all = thousands(this.hits.length) + (this.hits.length >= MOST_HITS ? "+" : "");
+    if (!this.total) return this.busy ? "searching…" : "no match";
+    const all = thousands(this.total) + (this.busy ? "…" : "");
     return this.place >= 0 ? `${thousands(this.place + 1)} of ${all}` : all;
   }
   close() {
