@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -97,6 +98,16 @@ def test_repairs_come_to_an_end(spec: StudySpec, place: str) -> None:
         spec = fixes[0].apply(spec)
     else:
         pytest.fail(f"repairs of {spec} have no end")
+
+
+def test_a_grid_that_is_too_large_for_sagemaker_is_searched_at_random() -> None:
+    """Fewer trials are no grid, and the whole grid is too many: each repair undid the other."""
+    values = tuple(map(float, range(30)))
+    parameters = tuple(Parameter(name, Discrete(values)) for name in ("a", "b"))
+    spec = StudySpec(parameters, (Goal("loss", "min"),), Search("grid"), trials=900)
+    for trials in (900, 20):
+        fixes = {fix for f in check(replace(spec, trials=trials), "sagemaker") for fix in f.fixes}
+        assert {fix.label for fix in fixes} == {"Search at random"}
 
 
 @examples

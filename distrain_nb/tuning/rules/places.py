@@ -174,7 +174,10 @@ def _sagemaker(spec: StudySpec) -> Iterator[Finding]:
     count = combinations(spec)
     if spec.search.algorithm == "grid" and count is not None and count > spec.trials:
         message = f"{_SAGEMAKER} runs all {count:,} trials of the grid, not {spec.trials:,}"
-        yield noted("--trials", "trials-grid", message, setting(f"Run {count:,}", trials=count))
+        fix = setting(f"Run {count:,}", trials=count)
+        if count > SAGEMAKER_TRIALS:
+            fix = setting("Search at random", search=Search("random", spec.search.seed))
+        yield noted("--trials", "trials-grid", message, fix)
     if len(spec.parameters) > SAGEMAKER_PARAMETERS:
         message = f"{len(spec.parameters)} parameters: {_SAGEMAKER} takes {SAGEMAKER_PARAMETERS}"
         yield error("--tune", "tune-count", message)
@@ -239,6 +242,8 @@ def _sagemaker_budget(spec: StudySpec) -> Iterator[Finding]:
     limit = SAGEMAKER_TRIALS, SAGEMAKER_RANDOM_TRIALS if at_random else SAGEMAKER_TRIALS
     if spec.trials > limit[0]:
         fix = setting(f"Run {limit[0]} trials", trials=limit[0])
+        if spec.search.algorithm == "grid":  # of which fewer trials would be no grid
+            fix = setting("Search at random", search=Search("random", spec.search.seed))
         yield _over("--trials", "trials-place", f"{spec.trials:,} trials", limit, fix, spec.trials)
     stopping = spec.stopping
     if isinstance(stopping, HyperbandStopping):
