@@ -14,7 +14,7 @@ from distrain_nb.run.log import matching, reader
 from distrain_nb.run.log import search as module
 from distrain_nb.run.log.index import Filter, LogIndex
 from distrain_nb.run.log.matching import Wanted
-from distrain_nb.run.log.search import Progress, first_error, search
+from distrain_nb.run.log.search import SearchProgress, first_error, search
 from distrain_nb.worker.files.folder import LOG_FILE
 from tests.fuzzing import several
 from tests.run.logs import WRITERS, Printing, standing
@@ -36,7 +36,7 @@ def expected(folder: Path, only: Filter, wanted: Wanted) -> list[int]:
     return [row for row, line in enumerate(passing) if compiled.search(line.text)]
 
 
-def finished(log: LogIndex, only: Filter, wanted: Wanted, near: int = 0) -> Progress:
+def finished(log: LogIndex, only: Filter, wanted: Wanted, near: int = 0) -> SearchProgress:
     """As a page asks: until all has been searched."""
     while not (progress := search(log, only, wanted, near)).done:
         assert 0 <= progress.searched <= 1

@@ -65,13 +65,13 @@ def pattern_of(wanted: Wanted) -> Pattern:
         )
     plain = not wanted.regex and "\t" not in wanted.text
     if plain and (wanted.case or wanted.text.isascii()):
-        return Literal(wanted.text.encode(), fold=not wanted.case)
+        return PlainText(wanted.text.encode(), fold=not wanted.case)
     text = wanted.text if wanted.regex else re.escape(wanted.text)
     return Expression(text, 0 if wanted.case else int(re.IGNORECASE))
 
 
 @dataclass(frozen=True)
-class Literal:
+class PlainText:
     """Text that lines have as it is, or with `fold` in upper and lower case of ASCII.
 
     `around`, where there is one, has to match where the text begins.

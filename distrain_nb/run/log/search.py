@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from distrain_nb.run.log.column import Column
-from distrain_nb.run.log.matching import Literal, pattern_of
+from distrain_nb.run.log.matching import PlainText, pattern_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,17 +26,17 @@ SLICE_S = 0.1
 SEARCHES_KEPT = 4
 _LAST_ROW = int(np.iinfo(np.uint32).max)
 
-_TRACEBACK = Literal(b"Traceback (most recent call last)")
+_TRACEBACK = PlainText(b"Traceback (most recent call last)")
 _ERRORS = (
-    Literal(b"ERROR", around=re.compile(rb"ERROR(?<!\wERROR)\b")),
-    Literal(b"FATAL", around=re.compile(rb"FATAL(?<!\wFATAL)\b")),
-    Literal(b"CRITICAL", around=re.compile(rb"CRITICAL(?<!\wCRITICAL)\b")),
-    Literal(b"Error:"),
+    PlainText(b"ERROR", around=re.compile(rb"ERROR(?<!\wERROR)\b")),
+    PlainText(b"FATAL", around=re.compile(rb"FATAL(?<!\wFATAL)\b")),
+    PlainText(b"CRITICAL", around=re.compile(rb"CRITICAL(?<!\wCRITICAL)\b")),
+    PlainText(b"Error:"),
 )
 
 
 @dataclass(frozen=True)
-class Progress:
+class SearchProgress:
     """How far a search has come.
 
     `total` counts the matching rows so far, `searched` is the share of the log, from 0 to 1.
@@ -84,7 +84,7 @@ class Search:
             if self._later.at >= end:
                 self._earlier.advance(self._pattern, self._log, self._only, self._start, until)
 
-    def progress(self, near: int, step: int) -> Progress:
+    def progress(self, near: int, step: int) -> SearchProgress:
         """Return how far it has come, with a match: the one at or after the row `near` (`step` 0),
         the next one (1) or the one before (-1). Behind the last match comes the first."""
         with self._lock:
@@ -98,7 +98,7 @@ class Search:
         if step == 0 and remaining and (row is None or row < near):
             row, place = None, -1  # one that comes later may be nearer
         searched = 1 - remaining / self._log.end if self._log.end else 1.0
-        return Progress(total, searched, remaining == 0, row, place)
+        return SearchProgress(total, searched, remaining == 0, row, place)
 
 
 class _Region:
@@ -128,7 +128,7 @@ _kept = WeakKeyDictionary()
 _keeping = threading.Lock()
 
 
-def search(log: LogIndex, only: Filter, wanted: Wanted, near: int, step: int = 0) -> Progress:
+def search(log: LogIndex, only: Filter, wanted: Wanted, near: int, step: int = 0) -> SearchProgress:
     """Go on with a search for a tenth of a second, and return how far it has come.
 
     `near` and `step` are those of `Search.progress`; a new search begins at `near`. Raises
@@ -158,7 +158,7 @@ def first_error(log: LogIndex, only: Filter) -> int | None:
     return min((row for row in errors if row is not None), default=None)
 
 
-def _first(log: LogIndex, only: Filter, literal: Literal) -> int | None:
+def _first(log: LogIndex, only: Filter, literal: PlainText) -> int | None:
     for _, offsets in literal.find(log, 0, log.end):
         if len(offsets) and len(rows := _rows(log, only, offsets)):
             return int(rows[0])
