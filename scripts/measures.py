@@ -28,12 +28,18 @@ SHORT_FILE = 60
 LONG_SENTENCE = 25
 
 # A place's own rooms; anything else that names a cloud has to change with it.
-PLACES = ("backends/vertex/", "backends/sagemaker/", "rehearsal/vertex_ai/", "rehearsal/sagemaker_ai/")
+PLACES = (
+    "backends/vertex/",
+    "backends/sagemaker/",
+    "rehearsal/vertex_ai/",
+    "rehearsal/sagemaker_ai/",
+)
 _CLOUD = re.compile(r"vertex|sagemaker", re.IGNORECASE)
 
 # They say nothing of what they name.
 WORDS = frozenset(
-    "each found given kept known left made own said seen told wanted what whole wrong".split()
+    ("each", "found", "given", "kept", "known", "left", "made", "own", "said", "seen", "told")
+    + ("wanted", "what", "whole", "wrong")
 )
 
 _CODE_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -86,15 +92,14 @@ def _empty_names(tree: ast.AST) -> int:
 
 
 def _bound(tree: ast.AST) -> Iterator[str]:
+    named = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler)
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
         elif isinstance(node, ast.arg):
             yield node.arg
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            yield node.name
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            yield node.name
+        elif isinstance(node, named):
+            yield node.name or ""
 
 
 def _docstrings_without_verb() -> int:

@@ -50,7 +50,7 @@ class SearchProgress:
     place: int
 
 
-class Search:
+class LogSearch:
     """The rows of a log that match, for any number of threads.
 
     It begins at a row and goes to the end of the log, and then from the beginning up to that row:
@@ -123,7 +123,7 @@ class _Region:
         self.at = end  # what is left was cut off meanwhile
 
 
-_kept: WeakKeyDictionary[LogIndex, tuple[int, OrderedDict[tuple[Filter, Wanted], Search]]]
+_kept: WeakKeyDictionary[LogIndex, tuple[int, OrderedDict[tuple[Filter, Wanted], LogSearch]]]
 _kept = WeakKeyDictionary()
 _keeping = threading.Lock()
 
@@ -131,7 +131,7 @@ _keeping = threading.Lock()
 def search(log: LogIndex, only: Filter, wanted: Wanted, near: int, step: int = 0) -> SearchProgress:
     """Go on with a search for a tenth of a second, and return how far it has come.
 
-    `near` and `step` are those of `Search.progress`; a new search begins at `near`. Raises
+    `near` and `step` are those of `LogSearch.progress`; a new search begins at `near`. Raises
     OptionError for an expression that can't be read or takes too long, and for a text of more than
     1,000 characters.
     """
@@ -140,7 +140,7 @@ def search(log: LogIndex, only: Filter, wanted: Wanted, near: int, step: int = 0
         if version != log.version:  # the log was cut: rows are other lines now
             searches = OrderedDict()
         key = (only, wanted)
-        found = searches.pop(key, None) or Search(log, only, wanted, near)
+        found = searches.pop(key, None) or LogSearch(log, only, wanted, near)
         searches[key] = found
         while len(searches) > SEARCHES_KEPT:
             searches.popitem(last=False)
