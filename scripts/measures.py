@@ -37,10 +37,10 @@ PLACES = (
 _CLOUD = re.compile(r"vertex|sagemaker", re.IGNORECASE)
 
 # They say nothing of what they name.
-WORDS = frozenset(
-    ("each", "found", "given", "kept", "known", "left", "made", "own", "said", "seen", "told")
-    + ("wanted", "what", "whole", "wrong")
-)
+WORDS = {
+    *("each", "found", "given", "kept", "known", "left", "made", "own", "said", "seen", "told"),
+    *("wanted", "what", "whole", "wrong"),
+}
 
 _CODE_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _NO_PROSE = re.compile(r"^(\||#|!\[|\s*[-*] \[)")
