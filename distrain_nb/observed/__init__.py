@@ -16,6 +16,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.observed.changes import Changes, PartChange
+from distrain_nb.observed.definitions import Originals
 from distrain_nb.observed.frames import (
     column_of,
     frames_to,
@@ -83,10 +84,12 @@ class Observer:
     _last: FrameType | None = None
     _asked: bool = False  # since the last statement
     _changes: Changes = field(init=False)
+    originals: Originals = field(init=False)
     _undo: list[Callable[[], None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._changes = Changes(self.namespace)
+        self.originals = Originals(self.namespace)
 
     def changes(self, name: str) -> Collection[PartChange]:
         """What statements changed in the object of a name that knows the world."""
@@ -112,6 +115,7 @@ class Observer:
         asked, self._asked, self._statement = self._asked, False, None
         self._again.clear()
         try:
+            self.originals.look(code)
             self._changes.look(code, self._at(code), asked)
             if asked:
                 self._changes.follow(self.filled())
@@ -207,6 +211,7 @@ class Observer:
             if self._last is not top:
                 self.settle()
             self._last = top
+            self.originals.keep()
             names = {n: (id(v), type(v)) for n, v in [*self.namespace.items()]}
             things = {id(thing): thing for each in own for thing in reachable(each)}.values()
             states = [(held(thing), state_of(thing)) for thing in things if may_change(thing)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from dis import get_instructions
+from itertools import islice
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -16,7 +17,7 @@ _KERNELS = ("IPython", "ipykernel")  # `%env RANK` is the user's own question
 _ANSWERS = (bool, int, str, type(None))
 _UNCHANGING = (bool, int, float, complex, str, bytes, type(None))
 _NO_STATE = (*_UNCHANGING, ModuleType, FunctionType, BuiltinFunctionType, CodeType)
-_MOST_PARTS = 1000
+_MOST_PARTS, _MOST_ITEMS = 1000, 100
 
 
 def is_top_level(frame: FrameType) -> bool:
@@ -74,10 +75,14 @@ def place_of(code: CodeType) -> tuple[int, int]:
 
 
 def reachable(frame: FrameType) -> Iterator[object]:
-    """What the code of a frame has names for, as far as it may change."""
+    """What the code of a frame has names for, or finds in lists and dicts that it has names for, as
+    far as it may change."""
     values = [] if is_top_level(frame) else [*frame.f_locals.values()]
     values += [frame.f_globals[n] for n in frame.f_code.co_names if n in frame.f_globals]
-    yield from (value for value in values if not isinstance(value, _NO_STATE))
+    for value in values:
+        items = value.values() if type(value) is dict else value if type(value) is list else ()
+        every = (value, *islice(items, _MOST_ITEMS))
+        yield from (each for each in every if not isinstance(each, _NO_STATE))
 
 
 def names_read(code: CodeType, names: Mapping[str, Any]) -> set[str]:

@@ -7,6 +7,7 @@ library understands: the comparison passes over it.
 
 from __future__ import annotations
 
+import enum
 import functools
 import hashlib
 import re
@@ -137,12 +138,14 @@ class _Look:
     def _object(self, path: str, obj: Any) -> Tuple[str, Iterable[Tuple[str, Any]]]:
         cls = type(obj)
         inside: List[Tuple[str, Any]] = []
-        if isinstance(obj, dict):
-            inside += [(f"{path}[{k!r}]", v) for k, v in obj.items() if isinstance(k, _PLAIN)]
-            inside.append((f"the keys of {path}", {k for k in obj if isinstance(k, _PLAIN)}))
+        if isinstance(obj, (dict, types.MappingProxyType)):
+            inside += [(f"{path}[{key_of(k)}]", v) for k, v in obj.items() if key_of(k)]
+            inside.append((f"the keys of {path}", {key_of(k) for k in obj}))
         elif isinstance(obj, (list, tuple)):
             inside += [(f"{path}[{n}]", part) for n, part in enumerate(obj)]
             inside.append((f"len({path})", len(obj)))
+        elif isinstance(obj, (set, frozenset)):
+            inside.append((f"the items of {path}", {key_of(part) for part in obj}))
         attributes = dict(_attributes(obj))
         if attributes or inside or hasattr(obj, "__dict__"):
             inside += [(f"{path}.{name}", part) for name, part in attributes.items()]
@@ -204,6 +207,18 @@ def _is_plain(value: Any) -> bool:
     if type(value) in _PLAIN:
         return True
     return type(value) in (set, frozenset) and all(type(part) in _PLAIN for part in value)
+
+
+def key_of(key: Any) -> str:
+    """What a key of a dict says in every process; empty where that is no more than its address."""
+    if isinstance(key, (type, FunctionType)):
+        return key.__qualname__
+    if isinstance(key, enum.Enum):
+        return str(key)
+    if isinstance(key, tuple):
+        inside = [key_of(part) for part in key]
+        return f"({', '.join(inside)})" if all(inside) else ""
+    return repr(key) if isinstance(key, _PLAIN) else ""
 
 
 def _digest(text: str) -> str:

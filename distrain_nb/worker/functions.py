@@ -21,6 +21,10 @@ Node = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
 _LATE = __future__.annotations.compiler_flag
 
 
+class NoAttribute:
+    """Stands in a pickle for an attribute that a definition has no more."""
+
+
 class FunctionText(NamedTuple):
     """Where a function's text is: `lines` of a file or cell, `first` (1-based) and on.
 

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.findings import Severity
 from distrain_nb.program.gathering.faithful import makes_the_same
 from distrain_nb.program.gathering.remake import asks_machine, with_fillings
-from distrain_nb.program.gathering.resolve import Literal, NoSource, SourceCode, Value, resolve
+from distrain_nb.program.gathering.resolve import (
+    Literal,
+    NoSource,
+    SourceCode,
+    Value,
+    by_statement,
+    resolve,
+)
 from distrain_nb.program.values.origins import FunctionTexts
 from distrain_nb.program.values.pickling import Definitions, try_value
 
@@ -41,6 +48,11 @@ class Choices:
             self._chosen[name] = Value(value), None  # as others see it meanwhile
             self._chosen[name] = self._with_state(name, value, how)
         return self._chosen[name]
+
+    def text_of(self, name: str) -> SourceCode | None:
+        """The statements that give a name, whatever has changed since."""
+        how = resolve(name, self.definitions.namespace[name], self.history, self.definitions)
+        return how if isinstance(how, SourceCode) else by_statement(name, self.history)
 
     def _is_text(self, name: str) -> bool:
         return not isinstance(self.of(name)[0], (Literal, Value))

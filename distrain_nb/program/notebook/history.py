@@ -100,7 +100,7 @@ class ExecutionHistory:
     """All executed statements, by the names that they bind."""
 
     bindings: dict[str, list[Executed]] = field(default_factory=dict)
-    changes: dict[str, list[Executed]] = field(default_factory=dict)  # Net.forward = …
+    changes: dict[str, list[Executed]] = field(default_factory=dict)  # @show.register
     stars: list[Executed] = field(default_factory=list)
     executed: list[Executed] = field(default_factory=list)  # every statement, in order
     futures: set[str] = field(default_factory=set)  # they stay on in later cells
@@ -124,7 +124,7 @@ class ExecutionHistory:
         return chain
 
     def changes_of(self, name: str, after: tuple[int, int]) -> list[Executed]:
-        """The statements that set an attribute of a name's object, or registered with it."""
+        """The statements that registered something with a name's object."""
         return [p for p in self.changes.get(name, ()) if p.at > after]
 
 
@@ -151,14 +151,9 @@ def _add(found: ExecutionHistory, executed: Executed) -> None:
 
 
 def _changed(node: ast.stmt) -> set[str]:
-    """Names whose object the statement alters: `f.calls = 0`, `@f.register`."""
-    if isinstance(node, ast.Assign):
-        touched = list(node.targets)
-    elif isinstance(node, _DEFINITIONS):
-        touched = [getattr(d, "func", d) for d in node.decorator_list]
-    else:
-        return set()
-    owners = [t.value for t in touched if isinstance(t, ast.Attribute)]
+    """Names that the statement registers something with: `@f.register`."""
+    decorators = [getattr(d, "func", d) for d in getattr(node, "decorator_list", ())]
+    owners = [d.value for d in decorators if isinstance(d, ast.Attribute)]
     return {o.id for o in owners if isinstance(o, ast.Name)}
 
 

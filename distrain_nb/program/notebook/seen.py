@@ -72,6 +72,13 @@ class SeenReads:
         """What was seen to change in the object of a name that knows the world."""
         return self.observer.changes(name) if self.observer else ()
 
+    def changed_parts(
+        self, name: str, definition: Any
+    ) -> dict[str, tuple[Any, tuple[str, str, str]]] | None:
+        """The attributes that a definition has otherwise than its statement gave them, by their
+        paths, with what tells so; None where nobody saw it."""
+        return self.observer.originals.changed(name, definition) if self.observer else None
+
     def filled(self) -> set[str]:
         """Every name whose object changed while some statement asked."""
         return self.observer.filled() if self.observer else set()

@@ -74,6 +74,11 @@ class World:
         reach = self._reaches.of(statement, self._notebook)
         return _first(self._asked([*reach.names, *reach.inner]))
 
+    def reads(self, executed: Executed, name: str) -> bool:
+        """Whether a statement, or code that it calls, reads a name of the notebook."""
+        reach = self._reaches.of(executed.statement, self._notebook)
+        return (self._notebook, name) in {**reach.names, **reach.inner}
+
     def module(self, name: str) -> OwnModule | None:
         """A module of that name beside the notebook."""
         return self._modules.of(name)
