@@ -71,8 +71,8 @@ class Originals:
     def changed(
         self, name: str, definition: Any
     ) -> dict[str, tuple[Any, tuple[str, str, str]]] | None:
-        """What a definition has otherwise now, by the path, NoAttribute for what it has no more, with the
-        part that tells, what that was and became. None where nobody saw its statement."""
+        """What a definition has otherwise now, by the path, with the part that tells, what that was
+        and became; NoAttribute for what is gone. None where nobody saw its statement."""
         known = self._known.get(name)
         if known is None or known[0]() is not definition:
             return None
