@@ -22,7 +22,7 @@ from types import (
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.observed.frames import is_installed, names_read, root_of
-from distrain_nb.worker.fingerprint import BY_USE, LIVE, OF_THE_WORLD, key_of, text_of
+from distrain_nb.worker.fingerprint import BY_USE, LIVE, OF_THE_WORLD, dict_of, key_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -149,7 +149,7 @@ def _inside(path: str, obj: Any, found: dict[str, Any]) -> Iterator[tuple[str, o
         return  # weights travel
     elif cls.__module__ == "numpy":
         found[path] = _sampled(obj)
-    elif hasattr(obj, "data_ptr"):
+    elif hasattr(cls, "data_ptr"):
         found[path] = *identity(obj), obj.data_ptr(), obj._version
     yield from ((f"{path}.{name}", part) for name, part in _attributes(obj, cls))
 
@@ -158,7 +158,7 @@ _SETTINGS = {"argparse", "types", "builtins", "collections"}  # whose objects ho
 
 
 def _attributes(obj: Any, cls: type) -> Iterator[tuple[str, object]]:
-    inside = dict(getattr(obj, "__dict__", None) or {})
+    inside = dict(dict_of(obj))
     yield from (inside.get("_modules") or {}).items()  # of a model, as one writes it
     for base in cls.__mro__[:-1]:
         slots = vars(base).get("__slots__", ())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ReferenceType, ref
 
 from distrain_nb.observed.changes import first_change, identity, leaves, stored
+from distrain_nb.worker.fingerprint import dict_of, is_own
 from distrain_nb.worker.functions import NoAttribute
 
 if TYPE_CHECKING:
@@ -30,6 +31,11 @@ def parts(name: str, definition: Any) -> Iterator[tuple[str, Any]]:
             yield inner, value
             if id(value) not in seen and _is_made_with(value, owner):
                 waiting.append((inner, value))
+
+
+def is_definition(value: Any) -> bool:
+    """Whether a value is a class or a function, be it one that `lru_cache` or the like has made."""
+    return isinstance(value, (type, FunctionType)) or "__wrapped__" in dict_of(value)
 
 
 def _is_made_with(value: Any, owner: Any) -> bool:
@@ -86,10 +92,9 @@ class Originals:
 
     def _is_own(self, value: Any) -> bool:
         main = self.namespace.get("__name__")
-        if isinstance(value, (type, FunctionType)):
-            return value.__module__ == main
-        inside = vars(value) if getattr(type(value), "__dictoffset__", 0) else {}
-        return "__wrapped__" in inside and inside.get("__module__") == main  # by `lru_cache`
+        if isinstance(value, type):
+            return is_own(value, (main,))
+        return is_definition(value) and value.__module__ == main
 
 
 def _state(name: str, definition: Any) -> _State:

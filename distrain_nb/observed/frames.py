@@ -10,6 +10,8 @@ from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, Module
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from distrain_nb.worker.fingerprint import dict_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -114,16 +116,21 @@ def stored_by(code: CodeType) -> Iterator[str]:
 
 def may_have_taken(thing: object, stores: set[str]) -> bool:
     """Whether code that stores such attributes may have put a rank, a size or a name into it."""
-    if not stores or hasattr(thing, "state_dict") or hasattr(thing, "get_weights"):
+    if not stores or is_model(thing):
         return False
-    inside = getattr(thing, "__dict__", {})
+    inside = dict_of(thing)
     plain = {n for n, v in inside.items() if isinstance(v, _ANSWERS) and n[:2] != "__"}
     items = isinstance(thing, dict) or any(isinstance(v, dict) for v in inside.values())
     return bool(plain & stores) or ("*" in stores and bool(plain)) or ("[]" in stores and items)
 
 
+def is_model(thing: object) -> bool:
+    """Whether an object is a model, whose weights travel where it is made again."""
+    return hasattr(type(thing), "state_dict") or hasattr(type(thing), "get_weights")
+
+
 def may_change(thing: object) -> bool:
-    return isinstance(thing, (dict, list, set)) or hasattr(thing, "__dict__")
+    return isinstance(thing, (dict, list, set)) or hasattr(type(thing), "__dict__")
 
 
 def held(thing: object) -> Callable[[], object]:
@@ -144,9 +151,9 @@ def state_of(thing: object, depth: int = 3) -> object:
         return (len(thing), [(state_of(k, 0), state_of(v, depth - 1)) for k, v in items])
     if isinstance(thing, (list, tuple, set, frozenset)):
         return (len(thing), [state_of(v, depth - 1) for v in [*thing][:_MOST_PARTS]])
-    inside = dict(getattr(thing, "__dict__", None) or {})
+    inside = dict(dict_of(thing))
     inside = {name: value for name, value in inside.items() if not str(name).startswith("__")}
-    if hasattr(thing, "state_dict") or hasattr(thing, "get_weights"):
+    if is_model(thing):
         plain = {n: v for n, v in inside.items() if isinstance(v, _UNCHANGING) and n != "training"}
         inside = {n: v for n, v in plain.items() if n[0] != "_"}
     return (id(thing), state_of(inside, depth - 1)) if inside else id(thing)

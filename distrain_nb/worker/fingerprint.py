@@ -7,6 +7,8 @@ library understands: the comparison passes over it.
 
 from __future__ import annotations
 
+import _abc
+import abc
 import enum
 import functools
 import hashlib
@@ -15,7 +17,7 @@ import sys
 import types
 import warnings
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, Collection, Dict, Iterable, Iterator, List, Set, Tuple
+from typing import Any, Collection, Dict, Iterable, Iterator, List, Mapping, Set, Tuple
 
 MOST_PARTS = 2000  # of one name
 PASSED_OVER = ""  # the text of what is not compared, nor anything in it
@@ -147,7 +149,7 @@ class _Look:
         elif isinstance(obj, (set, frozenset)):
             inside.append((f"the items of {path}", {key_of(part) for part in obj}))
         attributes = dict(_attributes(obj))
-        if attributes or inside or hasattr(obj, "__dict__"):
+        if attributes or inside or getattr(cls, "__dictoffset__", 0):
             inside += [(f"{path}.{name}", part) for name, part in attributes.items()]
             return f"{cls.__module__}.{cls.__qualname__}", inside
         reduced = [] if self.only_settings else _reduced(path, obj)
@@ -176,18 +178,35 @@ class _Look:
         return f"function of the code {_digest(repr(_essence(code)))}", inside
 
     def _class(self, path: str, cls: type) -> Tuple[str, List[Tuple[str, Any]]]:
-        if not self._is_own(cls):
+        if not is_own(cls, self.own):
             return f"class {cls.__module__}.{cls.__qualname__}", []
         inside = [
             (f"{path}.{name}", value)
             for name, value in vars(cls).items()
             if name not in _OF_CLASS and not isinstance(value, types.MemberDescriptorType)
+            # what packages keep on a class by such names is their own matter
+            if name[:2] != "__" or _is_plain(value) or hasattr(value, "__get__")
         ]
+        if isinstance(cls, abc.ABCMeta):
+            inside.append((f"the classes registered with {path}", {*map(key_of, registered(cls))}))
         bases = ", ".join(base.__qualname__ for base in cls.__bases__)
         return f"class {cls.__qualname__}({bases})", inside
 
     def _is_own(self, obj: Any) -> bool:
         return getattr(obj, "__module__", None) in self.own
+
+
+def dict_of(obj: Any) -> Mapping[str, Any]:
+    """The attributes that an object itself holds; none where it has no dict, whatever its own
+    `__getattr__` would say to that."""
+    return vars(obj) if getattr(type(obj), "__dictoffset__", 0) else {}
+
+
+def is_own(cls: type, own: Collection[Any]) -> bool:
+    """Whether a class is of one of these modules, or made by a function and found in none."""
+    if cls.__module__ in own or "." in cls.__qualname__:
+        return cls.__module__ in own
+    return cls.__qualname__ not in vars(sys.modules.get(cls.__module__, sys))
 
 
 def text_of(value: Any) -> str | None:
@@ -207,6 +226,13 @@ def _is_plain(value: Any) -> bool:
     if type(value) in _PLAIN:
         return True
     return type(value) in (set, frozenset) and all(type(part) in _PLAIN for part in value)
+
+
+def registered(cls: type) -> List[type]:
+    """The classes that are an abstract class's by registration alone."""
+    dump = getattr(_abc, "_get_dump", None)
+    refs = dump(cls)[0] if dump and isinstance(cls, abc.ABCMeta) else ()
+    return sorted((c for c in (each() for each in refs) if c), key=key_of)
 
 
 def key_of(key: Any) -> str:
@@ -260,7 +286,7 @@ def _hash(data: Any) -> str:
 
 def _attributes(obj: Any) -> Iterator[Tuple[str, Any]]:
     cls = type(obj)
-    for name, value in list(getattr(obj, "__dict__", {}).items()):
+    for name, value in list(dict_of(obj).items()):
         if not isinstance(getattr(cls, name, None), functools.cached_property):
             yield name, value
     for base in cls.__mro__:

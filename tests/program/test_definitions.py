@@ -72,6 +72,28 @@ EQUAL = {
         ("import functools\n@functools.lru_cache\ndef f(x): return x", "f.note = [3]"),
         "f.note, f(1)",
     ),
+    "classes of functions": (
+        (
+            "import enum\nfrom collections import namedtuple\n"
+            "from dataclasses import make_dataclass\nD = make_dataclass('D', [('a', int, 1)])\n"
+            "P = namedtuple('P', 'a')\n"
+            "E = enum.Enum('E', 'A B')",
+            "D.a = 5\nP.note = [P(2)]\nE.A.width = 3",
+        ),
+        "D.a, D(), P.note, E.A.width",
+    ),
+    "registered subclasses": (
+        ("import abc\nclass S(abc.ABC): pass\nclass T: pass", "S.register(T)\nS.n = 1"),
+        "isinstance(T(), S), S.n",
+    ),
+    "what packages keep": (
+        ("import pydantic\nclass C(pydantic.BaseModel):\n    lr: int = 1", "c = C()\nc.lr = 2"),
+        "c",
+    ),
+    "attributes by items": (
+        ("class O(dict):\n    def __getattr__(self, name): return self[name]\no = O(a=1)",),
+        "o.a",
+    ),
     "registry of dataclasses": (
         (
             "MODELS = {}\ndef register(cls):\n    MODELS[cls.__name__] = cls\n    return cls",

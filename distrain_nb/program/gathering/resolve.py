@@ -10,6 +10,7 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.program.notebook.source_match import changed_methods, made_by
+from distrain_nb.worker.fingerprint import dict_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -225,7 +226,7 @@ def _code(name: str, value: Any, history: ExecutionHistory, definitions: Definit
 def _is_code(value: Any) -> bool:
     if isinstance(value, (type, FunctionType, BuiltinFunctionType)):
         return True
-    return isinstance(getattr(value, "__wrapped__", None), FunctionType)  # lru_cache(f)
+    return isinstance(dict_of(value).get("__wrapped__"), FunctionType)  # lru_cache(f)
 
 
 def _chain(name: str, executed: Executed, history: ExecutionHistory) -> tuple[Executed, ...]:
@@ -274,5 +275,6 @@ def is_builtin(name: str, value: Any = _MISSING) -> bool:
         return False
     if value is _MISSING or value is getattr(builtins, name, _MISSING):
         return True
-    made_in = getattr(value, "__globals__", {}).get("__name__", type(value).__module__)
+    names = value.__globals__ if isinstance(value, FunctionType) else {}
+    made_in = names.get("__name__", type(value).__module__)
     return str(made_in).startswith("IPython")

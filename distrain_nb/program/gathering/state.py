@@ -7,7 +7,7 @@ from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.observed.definitions import parts
+from distrain_nb.observed.definitions import is_definition, parts
 from distrain_nb.program.gathering.expectation import asking
 from distrain_nb.program.gathering.needed import Needed
 from distrain_nb.program.gathering.resolve import SourceCode, Value
@@ -32,8 +32,7 @@ def state_of(
     assert isinstance(needed.how, SourceCode)
     name, definition = needed.name, needed.value
     statements = [executed.statement for executed in needed.how.chain]
-    defines = any(s.is_definition or s.inner_definition(name) for s in statements)
-    if not defines or not hasattr(definition, "__dict__"):
+    if not is_definition(definition):
         return
     seen = world.seen.changed_parts(name, definition)
     changes = _unseen(name, definition) if seen is None else seen

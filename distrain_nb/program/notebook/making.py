@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from distrain_nb.observed.frames import is_model
 from distrain_nb.program.notebook.history import at_once
 
 if TYPE_CHECKING:
@@ -195,11 +196,6 @@ def _measures(executed: Executed) -> bool:
 def _evaluates(node: ast.stmt) -> bool:
     methods = {n.attr for n in at_once(node) if isinstance(n, ast.Attribute)}
     return not _MEASURES.isdisjoint(methods)
-
-
-def is_model(value: object) -> bool:
-    """Whether an object is a model, whose weights travel where it is made again."""
-    return hasattr(value, "named_parameters") or hasattr(value, "trainable_variables")
 
 
 def _root(node: ast.AST) -> str:

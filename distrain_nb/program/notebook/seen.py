@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.observed.frames import is_model
 from distrain_nb.observed.sites import Site
 from distrain_nb.program.notebook.history import first_line
 
@@ -54,7 +55,7 @@ class SeenReads:
     def only_used(self, statement: Statement, name: str, value: Any) -> bool:
         """Whether a statement had a function do something with a model that left no answer in it:
         most often the function asked whether to print."""
-        model = hasattr(value, "state_dict") or hasattr(value, "get_weights")
+        model = is_model(value)
         return bool(self.observer and model and name not in statement.binds) and not self.fills(
             statement, name
         )

@@ -18,6 +18,7 @@ from distrain_nb.program.notebook.own_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.process_bound import is_bound, keeps_state, name_of
 from distrain_nb.program.notebook.reach import Name, Reaches, Reading
 from distrain_nb.program.notebook.seen import SeenReads
+from distrain_nb.worker.fingerprint import dict_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -199,11 +200,11 @@ def _first(readings: Iterable[Reading]) -> Reading | None:
 
 
 def _weights(value: Any) -> set[int]:
-    parameters = getattr(value, "parameters", None)
+    parameters = getattr(type(value), "parameters", None)
     if isinstance(value, type) or not callable(parameters):
         return set()
     try:
-        return {id(p) for p in parameters()}
+        return {id(p) for p in parameters(value)}
     except Exception:  # some other class's method of that name
         return set()
 
@@ -223,7 +224,7 @@ def is_settings(value: Any) -> bool:
         elif isinstance(part, (list, tuple, set, frozenset)):
             waiting += part
         elif not isinstance(part, _CODE) and _is_all_python(type(part)):
-            waiting += getattr(part, "__dict__", {}).values()
+            waiting += dict_of(part).values()
         else:
             return False
     return True
