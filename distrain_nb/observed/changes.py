@@ -53,6 +53,7 @@ class Changes:
     namespace: Mapping[str, Any]
     _objects: dict[str, tuple[object, dict[str, Any]]] = field(default_factory=dict)
     _found: dict[str, list[PartChange]] = field(default_factory=dict)
+    replaced: dict[str, tuple[str, int, int]] = field(default_factory=dict)  # by a function
 
     def of(self, name: str) -> Collection[PartChange]:
         """What changed the object that a name stands for, since the name was bound to it."""
@@ -60,17 +61,26 @@ class Changes:
 
     def look(self, code: CodeType, at: tuple[str, int, int], asked: bool) -> None:
         """A statement has run at that place: its cell, line and column."""
-        if not asked and not self._objects:
+        if not asked and not self._objects and not self.replaced:
             return
-        known = {*self._objects}
+        reads = asked or self.are_read(code)
         for name, (obj, before) in [*self._objects.items()]:
             if self.namespace.get(name) is not obj:
                 del self._objects[name]
                 self._found.pop(name, None)
+                self.replaced[name] = at
             elif before:
                 self._compare(name, before, leaves(name, obj), at)
-        if asked or names_read(code, self.namespace) & known:
+        for name in self.replaced.keys() & stored(code) if self.replaced else ():
+            del self.replaced[name]
+        if reads:
             self.follow(stored(code))
+
+    def are_read(self, code: CodeType) -> bool:
+        """Whether code reads what knows the world."""
+        return bool(self._objects) and not names_read(code, self.namespace).isdisjoint(
+            self._objects
+        )
 
     def follow(self, names: Collection[str]) -> None:
         """Follow what these names stand for from now on."""

@@ -52,27 +52,32 @@ class Originals:
 
     namespace: Mapping[str, Any]
     _known: dict[str, tuple[ReferenceType[Any], _State]] = field(default_factory=dict)
+    filled: dict[str, list[tuple[str, int, int]]] = field(default_factory=dict)  # and by what
     _asking: dict[str, _State] = field(default_factory=dict)
 
     def keep(self) -> None:
-        """The running statement asks for the world: keep how all definitions were before."""
+        """The running statement asks for the world, or reads what knows it: keep how all
+        definitions were before."""
         for name in self._known.keys() & self.namespace.keys() - self._asking.keys():
             self._asking[name] = _state(name, self.namespace[name])
 
-    def look(self, code: CodeType) -> None:
-        """A statement has run: keep how what it has defined is now, and what it gave others while
-        it asked for the world, which each rank has otherwise."""
+    def look(self, code: CodeType, at: tuple[str, int, int]) -> None:
+        """A statement has run at that place: keep how what it has defined is now, and what it gave
+        others of the world, which each rank has otherwise."""
         asking, self._asking = self._asking, {}
         for name, before in asking.items():
             now = _state(name, self.namespace[name]) if name in self.namespace else before
-            changed = (p for p in {**before, **now} if before.get(p) != now.get(p))
+            changed = [p for p in {**before, **now} if before.get(p) != now.get(p)]
             self._known[name][1].update({path: now.get(path, {}) for path in changed})
+            if changed:
+                self.filled.setdefault(name, []).append(at)
         own = [n for n in code.co_names if self._is_own(self.namespace.get(n))]
         for name in stored(code).intersection(own) if own else ():
             value = self.namespace[name]
             known = self._known.get(name)
             if known is None or known[0]() is not value:
                 self._known[name] = ref(value), _state(name, value)
+                self.filled.pop(name, None)
 
     def changed(
         self, name: str, definition: Any

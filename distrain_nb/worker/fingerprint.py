@@ -189,6 +189,7 @@ class _Look:
         ]
         if isinstance(cls, abc.ABCMeta):
             inside.append((f"the classes registered with {path}", {*map(key_of, registered(cls))}))
+        inside += [(f"the base {b.__qualname__} of {path}", b) for b in cls.__bases__]
         bases = ", ".join(base.__qualname__ for base in cls.__bases__)
         return f"class {cls.__qualname__}({bases})", inside
 

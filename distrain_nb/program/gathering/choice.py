@@ -6,7 +6,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Severity
-from distrain_nb.program.gathering.faithful import makes_the_same
+from distrain_nb.program.gathering.faithful import has_lost_bases, makes_the_same
 from distrain_nb.program.gathering.remake import asks_machine, with_fillings
 from distrain_nb.program.gathering.resolve import (
     Literal,
@@ -70,6 +70,8 @@ class Choices:
 
     def _keeps_text(self, how: SourceCode, value: Any) -> bool:
         """Whether the text is sure to be right, or nothing else will do."""
+        if isinstance(value, type) and has_lost_bases(value, self.definitions):
+            return False
         asks = any(self.world.asked_by(e) or asks_machine(e.statement.node) for e in how.chain)
         notes = (note for executed in how.chain for note in executed.statement.notes)
         refused = any(note.severity is Severity.ERROR for note in notes)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.program.notebook.source_match import changed_methods, made_by
+from distrain_nb.program.notebook.source_match import made_by
 from distrain_nb.worker.fingerprint import dict_of
 
 if TYPE_CHECKING:
@@ -169,21 +169,17 @@ def _import_line(module: str, name: str) -> str:
 
 
 def _by_definition(name: str, value: Any, history: ExecutionHistory) -> SourceCode | None:
-    candidates = []
     for position, executed in enumerate(history.of(name)):
         inner = executed.statement.inner_definition(name)
         if inner and made_by(inner, name, value):
-            candidates.append(executed)  # the whole statement: `with strategy.scope():`
-            continue
+            return SourceCode(_chain(name, executed, history))  # all of `with strategy.scope():`
         decorated = bool(getattr(executed.statement.node, "decorator_list", ()))
         if executed.statement.is_definition and not (position and decorated):
             if made_by(executed.statement, name, value):
-                candidates.append(executed)
+                return SourceCode(_chain(name, executed, history))
         elif not _is_code(value):
             break
-    unchanged = (c for c in candidates if not changed_methods(c.statement, value))
-    chosen = next(unchanged, next(iter(candidates), None))
-    return SourceCode(_chain(name, chosen, history)) if chosen else None
+    return None
 
 
 def _by_choice(name: str, value: Any, history: ExecutionHistory) -> SourceCode | None:

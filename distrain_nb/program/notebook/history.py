@@ -93,6 +93,7 @@ class Executed:
 
     at: tuple[int, int]  # cell, statement
     statement: Statement
+    failed: bool = False  # it may have done a part of its work
 
 
 @dataclass
@@ -134,7 +135,11 @@ def history(cells: Iterable[Cell]) -> ExecutionHistory:
     for position, cell in enumerate(cells):
         statements = statements_of(cell.label, cell.source)
         for number, statement in enumerate(statements):
-            _add(found, Executed((position, number), statement))
+            end = (statement.node.end_lineno or 0, statement.node.end_col_offset or 0)
+            failed = cell.failed is not None and end > cell.failed
+            _add(found, Executed((position, number), statement, failed))
+            if failed:
+                break  # those behind it did not run
         found.futures.update(futures_in(s.node for s in statements))
     return found
 
@@ -142,6 +147,8 @@ def history(cells: Iterable[Cell]) -> ExecutionHistory:
 def _add(found: ExecutionHistory, executed: Executed) -> None:
     node = executed.statement.node
     found.executed.append(executed)
+    if executed.failed:
+        return
     for name in executed.statement.binds:
         found.bindings.setdefault(name, []).append(executed)
     for name in _changed(node):

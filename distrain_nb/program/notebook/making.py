@@ -74,7 +74,8 @@ class Makings:
 
     def _making(self, name: str) -> Making | None:
         history = self.module.history
-        latest = next(iter(history.of(name)), None) or self._setter(name)
+        latest = self.seen.replaced(name, history.executed)
+        latest = latest or next(iter(history.of(name)), None) or self._setter(name)
         latest = latest or next(iter(self.fillings(name)), None)
         if latest is None or latest.statement.is_import or latest.statement.is_definition:
             return None
@@ -95,7 +96,8 @@ class Makings:
         return [
             p
             for p in later
-            if self.seen.fills(p.statement, name)
+            if not p.failed
+            and self.seen.fills(p.statement, name)
             and not (p.statement.is_import or p.statement.is_definition or self.works(p.statement))
         ]
 
@@ -135,7 +137,7 @@ class Makings:
         names = {name}
         for executed in self.module.history.executed:
             statement = executed.statement
-            if executed.at <= latest.at:
+            if executed.at <= latest.at or executed.failed:
                 continue
             mentioned = not names.isdisjoint(statement.mentions())
             if (mentioned and self._sets_up(statement, names)) or self._was_changed(

@@ -132,9 +132,9 @@ class World:
             making = self._makings_of(module).of(name)
             plain = plain and is_settings(value) and not (making and making.result)
             yield module, name, plain
-            if isinstance(value, _CODE) or is_bound(value):
+            if is_bound(value):
                 continue
-            for executed in making.chain if making else ():
+            for executed in self._chain(module, name):
                 reach = self._reaches.of(executed.statement, module)
                 used = self.seen.only_used(executed.statement, name, value)
                 following = reach.names | (reach.passed if plain else {})
