@@ -42,12 +42,17 @@ def _watch_statements(shell: InteractiveShell) -> None:
     run = shell.run_code
 
     async def run_code(code: Any, *args: Any, **kwargs: Any) -> Any:
+        failed = True
+        watching = observed.observer_of(shell.user_ns)
+        if watching:
+            watching.runs(code)
         try:
-            return await run(code, *args, **kwargs)
+            failed = await run(code, *args, **kwargs)
+            return failed
         finally:
             watching = observed.observer_of(shell.user_ns)
             if watching:
-                watching.ran(code)
+                watching.ran(code, failed=failed)
 
     setattr(run_code, _WATCHES, True)
     shell.run_code = run_code

@@ -16,6 +16,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.observed.changes import Changes, PartChange
+from distrain_nb.observed.definitions import Originals
 from distrain_nb.observed.frames import (
     column_of,
     frames_to,
@@ -71,6 +72,7 @@ class Observer:
     place: Callable[[str, int, int], tuple[str, int] | None]
     unseen: frozenset[str] = frozenset()
     active: bool = True
+    failed: dict[str, tuple[int, int]] = field(default_factory=dict)  # by cell: where
     _running: str = ""  # the label of a cell
     _sites: dict[str, dict[tuple[int, int], Site]] = field(
         default_factory=lambda: defaultdict(dict)
@@ -83,10 +85,16 @@ class Observer:
     _last: FrameType | None = None
     _asked: bool = False  # since the last statement
     _changes: Changes = field(init=False)
+    originals: Originals = field(init=False)
     _undo: list[Callable[[], None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._changes = Changes(self.namespace)
+        self.originals = Originals(self.namespace)
+
+    def replaced(self, name: str) -> tuple[str, int, int] | None:
+        """The place of the statement that bound a name, which knew the world, by a function."""
+        return self._changes.replaced.get(name)
 
     def changes(self, name: str) -> Collection[PartChange]:
         """What statements changed in the object of a name that knows the world."""
@@ -101,17 +109,30 @@ class Observer:
         """A cell of that name is about to run, and what others of the name asked is past."""
         self._running = label
         self._sites.pop(label, None)
+        self.failed.pop(label, None)
 
     def end(self) -> None:
         """The cell has run."""
         self._running = ""
         self.settle()
 
-    def ran(self, code: CodeType) -> None:
+    def runs(self, code: CodeType) -> None:
+        """A statement of the cell is about to run."""
+        try:
+            if self._changes.are_read(code):
+                self.originals.keep()
+        except Exception:  # whatever is odd about an object: the user's code goes on
+            return
+
+    def ran(self, code: CodeType, *, failed: bool = False) -> None:
         """A statement of the cell has run: look what it changed of what knows the world."""
+        if failed:
+            label, *place = self._at(code)
+            self.failed[label] = (place[0], place[1])
         asked, self._asked, self._statement = self._asked, False, None
         self._again.clear()
         try:
+            self.originals.look(code, self._at(code))
             self._changes.look(code, self._at(code), asked)
             if asked:
                 self._changes.follow(self.filled())
@@ -127,7 +148,7 @@ class Observer:
         """The names whose objects changed while some statement asked."""
         self.settle()
         sites = [site for places in self._sites.values() for site in places.values()]
-        return {name for site in sites for name in site.filled}
+        return {*self.originals.filled, *(name for site in sites for name in site.filled)}
 
     def settle(self) -> None:
         """Look which objects have changed since the world was asked."""
@@ -207,6 +228,7 @@ class Observer:
             if self._last is not top:
                 self.settle()
             self._last = top
+            self.originals.keep()
             names = {n: (id(v), type(v)) for n, v in [*self.namespace.items()]}
             things = {id(thing): thing for each in own for thing in reachable(each)}.values()
             states = [(held(thing), state_of(thing)) for thing in things if may_change(thing)]

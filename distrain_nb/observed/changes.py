@@ -10,11 +10,19 @@ from dataclasses import dataclass, field
 from dis import get_instructions
 from enum import Enum
 from functools import lru_cache
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from itertools import islice
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MappingProxyType,
+    MethodType,
+    ModuleType,
+)
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.observed.frames import is_installed, names_read, root_of
-from distrain_nb.worker.fingerprint import BY_USE, LIVE, OF_THE_WORLD, text_of
+from distrain_nb.worker.fingerprint import BY_USE, LIVE, OF_THE_WORLD, dict_of, key_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -24,6 +32,7 @@ _NO_PARTS = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, Co
 _MOST_PARTS, _MOST_ITEMS, _DEEPEST = 1000, 100, 7
 _STORES = {"STORE_NAME", "STORE_GLOBAL"}
 _LEFT_OUT = BY_USE | OF_THE_WORLD
+_NOTHING = object()
 
 
 class PartChange(NamedTuple):
@@ -44,6 +53,7 @@ class Changes:
     namespace: Mapping[str, Any]
     _objects: dict[str, tuple[object, dict[str, Any]]] = field(default_factory=dict)
     _found: dict[str, list[PartChange]] = field(default_factory=dict)
+    replaced: dict[str, tuple[str, int, int]] = field(default_factory=dict)  # by a function
 
     def of(self, name: str) -> Collection[PartChange]:
         """What changed the object that a name stands for, since the name was bound to it."""
@@ -51,18 +61,26 @@ class Changes:
 
     def look(self, code: CodeType, at: tuple[str, int, int], asked: bool) -> None:
         """A statement has run at that place: its cell, line and column."""
-        if not asked and not self._objects:
+        if not asked and not self._objects and not self.replaced:
             return
-        known = {*self._objects}
+        reads = asked or self.are_read(code)
         for name, (obj, before) in [*self._objects.items()]:
             if self.namespace.get(name) is not obj:
                 del self._objects[name]
                 self._found.pop(name, None)
+                self.replaced[name] = at
             elif before:
                 self._compare(name, before, leaves(name, obj), at)
-        if asked or names_read(code, self.namespace) & known:
-            stored = {i.argval for i in get_instructions(code) if i.opname in _STORES}
-            self.follow(stored)
+        for name in self.replaced.keys() & stored(code) if self.replaced else ():
+            del self.replaced[name]
+        if reads:
+            self.follow(stored(code))
+
+    def are_read(self, code: CodeType) -> bool:
+        """Whether code reads what knows the world."""
+        return bool(self._objects) and not names_read(code, self.namespace).isdisjoint(
+            self._objects
+        )
 
     def follow(self, names: Collection[str]) -> None:
         """Follow what these names stand for from now on."""
@@ -77,19 +95,31 @@ class Changes:
         if before == now:
             return
         self._objects[name] = self._objects[name][0], now
-        for path in {**before, **now}:
-            one, other = before.get(path, _NOTHING), now.get(path, _NOTHING)
-            if one != other:
-                change = PartChange(*at, path, _said(one), _said(other))
-                self._found.setdefault(name, []).append(change)
-                return  # the first one tells enough
+        change = PartChange(*at, *first_change(before, now))  # which tells enough
+        self._found.setdefault(name, []).append(change)
 
 
-_NOTHING = object()
+def first_change(before: dict[str, Any], now: dict[str, Any]) -> tuple[str, str, str]:
+    """The path of the first part that differs, what it was and became."""
+    paths = (p for p in {**before, **now} if before.get(p, _NOTHING) != now.get(p, _NOTHING))
+    path = next(paths, "")
+    return path, said(before.get(path, _NOTHING)), said(now.get(path, _NOTHING))
 
 
-def _said(value: object) -> str:
+def identity(part: object) -> tuple[str, int]:
+    """Which of its kind an object is."""
+    return f"a {type(part).__name__}", id(part)
+
+
+def said(value: object) -> str:
+    if isinstance(value, tuple):
+        return str(value[0])
     return "missing" if value is _NOTHING else text_of(value) or type(value).__name__
+
+
+def stored(code: CodeType) -> set[str]:
+    """The names that a statement binds."""
+    return {i.argval for i in get_instructions(code) if i.opname in _STORES}
 
 
 def leaves(name: str, obj: object) -> dict[str, Any]:
@@ -102,7 +132,7 @@ def leaves(name: str, obj: object) -> dict[str, Any]:
         if isinstance(part, _PLAIN):
             found[path] = part if part == part else "nan"
         elif isinstance(part, _NO_PARTS):
-            found[path] = id(part)
+            found[path] = identity(part)
         elif depth < _DEEPEST and id(part) not in seen:
             seen.add(id(part))
             try:
@@ -121,16 +151,16 @@ def _inside(path: str, obj: Any, found: dict[str, Any]) -> Iterator[tuple[str, o
         yield from ((f"{path}[{n}]", part) for n, part in enumerate(obj[:_MOST_ITEMS]))
     elif isinstance(obj, (set, frozenset)):
         found[path] = frozenset(p for p in obj if isinstance(p, _PLAIN))
-    elif isinstance(obj, dict):
-        plain = [(k, v) for k, v in obj.items() if isinstance(k, _PLAIN)][:_MOST_ITEMS]
+    elif isinstance(obj, (dict, MappingProxyType)):
+        items = [(key_of(k), v) for k, v in islice(obj.items(), _MOST_ITEMS)]
         found[f"len({path})"] = len(obj)
-        yield from ((f"{path}[{k!r}]", part) for k, part in plain)
+        yield from ((f"{path}[{key}]", part) for key, part in items if key)
     elif cls.__module__.startswith("torch.nn.parameter"):
         return  # weights travel
     elif cls.__module__ == "numpy":
         found[path] = _sampled(obj)
-    elif hasattr(obj, "data_ptr"):
-        found[path] = id(obj), obj.data_ptr(), obj._version
+    elif hasattr(cls, "data_ptr"):
+        found[path] = *identity(obj), obj.data_ptr(), obj._version
     yield from ((f"{path}.{name}", part) for name, part in _attributes(obj, cls))
 
 
@@ -138,7 +168,7 @@ _SETTINGS = {"argparse", "types", "builtins", "collections"}  # whose objects ho
 
 
 def _attributes(obj: Any, cls: type) -> Iterator[tuple[str, object]]:
-    inside = dict(getattr(obj, "__dict__", None) or {})
+    inside = dict(dict_of(obj))
     yield from (inside.get("_modules") or {}).items()  # of a model, as one writes it
     for base in cls.__mro__[:-1]:
         slots = vars(base).get("__slots__", ())

@@ -5,9 +5,12 @@ from __future__ import annotations
 import sys
 import threading
 from dis import get_instructions
+from itertools import islice
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import ref
+
+from distrain_nb.worker.fingerprint import dict_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +19,7 @@ _KERNELS = ("IPython", "ipykernel")  # `%env RANK` is the user's own question
 _ANSWERS = (bool, int, str, type(None))
 _UNCHANGING = (bool, int, float, complex, str, bytes, type(None))
 _NO_STATE = (*_UNCHANGING, ModuleType, FunctionType, BuiltinFunctionType, CodeType)
-_MOST_PARTS = 1000
+_MOST_PARTS, _MOST_ITEMS = 1000, 100
 
 
 def is_top_level(frame: FrameType) -> bool:
@@ -74,10 +77,14 @@ def place_of(code: CodeType) -> tuple[int, int]:
 
 
 def reachable(frame: FrameType) -> Iterator[object]:
-    """What the code of a frame has names for, as far as it may change."""
+    """What the code of a frame has names for, or finds in lists and dicts that it has names for, as
+    far as it may change."""
     values = [] if is_top_level(frame) else [*frame.f_locals.values()]
     values += [frame.f_globals[n] for n in frame.f_code.co_names if n in frame.f_globals]
-    yield from (value for value in values if not isinstance(value, _NO_STATE))
+    for value in values:
+        items = value.values() if type(value) is dict else value if type(value) is list else ()
+        every = (value, *islice(items, _MOST_ITEMS))
+        yield from (each for each in every if not isinstance(each, _NO_STATE))
 
 
 def names_read(code: CodeType, names: Mapping[str, Any]) -> set[str]:
@@ -109,16 +116,21 @@ def stored_by(code: CodeType) -> Iterator[str]:
 
 def may_have_taken(thing: object, stores: set[str]) -> bool:
     """Whether code that stores such attributes may have put a rank, a size or a name into it."""
-    if not stores or hasattr(thing, "state_dict") or hasattr(thing, "get_weights"):
+    if not stores or is_model(thing):
         return False
-    inside = getattr(thing, "__dict__", {})
+    inside = dict_of(thing)
     plain = {n for n, v in inside.items() if isinstance(v, _ANSWERS) and n[:2] != "__"}
     items = isinstance(thing, dict) or any(isinstance(v, dict) for v in inside.values())
     return bool(plain & stores) or ("*" in stores and bool(plain)) or ("[]" in stores and items)
 
 
+def is_model(thing: object) -> bool:
+    """Whether an object is a model, whose weights travel where it is made again."""
+    return hasattr(type(thing), "state_dict") or hasattr(type(thing), "get_weights")
+
+
 def may_change(thing: object) -> bool:
-    return isinstance(thing, (dict, list, set)) or hasattr(thing, "__dict__")
+    return isinstance(thing, (dict, list, set)) or hasattr(type(thing), "__dict__")
 
 
 def held(thing: object) -> Callable[[], object]:
@@ -139,9 +151,9 @@ def state_of(thing: object, depth: int = 3) -> object:
         return (len(thing), [(state_of(k, 0), state_of(v, depth - 1)) for k, v in items])
     if isinstance(thing, (list, tuple, set, frozenset)):
         return (len(thing), [state_of(v, depth - 1) for v in [*thing][:_MOST_PARTS]])
-    inside = dict(getattr(thing, "__dict__", None) or {})
+    inside = dict(dict_of(thing))
     inside = {name: value for name, value in inside.items() if not str(name).startswith("__")}
-    if hasattr(thing, "state_dict") or hasattr(thing, "get_weights"):
+    if is_model(thing):
         plain = {n: v for n, v in inside.items() if isinstance(v, _UNCHANGING) and n != "training"}
         inside = {n: v for n, v in plain.items() if n[0] != "_"}
     return (id(thing), state_of(inside, depth - 1)) if inside else id(thing)

@@ -7,6 +7,9 @@ library understands: the comparison passes over it.
 
 from __future__ import annotations
 
+import _abc
+import abc
+import enum
 import functools
 import hashlib
 import re
@@ -14,7 +17,7 @@ import sys
 import types
 import warnings
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, Collection, Dict, Iterable, Iterator, List, Set, Tuple
+from typing import Any, Collection, Dict, Iterable, Iterator, List, Mapping, Set, Tuple
 
 MOST_PARTS = 2000  # of one name
 PASSED_OVER = ""  # the text of what is not compared, nor anything in it
@@ -137,14 +140,16 @@ class _Look:
     def _object(self, path: str, obj: Any) -> Tuple[str, Iterable[Tuple[str, Any]]]:
         cls = type(obj)
         inside: List[Tuple[str, Any]] = []
-        if isinstance(obj, dict):
-            inside += [(f"{path}[{k!r}]", v) for k, v in obj.items() if isinstance(k, _PLAIN)]
-            inside.append((f"the keys of {path}", {k for k in obj if isinstance(k, _PLAIN)}))
+        if isinstance(obj, (dict, types.MappingProxyType)):
+            inside += [(f"{path}[{key_of(k)}]", v) for k, v in obj.items() if key_of(k)]
+            inside.append((f"the keys of {path}", {key_of(k) for k in obj}))
         elif isinstance(obj, (list, tuple)):
             inside += [(f"{path}[{n}]", part) for n, part in enumerate(obj)]
             inside.append((f"len({path})", len(obj)))
+        elif isinstance(obj, (set, frozenset)):
+            inside.append((f"the items of {path}", {key_of(part) for part in obj}))
         attributes = dict(_attributes(obj))
-        if attributes or inside or hasattr(obj, "__dict__"):
+        if attributes or inside or getattr(cls, "__dictoffset__", 0):
             inside += [(f"{path}.{name}", part) for name, part in attributes.items()]
             return f"{cls.__module__}.{cls.__qualname__}", inside
         reduced = [] if self.only_settings else _reduced(path, obj)
@@ -173,18 +178,36 @@ class _Look:
         return f"function of the code {_digest(repr(_essence(code)))}", inside
 
     def _class(self, path: str, cls: type) -> Tuple[str, List[Tuple[str, Any]]]:
-        if not self._is_own(cls):
+        if not is_own(cls, self.own):
             return f"class {cls.__module__}.{cls.__qualname__}", []
         inside = [
             (f"{path}.{name}", value)
             for name, value in vars(cls).items()
             if name not in _OF_CLASS and not isinstance(value, types.MemberDescriptorType)
+            # what packages keep on a class by such names is their own matter
+            if name[:2] != "__" or _is_plain(value) or hasattr(value, "__get__")
         ]
+        if isinstance(cls, abc.ABCMeta):
+            inside.append((f"the classes registered with {path}", {*map(key_of, registered(cls))}))
+        inside += [(f"the base {b.__qualname__} of {path}", b) for b in cls.__bases__]
         bases = ", ".join(base.__qualname__ for base in cls.__bases__)
         return f"class {cls.__qualname__}({bases})", inside
 
     def _is_own(self, obj: Any) -> bool:
         return getattr(obj, "__module__", None) in self.own
+
+
+def dict_of(obj: Any) -> Mapping[str, Any]:
+    """The attributes that an object itself holds; none where it has no dict, whatever its own
+    `__getattr__` would say to that."""
+    return vars(obj) if getattr(type(obj), "__dictoffset__", 0) else {}
+
+
+def is_own(cls: type, own: Collection[Any]) -> bool:
+    """Whether a class is of one of these modules, or made by a function and found in none."""
+    if cls.__module__ in own or "." in cls.__qualname__:
+        return cls.__module__ in own
+    return cls.__qualname__ not in vars(sys.modules.get(cls.__module__, sys))
 
 
 def text_of(value: Any) -> str | None:
@@ -205,6 +228,25 @@ def _is_plain(value: Any) -> bool:
     if type(value) in _PLAIN:
         return True
     return type(value) in (set, frozenset) and all(type(part) in _PLAIN for part in value)
+
+
+def registered(cls: type) -> List[type]:
+    """The classes that are an abstract class's by registration alone."""
+    dump = getattr(_abc, "_get_dump", None)
+    refs = dump(cls)[0] if dump and isinstance(cls, abc.ABCMeta) else ()
+    return sorted((c for c in (each() for each in refs) if c), key=key_of)
+
+
+def key_of(key: Any) -> str:
+    """What a key of a dict says in every process; empty where that is no more than its address."""
+    if isinstance(key, (type, FunctionType)):
+        return key.__qualname__
+    if isinstance(key, enum.Enum):
+        return str(key)
+    if isinstance(key, tuple):
+        inside = [key_of(part) for part in key]
+        return f"({', '.join(inside)})" if all(inside) else ""
+    return repr(key) if isinstance(key, _PLAIN) else ""
 
 
 def _digest(text: str) -> str:
@@ -246,7 +288,7 @@ def _hash(data: Any) -> str:
 
 def _attributes(obj: Any) -> Iterator[Tuple[str, Any]]:
     cls = type(obj)
-    for name, value in list(getattr(obj, "__dict__", {}).items()):
+    for name, value in list(dict_of(obj).items()):
         if not isinstance(getattr(cls, name, None), functools.cached_property):
             yield name, value
     for base in cls.__mro__:

@@ -21,6 +21,10 @@ Node = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
 _LATE = __future__.annotations.compiler_flag
 
 
+class NoAttribute:
+    """Stands in a pickle for an attribute that a definition has no more."""
+
+
 class FunctionText(NamedTuple):
     """Where a function's text is: `lines` of a file or cell, `first` (1-based) and on.
 
@@ -99,10 +103,17 @@ def _has_hook(cls: type) -> bool:
     return isinstance(vars(cls).get(_HOOK), classmethod)
 
 
+REGISTERED = "classes by `register`"  # among the attributes of an abstract class
+
+
 def set_class(cls: type, state: Mapping[str, Any]) -> None:
     """Give a class its attributes."""
     for name, value in state.items():
-        setattr(cls, name, value)
+        if name == REGISTERED:
+            for each in value:
+                cls.register(each)  # type: ignore[attr-defined]
+        else:
+            setattr(cls, name, value)
 
 
 def parsed(origin: FunctionText) -> Node:

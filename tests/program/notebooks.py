@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,13 +53,17 @@ class Kernel:
             one = ast.Module([node], [])
             code = compile(one, label, "exec", self.flags, dont_inherit=True)
             self.flags |= code.co_flags & 0x1FF0000
+            failed = True
+            self.observer.runs(code)
             try:
                 exec(code, self.namespace)
+                failed = False
             finally:
-                self.observer.ran(code)
+                self.observer.ran(code, failed=failed)
 
     def notebook(self) -> Notebook:
-        cells = tuple(self.cells)
+        failed = self.observer.failed
+        cells = tuple(replace(cell, failed=failed.get(cell.label)) for cell in self.cells)
         return Notebook(self.namespace, cells, self.folder, self.given, observer=self.observer)
 
     def capture(self, source: str, **options: Any) -> Program:

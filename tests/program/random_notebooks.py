@@ -22,7 +22,9 @@ def bump(by=1):
     return calls
 """
 NOTEBOOK = """
-import functools, random
+import functools, json, operator, os, random, string, threading
+from collections import ChainMap
+from types import SimpleNamespace
 import state_module
 random.seed(0)
 from state_module import ITEMS
@@ -161,16 +163,96 @@ def _statement(draw: st.DrawFn) -> str:
     )  # fmt: skip
 
 
-# Cells whose statements read the world; they are made where the kernel watches what is read.
-READS_OF_THE_WORLD: tuple[str, ...] = ()
+# Thirty ways to ask.
+_ASKS = (
+    "int(os.environ.get('RANK', 0))",
+    "int(os.getenv('RANK') or 0)",
+    "(int(os.environ['RANK']) if 'RANK' in os.environ else 0)",
+    "int(dict(os.environ).get('RANK', 0))",
+    "int(os.environ.copy().get('RANK', 0))",
+    "int({{**os.environ}}.get('RANK', 0))",
+    "int(os.environb.get(b'RANK', b'0'))",
+    "int(os.path.expandvars('$RANK').replace('$RANK', '0'))",
+    "sum(int(v) for k, v in os.environ.items() if k == 'RANK')",
+    "eval(\"int(os.environ.get('RANK', 0))\")",
+    "functools.reduce(lambda a, k: a + int(os.environ.get(k, 0)), ['RANK'], 0)",
+    "max(['RANK'], key=os.environ.get) and int(os.environ.get('RANK', 0))",
+    "functools.partial(os.environ.get, 'RANK')() and int(os.environ['RANK']) or 0",
+    "(lambda: int(os.environ.get('RANK', 0)))()",
+    "int(sorted(['RANK'], key=os.environ.get) and os.environ.get('RANK', 0))",
+    "int(next(iter([os.environ.get('RANK', 0)])))",
+    "int((os.environ | {{}}).get('RANK', 0))",
+    "len([k for k in os.environ if k == 'RANK'])",
+    "int('RANK' in os.environ)",
+    "int('RANK' in [*os.environ.keys()])",
+    "int(string.Template('0$RANK').safe_substitute(os.environ).replace('$RANK', ''))",
+    "int(operator.itemgetter('RANK')(os.environ) if 'RANK' in os.environ else 0)",
+    "int(getattr(os, 'environ').get('RANK', 0))",
+    "int(vars(os)['environ'].get('RANK', 0))",
+    "int(ChainMap(os.environ, {{'RANK': 0}})['RANK'])",
+    "int([*map(os.environ.get, ['RANK'], ['0'])][0])",
+    "int(os.environ.__getitem__('RANK') if os.environ.__contains__('RANK') else 0)",
+    "int(json.loads(json.dumps(dict(os.environ))).get('RANK', 0))",
+    "(lambda *, r=os.environ.get('RANK', 0): int(r))()",
+    "len([v for v in map(os.getenv, ['RANK']) if v])",
+)
+_MADE_OF_IT = (
+    "{v} = {ask}",
+    "{v} = {{'r': {ask}, 'n': {n}}}",
+    "{v} = SimpleNamespace(rank={ask}, x={n}, tags=[])",
+    "{v} = [{n}, {ask}]",
+    "{v} = [1, 2, 3, 4][{ask}::2]",
+    "{v}.append({ask})",
+    "{v}['r'] = {ask}",
+    "{v}.r = {ask}",
+    "class {c}:\n    a = {ask}\n    def get(self): return self.a, {n}",
+    "class {c}:\n    def __init__(self): self.r, self.i = {ask}, {n}\n"
+    "    def get(self): return self.r, self.i\n{v} = {c}()",
+    "class {c}:\n    @functools.cached_property\n    def r(self): return {ask}\n"
+    "    def get(self): return self.r\n{v} = {c}().r",
+    "class {c}:\n    def __iter__(self): yield {ask}\n    def get(self): return list(self)\n"
+    "{v} = list({c}())",
+    "class {c}:\n    def __getattr__(self, name): return {ask}\n{v} = {c}().rank",
+    "class {c}:\n    @classmethod\n    def make(cls):\n        made = cls()\n"
+    "        made.r = {ask}\n        return made\n    def get(self): return self.r\n"
+    "{v} = {c}.make()",
+    "def {f}(x={ask}): return x",
+    "def join(o): o.r = {ask}\n{v} = SimpleNamespace(x={n})\njoin({v})",
+    "{v} = {{}}\nt = threading.Thread(target=lambda: {v}.update(r={ask}))\nt.start(); t.join()",
+    "exec('{v} = ' + repr(0))\n{v} = {{'r': {ask}}}",
+    "{c}.a = {ask}",
+    "setattr({c}, 'b', {ask})",
+)
+_CHANGES_IT = (
+    "vars({v}).update(x={n})",
+    "y = {v}\ny.x = {n}",
+    "y = {v}\ny['n'] = {n}",
+    "for k in ('x', 'z'): setattr({v}, k, {n})",
+    "(lambda o: o.update(z={n}))({v})",
+    "def tune(o): o.__dict__['x'] = {n}\ntune({v})",
+    "held = [{v}]\nheld[0].x = {n}\ndel held",
+    "{v}.tags.append({n})",
+    "{v}.x = {ask} + {n}",
+    "{w} = {v}",
+    "{w} = {{'of': {v}}}",
+)
+# Cells whose statements read the world, or change what knows it.
+READS_OF_THE_WORLD = tuple(m.replace("{ask}", a) for m in _MADE_OF_IT for a in _ASKS)
+
+
+@st.composite
+def _of_the_world(draw: st.DrawFn) -> str:
+    text: str = draw(st.sampled_from((*READS_OF_THE_WORLD, *_CHANGES_IT * len(_ASKS))))
+    text = text.replace("{ask}", draw(st.sampled_from(_ASKS)))
+    return text.format(c=draw(_C), f=draw(_F), v=draw(_V), w=draw(_V), n=draw(_NUMBER))
 
 
 def cells() -> st.SearchStrategy[list[str]]:
-    """The cells of a notebook."""
-    cell = st.lists(_statement(), min_size=1, max_size=3).map("\n".join)
-    given = st.sampled_from(READS_OF_THE_WORLD) if READS_OF_THE_WORLD else st.nothing()
+    """The cells of a notebook, of which every other one has something to do with the world."""
+    statement = _statement() | _statement() | _of_the_world()
+    cell = st.lists(statement, min_size=1, max_size=3).map("\n".join)
     seeded = _NUMBER.map("random.seed({})".format)
-    return st.lists(cell | cell | cell | seeded | given, min_size=2, max_size=7)
+    return st.lists(cell | cell | cell | seeded, min_size=2, max_size=7)
 
 
 def shown() -> st.SearchStrategy[list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import os
 import sys
@@ -19,22 +20,20 @@ from tests.program.random_notebooks import BEGINNING, MODULE, NOTEBOOK, cells, s
 if TYPE_CHECKING:
     from tests.program.notebooks import Server
 
-EXAMPLES = int(os.environ.get("DISTRAIN_EXAMPLES", "0")) or several(150)
+EXAMPLES = int(os.environ.get("DISTRAIN_EXAMPLES", "0")) or several(300)
 REFUSED = "NotAsInNotebook"
 
 
+AS_RANK = {"RANK": "1", "WORLD_SIZE": "2"}
+
+
 def outcome(server: Server, notebook: list[str], wanted: list[str]) -> tuple[str, str]:
-    """What the kernel and the run show; the run nothing where it is refused."""
+    """What a kernel that had this rank shows, and what the run; nothing where it is refused."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "state_module.py").write_text(MODULE)
         sys.path.insert(0, folder)
         try:
-            kernel = Kernel(Path(folder))
-            kernel.run(NOTEBOOK)
-            kernel.run(BEGINNING)
-            with contextlib.redirect_stdout(io.StringIO()):
-                for cell in notebook:
-                    kernel.run(cell, quiet=True)
+            kernel = _executed(Path(folder), notebook)
             roots = {w.partition(".")[0] for w in wanted if w.isidentifier()}
             there = [w for w in wanted if w not in roots or w in kernel.namespace]
             assume(there)
@@ -44,18 +43,33 @@ def outcome(server: Server, notebook: list[str], wanted: list[str]) -> tuple[str
             program = kernel.capture(text)
             if any(str(f.severity) == "error" for f in program.findings):
                 return "", ""
-            output = server.output(program)
+            output = server.output(dataclasses.replace(program, variables=AS_RANK))
+            sys.modules.pop("state_module", None)
             shows = io.StringIO()
+            os.environ.update(AS_RANK)
+            rank = _executed(Path(folder), notebook)
             with contextlib.redirect_stdout(shows):
-                kernel.run(text)
+                rank.run(text, quiet=True)
         finally:
+            for name in AS_RANK:
+                os.environ.pop(name, None)
             sys.path.remove(folder)
             sys.modules.pop("state_module", None)
     return shows.getvalue(), "" if REFUSED in output else output
 
 
+def _executed(folder: Path, notebook: list[str]) -> Kernel:
+    kernel = Kernel(folder)
+    kernel.run(NOTEBOOK)
+    kernel.run(BEGINNING)
+    with contextlib.redirect_stdout(io.StringIO()):
+        for cell in notebook:
+            kernel.run(cell, quiet=True)
+    return kernel
+
+
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(cells(), shown())
 def test_equal_or_refused(server: Server, notebook: list[str], wanted: list[str]) -> None:
-    kernel, run = outcome(server, notebook, wanted)
-    assert run in ("", kernel)
+    rank, run = outcome(server, notebook, wanted)
+    assert run in ("", rank)

@@ -365,26 +365,14 @@ def beside(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 # name: the notebook's cells, what the training cell reads, what the run says of it
 REFUSED = {
-    "class of a decorator that makes methods": (
+    "dataclass of a name that was set since": (
         (
-            "from dataclasses import dataclass\n@dataclass\nclass CFG:\n    lr: float = 0.1",
-            "setattr(CFG, 'lr', 0.01)",
+            "from dataclasses import dataclass\nlr = 0.1",
+            "@dataclass\nclass CFG:\n    lr: float = lr",
+            "lr = 5",
         ),
         "CFG.lr",
-        "`CFG.lr` is 0.01 in the notebook (Cell In[1], line 2) and 0.1 in the run",
-    ),
-    "class with a metaclass of its own": (
-        ("class M(type): pass\nclass A(metaclass=M):\n    opts = {}", "A.opts['amp'] = True"),
-        "A.opts",
-        "`A.opts['amp']` is True in the notebook (Cell In[1], line 2) and nothing in the run",
-    ),
-    "class beside what it has of its world": (
-        (
-            "import os\nclass A:\n    rank = int(os.environ.get('RANK', 0))\n    tags = []",
-            "A.tags.append('night')\nA.rank = 3",
-        ),
-        "A.tags",
-        "`A.tags[0]` is 'night' in the notebook (Cell In[2], line 2) and nothing in the run",
+        "`CFG.lr` is 0.1 in the notebook (Cell In[2], line 1) and 5 in the run",
     ),
 }
 

@@ -46,10 +46,11 @@ def arrange(
         for key, item in _items(needed):
             items.setdefault(key, item)
             given.setdefault(needed.name, []).append(key)
-    loads = {n.name: n.model.root for n in found.values() if n.model}
-    made = {name: [*given[root]] for name, root in loads.items()}
-    for name, root in loads.items():  # what is made of a model is made of the one with its weights
-        given[root].append(name)
+    inside = {n.name: n.root for n in found.values() if n.root}
+    made = {name: [*given[root]] for name, root in inside.items()}
+    later_given: dict[str, list[Key]] = {}
+    for name, root in inside.items():  # what is made of a model is made of the one with its weights
+        (given if found[name].model else later_given).setdefault(root, []).append(name)
     late = {needed.name for needed in found.values() if needed.late}
     keys = sorted(items, key=lambda k: (k in late, _position(k, history)))
     before: dict[Key, set[Key]] = {}
@@ -58,8 +59,9 @@ def arrange(
         at_once, later = _needs(items[key], found, history)
         before[key] = {d for name in at_once for d in _seen(key, given.get(name, ()))} - {key}
         sometime[key] = {d for name in later for d in given.get(name, ())} - {key}
-    for name, keys_of_model in made.items():
-        before[name].update(keys_of_model)
+        sometime[key] |= {d for name in at_once | later for d in later_given.get(name, ())} - {key}
+    for name, of_root in made.items():
+        before[name].update(of_root)
     _keep_chains(found, before)
     _keep_values(items, before)
     return [items[key] for key in ordered(keys, before, sometime)]
@@ -78,8 +80,8 @@ def _items(needed: Needed) -> Iterable[tuple[Key, PreludeItem]]:
     if isinstance(needed.how, Literal):
         return [(needed.name, PreludeItem(needed.name, literal=needed.how.text))]
     if isinstance(needed.how, Value):
-        model = needed.model.path if needed.model else ""
-        return [(needed.name, PreludeItem(needed.name, model=model))]
+        first = [(executed.at, PreludeItem(needed.name, executed)) for executed in needed.first]
+        return [*first, (needed.name, PreludeItem(needed.name, model=needed.model))]
     return []
 
 

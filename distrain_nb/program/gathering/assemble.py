@@ -94,7 +94,7 @@ def _kind(item: PreludeItem) -> str:
         return "source"
     if item.model:
         return "loaded"
-    if ":" in item.name:
+    if not item.name.isidentifier():
         return "restored"
     return "captured" if item.literal is None else "literal"
 

@@ -6,9 +6,16 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Severity
-from distrain_nb.program.gathering.faithful import makes_the_same
+from distrain_nb.program.gathering.faithful import has_lost_bases, makes_the_same
 from distrain_nb.program.gathering.remake import asks_machine, with_fillings
-from distrain_nb.program.gathering.resolve import Literal, NoSource, SourceCode, Value, resolve
+from distrain_nb.program.gathering.resolve import (
+    Literal,
+    NoSource,
+    SourceCode,
+    Value,
+    by_statement,
+    resolve,
+)
 from distrain_nb.program.values.origins import FunctionTexts
 from distrain_nb.program.values.pickling import Definitions, try_value
 
@@ -42,6 +49,11 @@ class Choices:
             self._chosen[name] = self._with_state(name, value, how)
         return self._chosen[name]
 
+    def text_of(self, name: str) -> SourceCode | None:
+        """The statements that give a name, whatever has changed since."""
+        how = resolve(name, self.definitions.namespace[name], self.history, self.definitions)
+        return how if isinstance(how, SourceCode) else by_statement(name, self.history)
+
     def _is_text(self, name: str) -> bool:
         return not isinstance(self.of(name)[0], (Literal, Value))
 
@@ -58,6 +70,8 @@ class Choices:
 
     def _keeps_text(self, how: SourceCode, value: Any) -> bool:
         """Whether the text is sure to be right, or nothing else will do."""
+        if isinstance(value, type) and has_lost_bases(value, self.definitions):
+            return False
         asks = any(self.world.asked_by(e) or asks_machine(e.statement.node) for e in how.chain)
         notes = (note for executed in how.chain for note in executed.statement.notes)
         refused = any(note.severity is Severity.ERROR for note in notes)

@@ -46,6 +46,8 @@ def rebound(found: Mapping[str, Needed], history: ExecutionHistory) -> Iterator[
                 later = _set_since(use.name, executed, repeated, history)
                 if not use.at_once or use.name == name or later is None:
                     continue
+                if later.statement.is_definition and not how.world:
+                    continue  # the definition that it is made with is compared
                 where = f"{executed.statement.label}, line {use.line}"
                 message = (
                     f"`{name}` is made again with the present `{use.name}`, which"
@@ -65,7 +67,7 @@ def _set_since(
 ) -> Executed | None:
     """The statement that has set a name to something else since, unless both run again."""
     later = next((p for p in history.of(name) if p.at > executed.at), None)
-    if later is None or later.statement.is_import or later.statement.is_definition:
+    if later is None or later.statement.is_import:
         return None
     seen = next(iter(history.of(name, before=executed.at)), None)
     if seen and (seen.at in repeated or seen.statement.text == later.statement.text):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.program.gathering.gather import Gathering
     from distrain_nb.program.gathering.needed import Needed
+    from distrain_nb.program.notebook.world import World
 
 
 def expectation(gathering: Gathering, own: Collection[str]) -> str:
@@ -28,7 +29,7 @@ def expectation(gathering: Gathering, own: Collection[str]) -> str:
         if not isinstance(needed.how, SourceCode):
             continue
         knows_world = _knows_world(needed)
-        skip = [] if knows_world else sorted(_asking(needed, gathering))
+        skip = [] if knows_world else sorted(asking(needed, gathering.world))
         if knows_world and _has_settings(needed, gathering):
             parts = settings(needed.name, needed.value)
         elif knows_world or is_tool(needed.value):
@@ -58,7 +59,7 @@ def exempt(gathering: Gathering) -> Iterator[str]:
         elif is_tool(needed.value):
             yield f"{needed.name}: {kind}, which belongs to its process"
         else:
-            for path in sorted({*_asking(needed, gathering)}):
+            for path in sorted({*asking(needed, gathering.world)}):
                 yield f"{path}: asks for the world or the machine"
 
 
@@ -86,19 +87,19 @@ def _has_settings(needed: Needed, gathering: Gathering) -> bool:
     return True
 
 
-def _asking(needed: Needed, gathering: Gathering) -> Iterator[str]:
+def asking(needed: Needed, world: World) -> Iterator[str]:
     """What ranks have otherwise, as its statement asks for the world or the machine."""
     assert isinstance(needed.how, SourceCode)
     for executed in needed.how.chain:
         node = executed.statement.node
         if not isinstance(node, ast.ClassDef):
-            if gathering.world.asked_by(executed) or asks_machine(node):
+            if world.asked_by(executed) or asks_machine(node):
                 yield needed.name
             continue
         for statement in node.body:
             inner = replace(executed, statement=replace(executed.statement, node=statement))
             assigns = isinstance(statement, (ast.Assign, ast.AnnAssign))
-            if assigns and (gathering.world.asked_by(inner) or asks_machine(statement)):
+            if assigns and (world.asked_by(inner) or asks_machine(statement)):
                 for target in ast.walk(statement):
                     if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store):
                         yield f"{needed.name}.{target.id}"

@@ -57,6 +57,11 @@ def _same_class(node: ast.ClassDef, cls: type, definitions: Definitions) -> bool
     return not any(True for _ in _unlike(body, node, cls, definitions))
 
 
+def has_lost_bases(cls: type, definitions: Definitions) -> bool:
+    """Whether a class was made of one whose name means another by now."""
+    return any(definitions.owns(b) and not [*definitions.paths(b)] for b in cls.__bases__)
+
+
 def differing(node: ast.ClassDef, cls: type, definitions: Definitions) -> list[str]:
     """The attributes of a class that its statement does not surely give."""
     body = _body(node)

@@ -6,6 +6,7 @@ import builtins
 import re
 from collections import deque
 from dataclasses import dataclass, field, replace
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Fix, Severity
@@ -25,6 +26,7 @@ from distrain_nb.program.gathering.resolve import (
     by_statement,
     is_builtin,
 )
+from distrain_nb.program.gathering.state import state_of
 from distrain_nb.program.gathering.undefined import run_that_defines, undefined_name
 from distrain_nb.program.notebook.reach import Reading
 from distrain_nb.program.notebook.seen import SeenReads
@@ -107,7 +109,7 @@ class Gathering:
 
     def run(self) -> None:
         """Settle every name, and those that come up on the way."""
-        while self._waiting:
+        while self._waiting or self._breaks_circle():
             wanted = self._waiting.popleft()
             known = self.found.get(wanted.name)
             if known is not None:
@@ -176,7 +178,9 @@ class Gathering:
         self.found[needed.name] = needed
         if isinstance(needed.how, SourceCode):
             self._source(wanted, needed.how)
-            for each in weights_of(needed, wanted.where, self.definitions, self.limit):
+            limits = self.definitions, self.limit
+            weights = weights_of(needed, wanted.where, *limits)
+            for each in (*weights, *state_of(needed, wanted.where, self.world, *limits)):
                 if isinstance(each, Finding):
                     self.findings.append(each)
                 else:
@@ -260,6 +264,30 @@ class Gathering:
             run.fixes if run else (),
         )
         self._settled.add(wanted.name)
+
+    def _breaks_circle(self) -> bool:
+        """Have a value that a definition fills, which it holds, be there for that by its text."""
+        for needed in [*self.found.values()]:
+            if needed.trial is None or needed.first or needed.root or not self._is_filled(needed):
+                continue
+            how = self._choices.text_of(needed.name)
+            if how is None:
+                continue
+            where = PendingName(needed.name, needed.where[0], required=True)
+            if isinstance(needed.value, (type, FunctionType)):
+                self._take(replace(needed, how=how, trial=None), where)
+            else:
+                self.found[needed.name] = replace(needed, first=how.chain)
+                self._source(where, how)
+            if self._waiting:
+                return True
+        return False
+
+    def _is_filled(self, needed: Needed) -> bool:
+        assert needed.trial is not None
+        texts = (self.found.get(name) for name in needed.trial.seen.names)
+        hows = [text.how for text in texts if text and isinstance(text.how, SourceCode)]
+        return any(self.world.reads(e, needed.name) for how in hows for e in how.chain)
 
     # -- values -------------------------------------------------------------------------------
 

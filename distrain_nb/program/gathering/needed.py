@@ -7,23 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from distrain_nb.program.gathering.resolve import How
+    from distrain_nb.program.notebook.history import Executed
     from distrain_nb.program.values.pickling import PickleTrial
-
-
-@dataclass(frozen=True)
-class Model:
-    """A model that is made again, as the program writes it, and the name that leads there."""
-
-    path: str
-    root: str
 
 
 @dataclass(frozen=True)
 class Needed:
     """One name of the notebook that travels: how, and the places that use it.
 
-    `trial` is there for values: their size, and what their pickle refers to. `model` has them as
-    its weights.
+    `trial` is there for values: their size, and what their pickle refers to. Those that are part of
+    what another name stands for, its `root`, are weights of a `model`, as the program writes it, or
+    attributes. `first` are statements that give the name while definitions are made that the value
+    holds.
     """
 
     name: str
@@ -31,7 +26,9 @@ class Needed:
     how: How
     where: tuple[str, ...]
     trial: PickleTrial | None = None
-    model: Model | None = None
+    root: str = ""
+    model: str = ""
+    first: tuple[Executed, ...] = ()
     late: bool = False  # state of a module that the program may not import
 
 

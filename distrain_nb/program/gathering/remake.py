@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.program.gathering.needed import Model, Needed
+from distrain_nb.program.gathering.needed import Needed
 from distrain_nb.program.gathering.resolve import SourceCode, Value, by_statement
 from distrain_nb.program.notebook.history import at_once
 from distrain_nb.program.notebook.process_bound import name_of, needs_group
@@ -104,8 +104,7 @@ def weights_of(
     for path, name, weights in weights_in(needed.name, needed.value):
         trial = try_value(name, weights, definitions, limit)
         if not trial.problem and trial.complete and trial.size <= limit:
-            model = Model(path, needed.name)
-            yield Needed(name, weights, Value(weights), (where,), trial, model)
+            yield Needed(name, weights, Value(weights), (where,), trial, needed.name, path)
             continue
         size = readable_size(trial.size)
         why = trial.problem.reason if trial.problem else f"are larger than may travel ({size})"

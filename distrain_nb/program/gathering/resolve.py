@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.program.notebook.source_match import changed_methods, made_by
+from distrain_nb.program.notebook.source_match import made_by
+from distrain_nb.worker.fingerprint import dict_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -168,21 +169,17 @@ def _import_line(module: str, name: str) -> str:
 
 
 def _by_definition(name: str, value: Any, history: ExecutionHistory) -> SourceCode | None:
-    candidates = []
     for position, executed in enumerate(history.of(name)):
         inner = executed.statement.inner_definition(name)
         if inner and made_by(inner, name, value):
-            candidates.append(executed)  # the whole statement: `with strategy.scope():`
-            continue
+            return SourceCode(_chain(name, executed, history))  # all of `with strategy.scope():`
         decorated = bool(getattr(executed.statement.node, "decorator_list", ()))
         if executed.statement.is_definition and not (position and decorated):
             if made_by(executed.statement, name, value):
-                candidates.append(executed)
+                return SourceCode(_chain(name, executed, history))
         elif not _is_code(value):
             break
-    unchanged = (c for c in candidates if not changed_methods(c.statement, value))
-    chosen = next(unchanged, next(iter(candidates), None))
-    return SourceCode(_chain(name, chosen, history)) if chosen else None
+    return None
 
 
 def _by_choice(name: str, value: Any, history: ExecutionHistory) -> SourceCode | None:
@@ -225,7 +222,7 @@ def _code(name: str, value: Any, history: ExecutionHistory, definitions: Definit
 def _is_code(value: Any) -> bool:
     if isinstance(value, (type, FunctionType, BuiltinFunctionType)):
         return True
-    return isinstance(getattr(value, "__wrapped__", None), FunctionType)  # lru_cache(f)
+    return isinstance(dict_of(value).get("__wrapped__"), FunctionType)  # lru_cache(f)
 
 
 def _chain(name: str, executed: Executed, history: ExecutionHistory) -> tuple[Executed, ...]:
@@ -274,5 +271,6 @@ def is_builtin(name: str, value: Any = _MISSING) -> bool:
         return False
     if value is _MISSING or value is getattr(builtins, name, _MISSING):
         return True
-    made_in = getattr(value, "__globals__", {}).get("__name__", type(value).__module__)
+    names = value.__globals__ if isinstance(value, FunctionType) else {}
+    made_in = names.get("__name__", type(value).__module__)
     return str(made_in).startswith("IPython")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +19,13 @@ class Cell:
     """One executed cell.
 
     `label` is its name in tracebacks, such as "Cell In[7]". `source` is the whole cell as its
-    author sees it, a magic line included, so that line numbers are those on the screen.
+    author sees it, a magic line included, so that line numbers are those on the screen. `failed` is
+    a line and column in the statement that raised an error, if one was seen to.
     """
 
     label: str
     source: str
+    failed: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ def notebook_of(shell: Any) -> Notebook:
     watching = observer_of(shell.user_ns) or Observer(
         names, lambda *_: None, frozenset(cell.label for cell in cells)
     )
+    cells = [replace(cell, failed=watching.failed.get(cell.label)) for cell in cells]
     return Notebook(names, cells, working_folder(), observer=watching)
 
 

@@ -93,6 +93,7 @@ class Executed:
 
     at: tuple[int, int]  # cell, statement
     statement: Statement
+    failed: bool = False  # it may have done a part of its work
 
 
 @dataclass
@@ -100,7 +101,7 @@ class ExecutionHistory:
     """All executed statements, by the names that they bind."""
 
     bindings: dict[str, list[Executed]] = field(default_factory=dict)
-    changes: dict[str, list[Executed]] = field(default_factory=dict)  # Net.forward = …
+    changes: dict[str, list[Executed]] = field(default_factory=dict)  # @show.register
     stars: list[Executed] = field(default_factory=list)
     executed: list[Executed] = field(default_factory=list)  # every statement, in order
     futures: set[str] = field(default_factory=set)  # they stay on in later cells
@@ -124,7 +125,7 @@ class ExecutionHistory:
         return chain
 
     def changes_of(self, name: str, after: tuple[int, int]) -> list[Executed]:
-        """The statements that set an attribute of a name's object, or registered with it."""
+        """The statements that registered something with a name's object."""
         return [p for p in self.changes.get(name, ()) if p.at > after]
 
 
@@ -134,7 +135,11 @@ def history(cells: Iterable[Cell]) -> ExecutionHistory:
     for position, cell in enumerate(cells):
         statements = statements_of(cell.label, cell.source)
         for number, statement in enumerate(statements):
-            _add(found, Executed((position, number), statement))
+            end = (statement.node.end_lineno or 0, statement.node.end_col_offset or 0)
+            failed = cell.failed is not None and end > cell.failed
+            _add(found, Executed((position, number), statement, failed))
+            if failed:
+                break  # those behind it did not run
         found.futures.update(futures_in(s.node for s in statements))
     return found
 
@@ -142,6 +147,8 @@ def history(cells: Iterable[Cell]) -> ExecutionHistory:
 def _add(found: ExecutionHistory, executed: Executed) -> None:
     node = executed.statement.node
     found.executed.append(executed)
+    if executed.failed:
+        return
     for name in executed.statement.binds:
         found.bindings.setdefault(name, []).append(executed)
     for name in _changed(node):
@@ -151,14 +158,9 @@ def _add(found: ExecutionHistory, executed: Executed) -> None:
 
 
 def _changed(node: ast.stmt) -> set[str]:
-    """Names whose object the statement alters: `f.calls = 0`, `@f.register`."""
-    if isinstance(node, ast.Assign):
-        touched = list(node.targets)
-    elif isinstance(node, _DEFINITIONS):
-        touched = [getattr(d, "func", d) for d in node.decorator_list]
-    else:
-        return set()
-    owners = [t.value for t in touched if isinstance(t, ast.Attribute)]
+    """Names that the statement registers something with: `@f.register`."""
+    decorators = [getattr(d, "func", d) for d in getattr(node, "decorator_list", ())]
+    owners = [d.value for d in decorators if isinstance(d, ast.Attribute)]
     return {o.id for o in owners if isinstance(o, ast.Name)}
 
 

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from distrain_nb.observed.frames import is_model
 from distrain_nb.program.notebook.history import at_once
 
 if TYPE_CHECKING:
@@ -73,7 +74,8 @@ class Makings:
 
     def _making(self, name: str) -> Making | None:
         history = self.module.history
-        latest = next(iter(history.of(name)), None) or self._setter(name)
+        latest = self.seen.replaced(name, history.executed)
+        latest = latest or next(iter(history.of(name)), None) or self._setter(name)
         latest = latest or next(iter(self.fillings(name)), None)
         if latest is None or latest.statement.is_import or latest.statement.is_definition:
             return None
@@ -94,7 +96,8 @@ class Makings:
         return [
             p
             for p in later
-            if self.seen.fills(p.statement, name)
+            if not p.failed
+            and self.seen.fills(p.statement, name)
             and not (p.statement.is_import or p.statement.is_definition or self.works(p.statement))
         ]
 
@@ -134,7 +137,7 @@ class Makings:
         names = {name}
         for executed in self.module.history.executed:
             statement = executed.statement
-            if executed.at <= latest.at:
+            if executed.at <= latest.at or executed.failed:
                 continue
             mentioned = not names.isdisjoint(statement.mentions())
             if (mentioned and self._sets_up(statement, names)) or self._was_changed(
@@ -195,11 +198,6 @@ def _measures(executed: Executed) -> bool:
 def _evaluates(node: ast.stmt) -> bool:
     methods = {n.attr for n in at_once(node) if isinstance(n, ast.Attribute)}
     return not _MEASURES.isdisjoint(methods)
-
-
-def is_model(value: object) -> bool:
-    """Whether an object is a model, whose weights travel where it is made again."""
-    return hasattr(value, "named_parameters") or hasattr(value, "trainable_variables")
 
 
 def _root(node: ast.AST) -> str:

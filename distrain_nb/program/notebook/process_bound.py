@@ -11,6 +11,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any
 
+from distrain_nb.worker.fingerprint import dict_of
+
 # Objects of these classes, and of classes made from them, belong to one process of one world.
 _TYPES = re.compile(
     r"(accelerate\.(accelerator|state|data_loader|optimizer|scheduler)"
@@ -59,7 +61,7 @@ def keeps_state(obj: object, depth: int = 2) -> bool:
     if isinstance(obj, (list, tuple, dict)):
         parts = list(obj.values() if isinstance(obj, dict) else obj)[:_MOST_PARTS]
     else:
-        parts = list(getattr(obj, "__dict__", {}).values())
+        parts = list(dict_of(obj).values())
     return depth > 0 and any(keeps_state(part, depth - 1) for part in parts)
 
 
@@ -75,5 +77,8 @@ def _is_bound_name(name: str) -> bool:
 
 def name_of(obj: Any) -> str:
     """The full name of a class or function; of a function without a module, its own."""
-    module = getattr(obj, "__module__", None) or ""
-    return f"{module}.{getattr(obj, '__qualname__', getattr(obj, '__name__', ''))}".lstrip(".")
+    try:
+        module = getattr(obj, "__module__", None) or ""
+        return f"{module}.{getattr(obj, '__qualname__', getattr(obj, '__name__', ''))}".lstrip(".")
+    except Exception:  # its own `__getattr__` would not
+        return ""

@@ -99,6 +99,8 @@ class _Look:
             elif isinstance(node, ast.Call):
                 self._enter(resolve(node.func, self.module.namespace))
                 self._pass([*node.args, *(k.value for k in node.keywords)])
+            elif isinstance(node, _DEFINITIONS):
+                self._define(node)
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 self.reach.attributes.add(node.id)
                 if node.id in self.module.namespace:
@@ -106,6 +108,17 @@ class _Look:
             elif isinstance(node, ast.Attribute):
                 self._attribute(node)
         return self.reach
+
+    def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        """A definition calls its decorators, and what its bases do when a class is made of them."""
+        for decorator in node.decorator_list:
+            self._enter(resolve(decorator, self.module.namespace))
+        for base in getattr(node, "bases", ()):
+            cls = resolve(base, self.module.namespace)
+            self._enter(type(cls))
+            self._enter(member(cls, "__init_subclass__"))
+        for keyword in getattr(node, "keywords", ()):
+            self._enter(resolve(keyword.value, self.module.namespace))
 
     def _text(self, constant: object) -> None:
         asked = asked_variable(constant)

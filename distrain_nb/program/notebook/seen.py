@@ -6,16 +6,17 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.observed.frames import is_model
 from distrain_nb.observed.sites import Site
 from distrain_nb.program.notebook.history import first_line
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from distrain_nb.observed import Observer
     from distrain_nb.observed.changes import PartChange
     from distrain_nb.observed.sites import SeenRead
-    from distrain_nb.program.notebook.history import Statement
+    from distrain_nb.program.notebook.history import Executed, Statement
     from distrain_nb.program.notebook.own_modules import OwnModule
 
 _AWAITING = (ast.Await, ast.AsyncFor, ast.AsyncWith)
@@ -54,14 +55,18 @@ class SeenReads:
     def only_used(self, statement: Statement, name: str, value: Any) -> bool:
         """Whether a statement had a function do something with a model that left no answer in it:
         most often the function asked whether to print."""
-        model = hasattr(value, "state_dict") or hasattr(value, "get_weights")
+        model = is_model(value)
         return bool(self.observer and model and name not in statement.binds) and not self.fills(
             statement, name
         )
 
     def fills(self, statement: Statement, name: str) -> bool:
-        """Whether the object of that name changed while the statement asked for the world."""
-        return any(name in site.filled for site in self._sites(statement))
+        """Whether the object of that name changed while the statement asked for the world, or read
+        what knows it."""
+        if any(name in site.filled for site in self._sites(statement)):
+            return True
+        places = self.observer.originals.filled.get(name, ()) if self.observer else ()
+        return any(_is_at(*place, statement) for place in places)
 
     def changed(self, statement: Statement, name: str) -> bool:
         """Whether the statement changed a part of the object of that name, which it may have from
@@ -71,6 +76,18 @@ class SeenReads:
     def changes(self, name: str) -> Collection[PartChange]:
         """What was seen to change in the object of a name that knows the world."""
         return self.observer.changes(name) if self.observer else ()
+
+    def replaced(self, name: str, executed: Iterable[Executed]) -> Executed | None:
+        """The statement that bound a name, which knew the world, by a function that it calls."""
+        place = self.observer.replaced(name) if self.observer else None
+        return next((p for p in executed if place and _is_at(*place, p.statement)), None)
+
+    def changed_parts(
+        self, name: str, definition: Any
+    ) -> dict[str, tuple[Any, tuple[str, str, str]]] | None:
+        """The attributes that a definition has otherwise than its statement gave them, by their
+        paths, with what tells so; None where nobody saw it."""
+        return self.observer.originals.changed(name, definition) if self.observer else None
 
     def filled(self) -> set[str]:
         """Every name whose object changed while some statement asked."""
@@ -84,8 +101,11 @@ class SeenReads:
 
 def is_at(change: PartChange, statement: Statement) -> bool:
     """Whether a change was seen when that statement had run."""
-    place = Site(change.line, change.column)
-    return change.label == statement.label and _stands_in(place, statement.node)
+    return _is_at(change.label, change.line, change.column, statement)
+
+
+def _is_at(label: str, line: int, column: int, statement: Statement) -> bool:
+    return label == statement.label and _stands_in(Site(line, column), statement.node)
 
 
 def _is_inside(read: SeenRead, statement: Statement) -> bool:

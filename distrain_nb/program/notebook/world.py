@@ -18,6 +18,7 @@ from distrain_nb.program.notebook.own_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.process_bound import is_bound, keeps_state, name_of
 from distrain_nb.program.notebook.reach import Name, Reaches, Reading
 from distrain_nb.program.notebook.seen import SeenReads
+from distrain_nb.worker.fingerprint import dict_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -74,6 +75,11 @@ class World:
         reach = self._reaches.of(statement, self._notebook)
         return _first(self._asked([*reach.names, *reach.inner]))
 
+    def reads(self, executed: Executed, name: str) -> bool:
+        """Whether a statement, or code that it calls, reads a name of the notebook."""
+        reach = self._reaches.of(executed.statement, self._notebook)
+        return (self._notebook, name) in {**reach.names, **reach.inner}
+
     def module(self, name: str) -> OwnModule | None:
         """A module of that name beside the notebook."""
         return self._modules.of(name)
@@ -126,9 +132,9 @@ class World:
             making = self._makings_of(module).of(name)
             plain = plain and is_settings(value) and not (making and making.result)
             yield module, name, plain
-            if isinstance(value, _CODE) or is_bound(value):
+            if is_bound(value):
                 continue
-            for executed in making.chain if making else ():
+            for executed in self._chain(module, name):
                 reach = self._reaches.of(executed.statement, module)
                 used = self.seen.only_used(executed.statement, name, value)
                 following = reach.names | (reach.passed if plain else {})
@@ -194,11 +200,11 @@ def _first(readings: Iterable[Reading]) -> Reading | None:
 
 
 def _weights(value: Any) -> set[int]:
-    parameters = getattr(value, "parameters", None)
+    parameters = getattr(type(value), "parameters", None)
     if isinstance(value, type) or not callable(parameters):
         return set()
     try:
-        return {id(p) for p in parameters()}
+        return {id(p) for p in parameters(value)}
     except Exception:  # some other class's method of that name
         return set()
 
@@ -218,7 +224,7 @@ def is_settings(value: Any) -> bool:
         elif isinstance(part, (list, tuple, set, frozenset)):
             waiting += part
         elif not isinstance(part, _CODE) and _is_all_python(type(part)):
-            waiting += getattr(part, "__dict__", {}).values()
+            waiting += dict_of(part).values()
         else:
             return False
     return True

@@ -9,7 +9,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.program.notebook.source_match import same_code
-from distrain_nb.worker.functions import FunctionText, code_of, parsed
+from distrain_nb.worker.fingerprint import registered
+from distrain_nb.worker.functions import REGISTERED, FunctionText, code_of, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -116,6 +117,8 @@ def attributes(cls: type) -> Iterator[tuple[str, Any]]:
     for name, value in vars(cls).items():
         if name not in _OF_CLASS and name not in slots:
             yield name, value
+    if registered(cls):
+        yield REGISTERED, registered(cls)
 
 
 def made_with(cls: type) -> dict[str, Any]:

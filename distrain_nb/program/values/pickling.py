@@ -35,7 +35,7 @@ from distrain_nb.worker.pickles import Reader, Restoring, Writer, out_of_band
 from distrain_nb.worker.rank.values import Index, reason, write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 # What classes hold that pickle has no way for.
 _WRAPPERS: dict[type, Callable[[Any], Any]] = {
@@ -97,14 +97,18 @@ class Definitions:
 
     def path(self, obj: Any) -> str | None:
         """How the program's text reaches this object; None where nothing there leads to it."""
+        return next((p for p in self.paths(obj) if self.by_text(p.partition(".")[0])), None)
+
+    def paths(self, obj: Any) -> Iterator[str]:
+        """How the notebook's names reach this object: by its own, or by another one."""
         root, *rest = obj.__qualname__.split(".")
         found: Any = self.namespace.get(root)
         for attribute in rest:
             found = getattr(found, attribute, None)
-        if found is obj and self.by_text(root):
-            return str(obj.__qualname__)
-        name = self._names.get(id(obj))
-        return name if name is not None and self.by_text(name) else None
+        if found is obj:
+            yield str(obj.__qualname__)
+        if id(obj) in self._names:
+            yield self._names[id(obj)]
 
 
 @dataclass

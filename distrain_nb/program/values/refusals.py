@@ -10,6 +10,8 @@ from functools import partial
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.worker.fingerprint import dict_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -145,7 +147,7 @@ def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
-    state = getattr(value, "__dict__", {})
+    state = dict_of(value)
     if isinstance(value, type) or not isinstance(state, dict):
         return
     for attribute, part in state.items():

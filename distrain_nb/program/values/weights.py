@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.worker.fingerprint import dict_of
 from distrain_nb.worker.rank.wrapped import unwrapped
 
 if TYPE_CHECKING:
@@ -19,11 +20,11 @@ def weights_in(name: str, value: Any) -> Iterator[tuple[str, str, Any]]:
         model = unwrapped(part)
         if isinstance(model, type):
             continue
-        if hasattr(model, "named_parameters") and hasattr(model, "load_state_dict"):
+        if hasattr(type(model), "load_state_dict") and hasattr(model, "named_parameters"):
             state = model.state_dict()
             if state:
                 yield path, f"{path}.state_dict()", state
-        elif hasattr(model, "set_weights") and hasattr(model, "trainable_variables"):
+        elif hasattr(type(model), "set_weights") and hasattr(model, "trainable_variables"):
             state = model.get_weights()
             if state:
                 yield path, f"{path}.get_weights()", state
@@ -34,6 +35,6 @@ def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"{name}[{n}]", part) for n, part in enumerate(value[:_MOST_PARTS]))
     elif isinstance(value, dict):
         yield from ((f"{name}[{k!r}]", v) for k, v in value.items() if isinstance(k, (str, int)))
-    elif not (hasattr(value, "named_parameters") or isinstance(value, type)):
-        inside = getattr(value, "__dict__", None) or {}
+    elif not (hasattr(type(value), "named_parameters") or isinstance(value, type)):
+        inside = dict_of(value)
         yield from ((f"{name}.{key}", part) for key, part in inside.items() if key[:1] != "_")

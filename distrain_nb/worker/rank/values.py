@@ -19,6 +19,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import (
     Any,
     BinaryIO,
@@ -34,6 +35,7 @@ from typing import (
 
 from distrain_nb.worker.files.disk import replace
 from distrain_nb.worker.fingerprint import fingerprint, text_of
+from distrain_nb.worker.functions import NoAttribute
 from distrain_nb.worker.pickles import Reader, Restoring, Writer
 from distrain_nb.worker.rank.expected import NotAsInNotebook
 from distrain_nb.worker.rank.on_import import on_import
@@ -177,7 +179,8 @@ def forget() -> None:
 
 
 def restored(*paths: str) -> None:
-    """Give modules beside the program what they have in the notebook: `module:CFG.lr`.
+    """Give definitions of the program, `CFG.lr`, and modules beside it, `module:CFG.lr`, what they
+    have in the notebook.
 
     A module gets it when the program imports it, now or later; none is imported for that. What is
     the same as they have it stays; what is not takes its place wherever the program and these
@@ -187,35 +190,42 @@ def restored(*paths: str) -> None:
     stored = _beside(namespace)
     of_modules: Dict[str, List[str]] = {}
     for path in paths:
-        of_modules.setdefault(path.partition(":")[0], []).append(path)
+        of_modules.setdefault(path.rpartition(":")[0], []).append(path)
     own = {"__main__", *of_modules}
 
     def restore(module: Any) -> None:
         for path in of_modules[module.__name__]:
             try:
                 _restore(path, module, stored, own, namespace)
-            except AttributeError as error:  # which says no more than that to who imports
+            except (AttributeError, TypeError) as error:  # says no more than that to who imports
                 raise NotAsInNotebook(
                     f"`{path}` can't be set as in the notebook: {error}"
                 ) from error
 
     changes = {name: functools.partial(stored.between_reads, restore) for name in of_modules}
+    if changes.pop("", None):
+        restore(SimpleNamespace(**{**namespace, "__name__": ""}))
     on_import(changes)
 
 
 def _restore(
     path: str, module: Any, stored: _Stored, own: Set[str], namespace: Dict[str, Any]
 ) -> None:
-    *owners, name = path.partition(":")[2].split(".")
+    *owners, name = path.rpartition(":")[2].split(".")
     owner: Any = module
     for attribute in owners:
         owner = getattr(owner, attribute)
-    value, before = stored.get(path), vars(owner).get(name)
+    value, before = stored.get(path), vars(owner).get(name, NoAttribute)
     parts = fingerprint(name, value, own)
-    if any(parts.values()) and parts == fingerprint(name, before, own):
+    if value is before or (any(parts.values()) and parts == fingerprint(name, before, own)):
         return
-    setattr(owner, name, value)
-    if text_of(before) is None:
+    # A metaclass or a frozen class may have a way of its own, which the notebook has gone.
+    kind: Any = type if isinstance(owner, type) else object
+    if value is NoAttribute:
+        kind.__delattr__(owner, name)
+        return
+    kind.__setattr__(owner, name, value)
+    if before is not NoAttribute and text_of(before) is None:
         loaded = (vars(sys.modules[item]) for item in own - {"__main__"} if item in sys.modules)
         for names in (namespace, *loaded):
             names.update({key: value for key, v in names.items() if v is before})

@@ -1,0 +1,111 @@
+"""How definitions were when their statement had run, so that what has changed since is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any
+from weakref import ReferenceType, ref
+
+from distrain_nb.observed.changes import first_change, identity, leaves, stored
+from distrain_nb.worker.fingerprint import dict_of, is_own
+from distrain_nb.worker.functions import NoAttribute
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_State = dict[str, dict[str, Any]]
+
+
+def parts(name: str, definition: Any) -> Iterator[tuple[str, Any]]:
+    """The attributes of a definition by their paths; also those of classes inside it, and of its
+    own instances among them, such as an enum's members: these are made with it."""
+    waiting, seen = [(name, definition)], set()
+    while waiting:
+        path, owner = waiting.pop()
+        seen.add(id(owner))
+        for attribute, value in [*vars(owner).items()]:
+            if attribute.startswith("__") and attribute.endswith("__"):
+                continue
+            inner = f"{path}.{attribute}"
+            yield inner, value
+            if id(value) not in seen and _is_made_with(value, owner):
+                waiting.append((inner, value))
+
+
+def is_definition(value: Any) -> bool:
+    """Whether a value is a class or a function, be it one that `lru_cache` or the like has made."""
+    return isinstance(value, (type, FunctionType)) or "__wrapped__" in dict_of(value)
+
+
+def _is_made_with(value: Any, owner: Any) -> bool:
+    if isinstance(value, type):
+        return value.__module__ == owner.__module__ and value.__qualname__.startswith(
+            f"{owner.__qualname__}."
+        )
+    return owner in type(value).__mro__ and hasattr(value, "__dict__")
+
+
+@dataclass
+class Originals:
+    """The definitions of one notebook, as their statements left them."""
+
+    namespace: Mapping[str, Any]
+    _known: dict[str, tuple[ReferenceType[Any], _State]] = field(default_factory=dict)
+    filled: dict[str, list[tuple[str, int, int]]] = field(default_factory=dict)  # and by what
+    _asking: dict[str, _State] = field(default_factory=dict)
+
+    def keep(self) -> None:
+        """The running statement asks for the world, or reads what knows it: keep how all
+        definitions were before."""
+        for name in self._known.keys() & self.namespace.keys() - self._asking.keys():
+            self._asking[name] = _state(name, self.namespace[name])
+
+    def look(self, code: CodeType, at: tuple[str, int, int]) -> None:
+        """A statement has run at that place: keep how what it has defined is now, and what it gave
+        others of the world, which each rank has otherwise."""
+        asking, self._asking = self._asking, {}
+        for name, before in asking.items():
+            now = _state(name, self.namespace[name]) if name in self.namespace else before
+            changed = [p for p in {**before, **now} if before.get(p) != now.get(p)]
+            self._known[name][1].update({path: now.get(path, {}) for path in changed})
+            if changed:
+                self.filled.setdefault(name, []).append(at)
+        own = [n for n in code.co_names if self._is_own(self.namespace.get(n))]
+        for name in stored(code).intersection(own) if own else ():
+            value = self.namespace[name]
+            known = self._known.get(name)
+            if known is None or known[0]() is not value:
+                self._known[name] = ref(value), _state(name, value)
+                self.filled.pop(name, None)
+
+    def changed(
+        self, name: str, definition: Any
+    ) -> dict[str, tuple[Any, tuple[str, str, str]]] | None:
+        """What a definition has otherwise now, by the path, with the part that tells, what that was
+        and became; NoAttribute for what is gone. None where nobody saw its statement."""
+        known = self._known.get(name)
+        if known is None or known[0]() is not definition:
+            return None
+        before, now, values = known[1], _state(name, definition), dict(parts(name, definition))
+        paths = [p for p in {**now, **before} if now.get(p) != before.get(p)]
+        outer = [p for p in paths if not any(p.startswith(f"{other}.") for other in paths)]
+        return {
+            p: (values.get(p, NoAttribute), first_change(before.get(p, {}), now.get(p, {})))
+            for p in outer
+        }
+
+    def _is_own(self, value: Any) -> bool:
+        main = self.namespace.get("__name__")
+        if isinstance(value, type):
+            return is_own(value, (main,))
+        return is_definition(value) and value.__module__ == main
+
+
+def _state(name: str, definition: Any) -> _State:
+    """What tells of changes: the parts of an attribute, or which object it is."""
+    state: _State = {}
+    for path, value in parts(name, definition):
+        state[path] = {**leaves(path, value)}
+        state[path].setdefault(path, identity(value))
+    return state
