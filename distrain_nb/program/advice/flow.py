@@ -1,6 +1,6 @@
 """Which expressions hold a rank, a local rank or the number of ranks, directly or through names.
 
-Names are followed by their text through assignments, parameters and returned values, without
+Names are followed by their text back through assignments, parameters and returned values, without
 regard to scopes and order: for advice it is better to see a rank where there is none than to
 complain of a program that is right.
 """
@@ -8,11 +8,11 @@ complain of a program that is right.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from distrain_nb.program.advice.reading import bindings, last, parameters
+from distrain_nb.program.advice.reading import keyword, last, parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,86 +72,67 @@ class Flow:
     through: bool = False
     under: bool = False
     passes: frozenset[str] = frozenset()
+    _without: set[ast.AST] = field(default_factory=set)  # what has been looked at in vain
 
     def holds(self, node: ast.AST | None) -> bool:
         """Whether an expression holds it."""
-        return node is not None and self._holds(node, self.names)
+        todo, seen = [node] if node is not None else [], {*self._without}
+        while todo:
+            part = todo.pop()
+            if part in seen:
+                continue
+            if self._is(part):
+                return True
+            seen.add(part)
+            todo += self._from(part)
+        self._without.update(seen)
+        return False
+
+    def _from(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What an expression has its value from: its parts, and what its names are set to."""
+        if isinstance(node, ast.ClassDef):  # it may look at it itself, as a dataset does
+            yield from ast.walk(node) if self.through else ()
+            return
+        if isinstance(node, ast.Call):
+            name = last(self.code.name(node.func))
+            yield from self._named(name)
+            if not (self.through or name in _LIGHT | self.passes):
+                return
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            yield from self._named(ast.unparse(node))
+        yield from ast.iter_child_nodes(node)
+
+    def _named(self, text: str) -> Iterator[ast.AST]:
+        """What a name is set to, and what a function of that name returns."""
+        for key in (text, f"{text}[]"):
+            for bound in self.code.bindings.get(key, ()):
+                yield bound.value
+                if self.under:
+                    around = (outer for outer, _ in self.code.around(bound.by))
+                    yield from (outer.test for outer in around if isinstance(outer, ast.If))
+        for function in filter(None, [self.code.functions.get(text)]):
+            returns = (n for n in ast.walk(function) if isinstance(n, ast.Return) and n.value)
+            yield from (n for n in returns if self.code.function_of(n) is function)
+        yield from filter(None, [self.code.classes.get(text)])
 
     @cached_property
-    def names(self) -> frozenset[str]:
-        """The names, dotted ones too, and the functions and classes, that hold it."""
-        known = frozenset(self._spawned()) if LOCAL_RANK in self.origins else frozenset()
-        while True:
-            grown = known | frozenset(self._grown(known))
-            if grown == known:
-                return known
-            known = grown
-
-    def _spawned(self) -> Iterator[str]:
+    def _spawned(self) -> frozenset[str]:
         """The first parameter of what `mp.spawn` starts: the rank on this machine."""
-        for call in self.code.called("spawn"):
-            started = call.args[:1] or [k.value for k in call.keywords if k.arg == "fn"]
-            for function in map(self.code.functions.get, map(self.code.name, started)):
-                yield from parameters(function)[:1] if function else []
+        calls = self.code.called("spawn") if LOCAL_RANK in self.origins else []
+        started = [s for c in calls for s in (*c.args[:1], *filter(None, [keyword(c, "fn")]))]
+        functions = map(self.code.functions.get, map(self.code.name, started))
+        return frozenset(p.arg for f in filter(None, functions) for p in parameters(f)[:1])
 
-    def _grown(self, known: frozenset[str]) -> Iterator[str]:
-        for node in self.code.nodes:
-            for target, value in bindings(node):
-                if self._holds(value, known) or (self.under and self._is_under(target, known)):
-                    yield from _texts(target)
-            if isinstance(node, ast.Call):
-                yield from self._parameters(node, known)
-            elif isinstance(node, ast.Return) and node.value and self._holds(node.value, known):
-                function = self.code.function_of(node)
-                yield from [function.name] if function else []
-        yield from self._classes(known)
-
-    def _is_under(self, node: ast.AST, known: frozenset[str]) -> bool:
-        tests = [outer.test for outer, _ in self.code.around(node) if isinstance(outer, ast.If)]
-        return any(self._holds(test, known) for test in tests)
-
-    def _parameters(self, call: ast.Call, known: frozenset[str]) -> Iterator[str]:
-        function = self.code.body_of(call)
-        if function is None:
-            return
-        names = parameters(function)
-        yield from (
-            name for name, value in zip(names, call.args, strict=False) if self._holds(value, known)
-        )
-        for keyword in call.keywords:
-            if keyword.arg and self._holds(keyword.value, known):
-                yield keyword.arg
-
-    def _classes(self, known: frozenset[str]) -> Iterator[str]:
-        """Classes that look at it themselves, such as a dataset that shares its files out."""
-        for name, body in self.code.classes.items():
-            if self.through and any(self._is(node, known) for node in ast.walk(body)):
-                yield name
-
-    def _holds(self, node: ast.AST, known: frozenset[str]) -> bool:
-        if self._is(node, known):
-            return True
-        if isinstance(node, ast.Call) and not (self.through or self._light(node)):
-            return False
-        return any(self._holds(child, known) for child in ast.iter_child_nodes(node))
-
-    def _light(self, call: ast.Call) -> bool:
-        """Whether a call gives what it is given in another form."""
-        return last(self.code.name(call.func)) in _LIGHT | self.passes
-
-    def _is(self, node: ast.AST, known: frozenset[str]) -> bool:
+    def _is(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Call):
-            return last(self.code.name(node.func)) in known or any(
-                self._calls(node, origin) for origin in self.origins
-            )
+            return any(self._calls(node, origin) for origin in self.origins)
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             return any(node.value.startswith(t) for o in self.origins for t in o.texts)
         if isinstance(node, ast.Subscript) and self._reads_environment(node, node.slice):
             return True
         if isinstance(node, (ast.Name, ast.Attribute)):
             text = ast.unparse(node)
-            named = any(last(text) in origin.names for origin in self.origins)
-            return named or text in known
+            return text in self._spawned or any(last(text) in o.names for o in self.origins)
         return _is_modulo(node) and LOCAL_RANK in self.origins
 
     def _calls(self, call: ast.Call, origin: Origin) -> bool:
@@ -173,12 +154,3 @@ def _is_modulo(node: ast.AST) -> bool:
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)):
         return False
     return not isinstance(node.left, ast.Constant) and "rank" in ast.unparse(node.left).lower()
-
-
-def _texts(target: ast.AST) -> list[str]:
-    """The names that a target binds: `a`, `self.a`, both of `a, b`; `d` of `d["key"]`."""
-    if isinstance(target, (ast.Tuple, ast.List)):
-        return [text for each in target.elts for text in _texts(each)]
-    if isinstance(target, (ast.Subscript, ast.Starred)):
-        return _texts(target.value)
-    return [ast.unparse(target)] if isinstance(target, (ast.Name, ast.Attribute)) else []

@@ -169,7 +169,7 @@ def _optimizer(code: Code, kind: str, start: int) -> Iterator[Note]:
 def _averages_itself(code: Code) -> bool:
     """Whether gradients are handed to an all-reduce, as metrics may be too."""
     return any(
-        "grad" in ast.unparse(code.statement_of(call))
+        "grad" in ast.unparse(code.innermost(call, ast.stmt) or call)
         for call in code.called(*_AVERAGES, start="horovod")
     )
 

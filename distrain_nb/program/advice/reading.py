@@ -5,13 +5,18 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from distrain_nb.program.python.imports import imports_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
+ANY = None  # the place of an item that a loop takes, or one by a name
+Path = tuple[int | None, ...]
+Node = TypeVar("Node", bound=ast.AST)
 
 # What a name means by custom, where the code that is seen does not say.
 _CUSTOMARY = {
@@ -23,6 +28,14 @@ _CUSTOMARY = {
     "DDP": "torch.nn.parallel.DistributedDataParallel",
     "FSDP": "torch.distributed.fsdp.FullyShardedDataParallel",
 }
+
+
+class Bound(NamedTuple):
+    """What sets a name: a value or, with a path, an item of it, and the node that does so."""
+
+    value: ast.expr
+    path: Path
+    by: ast.AST
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +58,11 @@ class Code:
         found = dict(_CUSTOMARY)
         for node in self.nodes:
             if isinstance(node, ast.Import):
-                found |= {a.asname or _top(a.name): _meant(a) for a in node.names}
+                tops = [alias.name.partition(".")[0] for alias in node.names]
+                found |= {
+                    a.asname or t: a.name if a.asname else t
+                    for a, t in zip(node.names, tops, strict=True)
+                }
             elif isinstance(node, ast.ImportFrom):
                 found |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
         return found
@@ -53,21 +70,13 @@ class Code:
     @cached_property
     def modules(self) -> Mapping[str, int]:
         """The dotted names that imports bring, each with the line where it is first imported."""
-        found: dict[str, int] = {}
-        for node in self.nodes:
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    found.setdefault(alias.name, node.lineno)
-            elif isinstance(node, ast.ImportFrom):
-                for alias in node.names:
-                    found.setdefault(f"{node.module}.{alias.name}", node.lineno)
-        return found
+        imports = reversed(imports_of(self.tree))
+        return {dotted: each.line for each in imports for dotted in each.dotted}
 
     @cached_property
     def functions(self) -> Mapping[str, Function]:
         """The functions and methods that the code defines, by their plain names."""
-        kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-        return {node.name: node for node in self.nodes if isinstance(node, kinds)}
+        return {node.name: node for node in self.nodes if isinstance(node, Function)}
 
     @cached_property
     def classes(self) -> Mapping[str, ast.ClassDef]:
@@ -77,6 +86,20 @@ class Code:
     def calls(self) -> tuple[ast.Call, ...]:
         found = (node for node in self.nodes if isinstance(node, ast.Call))
         return tuple(sorted(found, key=lambda call: (call.lineno, call.col_offset)))
+
+    @cached_property
+    def bindings(self) -> Mapping[str, list[Bound]]:
+        """What each name, attribute or item is set to anywhere, by its text: parameters by the
+        calls of their functions, `state[]` by what is put under keys of `state`."""
+        found: dict[str, list[Bound]] = {}
+        for node in self.nodes:
+            for target, value in bindings(node):
+                for text, path in _spread(target, (ANY,) if isinstance(node, LOOPS) else ()):
+                    found.setdefault(text, []).append(Bound(value, path, node))
+        for call in self.calls:
+            for parameter, value in arguments(call, self.body_of(call)).items():
+                found.setdefault(parameter.arg, []).append(Bound(value, (), parameter))
+        return found
 
     def name(self, node: ast.AST) -> str:
         """The full dotted name: `horovod.torch.init`; calls inside are `()`, the unknown `?`."""
@@ -110,10 +133,6 @@ class Code:
         outer = [o for o, _ in self.around(node) if isinstance(o, definitions)]
         return not outer or outer[-1].name == "main" or self.says(outer[-1].name)
 
-    def calls_of(self, function: str) -> list[ast.Call]:
-        """The calls of a function or method that the code defines."""
-        return [call for call in self.calls if last(self.name(call.func)) == function]
-
     def around(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         """Each node around this one, from inside out, with its child that holds this one."""
         while node in self.parents:
@@ -142,22 +161,16 @@ class Code:
         function = self.function_of(node)
         if function is None or function.name in seen:
             return False
-        calls, seen = self.calls_of(function.name), seen | {function.name}
+        calls, seen = self.called(function.name), seen | {function.name}
         return bool(calls) and all(self.on_every_way(call, holds, seen) for call in calls)
+
+    def innermost(self, node: ast.AST, kind: type[Node]) -> Node | None:
+        """The innermost node of a kind around a node."""
+        return next((outer for outer, _ in self.around(node) if isinstance(outer, kind)), None)
 
     def function_of(self, node: ast.AST) -> Function | None:
         """The innermost function that a node stands in."""
-        kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-        return next((outer for outer, _ in self.around(node) if isinstance(outer, kinds)), None)
-
-    def statement_of(self, node: ast.AST) -> ast.AST:
-        """The innermost statement that an expression stands in."""
-        return next(outer for outer, _ in self.around(node) if isinstance(outer, ast.stmt))
-
-    def set_to(self, name: ast.expr) -> list[ast.expr]:
-        """What a name is set to anywhere."""
-        text, nodes = ast.unparse(name), (n for n in self.nodes if isinstance(n, ast.Assign))
-        return [node.value for node in nodes if text in map(ast.unparse, node.targets)]
+        return next((outer for outer, _ in self.around(node) if isinstance(outer, Function)), None)
 
     def apart(self, one: ast.AST, other: ast.AST) -> bool:
         """Whether two nodes stand in different arms of a condition, so that one of them runs."""
@@ -233,10 +246,36 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterable[tuple[ast.expr, ast.ex
     return [(target, value)]
 
 
-def parameters(function: Function | ast.Lambda) -> list[str]:
-    """The names of a function's parameters by position, without `self`."""
-    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
-    return names[1:] if names[:1] == ["self"] else names
+def _spread(target: ast.expr, path: Path) -> Iterator[tuple[str, Path]]:
+    """The texts of what a target binds, each with its place in the value."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        for number, item in enumerate(target.elts):
+            yield from _spread(item, (*path, number))
+        return
+    target = target.value if isinstance(target, ast.Starred) else target
+    yield ast.unparse(target), path
+    while isinstance(target, ast.Subscript):
+        target = target.value
+        yield f"{ast.unparse(target)}[]", path
+
+
+def parameters(function: Function | ast.Lambda) -> list[ast.arg]:
+    """The parameters of a function by position, without `self`."""
+    every = [*function.args.posonlyargs, *function.args.args]
+    return every[1:] if every and every[0].arg == "self" else every
+
+
+def arguments(call: ast.Call, function: Function | None) -> dict[ast.arg, ast.expr]:
+    """What a call gives the parameters of a function: by name, by position or by default."""
+    if function is None:
+        return {}
+    placed, named = parameters(function), {k.arg: k.value for k in call.keywords}
+    kwonly = function.args.kwonlyargs
+    every = {p.arg: p for p in (*placed, *kwonly)}
+    values = dict(zip(reversed(placed), reversed(function.args.defaults), strict=False))
+    values |= {p: v for p, v in zip(kwonly, function.args.kw_defaults, strict=True) if v}
+    values |= dict(zip(placed, call.args, strict=False))
+    return values | {every[name]: value for name, value in named.items() if name in every}
 
 
 def leaves(statement: ast.stmt) -> bool:
@@ -253,11 +292,3 @@ def _arm(outer: ast.AST, child: ast.AST) -> object:
         return child if isinstance(child, ast.ExceptHandler) else "body"
     whole = isinstance(outer, ast.IfExp) and child is not outer.test
     return child if whole or isinstance(child, ast.match_case) else None
-
-
-def _top(module: str) -> str:
-    return module.partition(".")[0]
-
-
-def _meant(alias: ast.alias) -> str:
-    return alias.name if alias.asname else _top(alias.name)

@@ -140,7 +140,7 @@ def _conditions(code: Code, node: ast.AST, seen: frozenset[str]) -> Iterator[str
     yield from (t for t in map(ast.unparse, code.conditions(node)) if "__name__" not in t)
     function = code.function_of(node)
     if function is not None and function.name not in seen:
-        calls = code.calls_of(function.name)
+        calls = code.called(function.name)
         of_calls = [list(_conditions(code, call, seen | {function.name})) for call in calls]
         if all(of_calls):
             yield from (test for tests in of_calls for test in tests)
@@ -177,7 +177,7 @@ def _instead(code: Code, call: ast.Call, starter: _Starter) -> str:
         return ""
     arguments = [ast.unparse(each) for each in given.elts] if given is not None else []
     if starter.counts:
-        has_os = code.modules.get("os") is not None
+        has_os = code.aliases.get("os") == "os"
         environ = "os.environ" if has_os else '__import__("os").environ'
         arguments.insert(0, f'int({environ}["RANK"])')
     return f"{ast.unparse(function)}({', '.join(arguments)})"

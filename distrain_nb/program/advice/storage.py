@@ -198,7 +198,7 @@ def _is_of_one_sample(code: Code, call: ast.Call) -> bool:
     function = code.function_of(call)
     if function is None or function.name != "__getitem__":
         return False
-    index = frozenset(parameters(function)[:1])
+    index = frozenset(parameter.arg for parameter in parameters(function)[:1])
     flow = Flow(code, (Origin(frozenset(), index, frozenset()),), passes=LISTS)
     return flow.holds(_opened(call))
 
@@ -209,7 +209,7 @@ def _is_in_loop(code: Code, call: ast.Call, flow: Flow, folder: RemoteFolder) ->
     opened = _opened(call)
     names = _names(opened) if opened else set()
     for target, iterated in _loops(code, call):
-        made = [iterated, *code.set_to(iterated)]
+        made = [iterated, *(b.value for b in code.bindings.get(ast.unparse(iterated), ()))]
         parts = [part for each in made for part in ast.walk(each)]
         listed = any(last(code.name(p.func)) in _LISTED for p in parts if isinstance(p, ast.Call))
         if not (listed and flow.holds(iterated) and names & _names(target)):

@@ -90,7 +90,7 @@ def _in_scope(code: Code, node: ast.AST) -> bool:
     function = code.function_of(node)
     name = function.name if function else ""
     handed_on = any(isinstance(n, ast.Name) and n.id == name for n in code.nodes)
-    return handed_on and not code.calls_of(name)
+    return handed_on and not code.called(name)
 
 
 def _batch(code: Code) -> Iterator[Note]:
