@@ -6,13 +6,13 @@ import ast
 from typing import TYPE_CHECKING
 
 from distrain_nb.program.advice.flow import SIZE, Flow
-from distrain_nb.program.advice.guards import Guards, unguarded_saves
 from distrain_nb.program.advice.reading import given, keyword, last
 from distrain_nb.program.advice.training import (
     info,
     is_cared_for,
     optimizers,
     pinned,
+    saves,
     trains,
     uses_cuda,
     warning,
@@ -203,7 +203,7 @@ def _broadcast(code: Code, kind: str, start: int) -> Iterator[Note]:
 
 
 def _checkpoint(code: Code, kind: str) -> Iterator[Note]:
-    for call in unguarded_saves(Guards(code)):
+    for call in saves(code, guarded=False):
         folder = keyword(call, "checkpoint_dir", "model_dir")
         write = (
             f"{ast.unparse(folder)} if hvd.rank() == 0 else None"

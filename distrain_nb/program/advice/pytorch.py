@@ -6,9 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from distrain_nb.program.advice.data import data
-from distrain_nb.program.advice.guards import Guards
 from distrain_nb.program.advice.reading import last
-from distrain_nb.program.advice.sharded import WRAPS, saves, sharded, stale
+from distrain_nb.program.advice.sharded import WRAPS, saved, sharded, stale
 from distrain_nb.program.advice.training import is_cared_for, pinned, uses_cuda, warning
 
 if TYPE_CHECKING:
@@ -35,9 +34,8 @@ def pytorch(code: Code) -> Iterator[Note]:
         )
     yield from _device(code, first)
     yield from data(code)
-    guards = Guards(code)
-    yield from saves(guards)
-    yield from sharded(code, guards)
+    yield from saved(code)
+    yield from sharded(code)
     yield from stale(code)
 
 

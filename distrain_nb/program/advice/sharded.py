@@ -7,15 +7,13 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from distrain_nb.program.advice.guards import guarded_saves, unguarded_saves
 from distrain_nb.program.advice.reading import given, is_constant, keyword, last
-from distrain_nb.program.advice.training import optimizers, warning
+from distrain_nb.program.advice.training import is_guarded, optimizers, saves, warning
 from distrain_nb.program.advice.values import Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distrain_nb.program.advice.guards import Guards
     from distrain_nb.program.advice.reading import Code
     from distrain_nb.program.advice.training import Note
 
@@ -35,20 +33,20 @@ _PARAMETERS = ("parameters", "named_parameters")
 _TOGETHER = ("optim_state_dict", "full_optim_state_dict", "summon_full_params", "full_tensor")
 
 
-def sharded(code: Code, guards: Guards) -> Iterator[Note]:
+def sharded(code: Code) -> Iterator[Note]:
     """What is wrong with the state of models under FSDP and `fully_shard` on one rank."""
     if not code.called(*WRAPS):
         return
     states = _States(code)
-    saved = {state for save in guarded_saves(guards) for state in states.saved(save)}
+    written = {state for save in saves(code, guarded=True) for state in states.saved(save)}
     for call in code.called("state_dict"):
-        ways, guarded = states.ways(call), guards.guarded(call)
-        if "fully_shard" in ways and (guarded or (call in saved and len(ways) == 1)):
+        ways, guarded = states.ways(call), is_guarded(code, call)
+        if "fully_shard" in ways and (guarded or (call in written and len(ways) == 1)):
             yield warning("fsdp.state-dict", call.lineno, _in_parts(call, waits=len(ways) > 1))
         elif ways and guarded:
             yield _alone(code, call)
     for call in code.called(*_TOGETHER):
-        if guards.guarded(call):
+        if is_guarded(code, call):
             yield _alone(code, call)
 
 
@@ -67,11 +65,10 @@ def _in_parts(call: ast.Call, *, waits: bool) -> str:
     return f"{why}: on every rank write state = {_full(call)}, then {_RANK_0}"
 
 
-def saves(guards: Guards) -> Iterator[Note]:
+def saved(code: Code) -> Iterator[Note]:
     """The places where every rank saves to one file."""
-    code = guards.code
     states = _States(code)
-    for call in unguarded_saves(guards):
+    for call in saves(code, guarded=False):
         parts = states.parts(call) if code.called(*WRAPS) else []
         if parts:
             yield warning(
