@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from distrain_nb.program.advice.data import dataset
 from distrain_nb.program.advice.flow import LISTS, Flow, Origin
+from distrain_nb.program.advice.pytorch import dataset
 from distrain_nb.program.advice.reading import given, keyword, last, parameters
 from distrain_nb.program.advice.training import warning
 

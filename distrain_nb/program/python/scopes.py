@@ -107,7 +107,7 @@ def _bindings(nodes: Iterable[ast.AST]) -> tuple[set[str], set[str]]:
         node, nested = todo.pop()
         if isinstance(node, (ast.Global, ast.Nonlocal)):
             declared[type(node)].update(node.names)
-        names.add(_bound_by(node, nested=nested))
+        names.add(bound_by(node, nested=nested))
         nested = nested or isinstance(node, _COMPREHENSIONS)
         todo += [(child, nested) for child in _of_scope(node) if child]
     return names - declared[ast.Nonlocal] - {""}, declared[ast.Global]
@@ -125,7 +125,7 @@ def _of_scope(node: ast.AST) -> Iterable[ast.AST | None]:
     return [node.value] if isinstance(node, ast.NamedExpr) else ast.iter_child_nodes(node)
 
 
-def _bound_by(node: ast.AST, *, nested: bool) -> str:
+def bound_by(node: ast.AST, *, nested: bool) -> str:
     """The name that a node binds, or nothing; in a comprehension only `:=` binds outside."""
     if isinstance(node, ast.Name):
         return "" if nested or isinstance(node.ctx, ast.Load) else node.id
