@@ -8,11 +8,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from distrain_nb.program.advice.flow import LOCAL_RANK, RANK, SIZE, Flow
 from distrain_nb.program.advice.reading import given, is_constant, keyword, last
 from distrain_nb.program.advice.sharded import WRAPS, saved, sharded, stale
 from distrain_nb.program.advice.training import is_cared_for, pinned, uses_cuda, warning
-from distrain_nb.program.advice.values import Values
+from distrain_nb.program.advice.values import LOCAL_RANK, RANK, SIZE, Flow, Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,7 +128,7 @@ def _shards(code: Code) -> Iterator[Note]:
 
 
 def _by_rank(code: Code) -> Flow:
-    return Flow(code, (RANK, LOCAL_RANK, SIZE), through=True)
+    return Flow(code, RANK | LOCAL_RANK | SIZE, through=True)
 
 
 def _loaders(code: Code) -> Iterator[Note]:
@@ -160,7 +159,7 @@ def _is_shared(code: Code, loader: ast.Call) -> bool:
 
 def _seeded_by_rank(code: Code) -> bool:
     """Whether each rank draws data of its own."""
-    rank = Flow(code, (RANK, LOCAL_RANK))
+    rank = Flow(code, RANK | LOCAL_RANK)
     seeds = code.called("manual_seed", "seed", "default_rng", "seed_all")
     return any(rank.holds(node) for call in seeds for node in given(call))
 

@@ -83,6 +83,13 @@ class Code:
         return {node.name: node for node in self.nodes if isinstance(node, ast.ClassDef)}
 
     @cached_property
+    def spawned(self) -> frozenset[str]:
+        """The first parameters of what `mp.spawn` starts: ranks on this machine."""
+        started = [s for c in self.called("spawn") for s in (*c.args[:1], keyword(c, "fn")) if s]
+        functions = [self.functions.get(self.name(function)) for function in started]
+        return frozenset(p.arg for f in functions if f for p in parameters(f)[:1])
+
+    @cached_property
     def calls(self) -> tuple[ast.Call, ...]:
         found = (node for node in self.nodes if isinstance(node, ast.Call))
         return tuple(sorted(found, key=lambda call: (call.lineno, call.col_offset)))
@@ -126,6 +133,14 @@ class Code:
             body = self.classes[name].body
             return next((f for f in body if isinstance(f, Function) and f.name == "__init__"), None)
         return self.functions.get(name)
+
+    def returned(self, function: Function | None) -> list[ast.expr]:
+        """What a function returns; nothing for a constructor."""
+        if function is None or function.name == "__init__":
+            return []
+        returns = (node for node in ast.walk(function) if isinstance(node, ast.Return))
+        mine = (node for node in returns if self.function_of(node) is function)
+        return [node.value for node in mine if node.value is not None]
 
     def runs(self, node: ast.AST) -> bool:
         """Whether a node is at the top or in what the code uses; `main` counts as used."""

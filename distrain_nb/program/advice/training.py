@@ -8,8 +8,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.findings import Fix, Severity
-from distrain_nb.program.advice.flow import LOCAL_RANK, RANK, Flow
 from distrain_nb.program.advice.reading import given, is_constant, keyword, last
+from distrain_nb.program.advice.values import LOCAL_RANK, RANK, Flow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,8 +93,8 @@ def pinned(code: Code) -> str:
     if any(map(_means_none, places)):
         return "local"
     for way, flow in (
-        ("local", Flow(code, (LOCAL_RANK,), through=True)),
-        ("rank", Flow(code, (RANK,))),
+        ("local", Flow(code, LOCAL_RANK, through=True)),
+        ("rank", Flow(code, RANK)),
     ):
         if any(map(flow.holds, places)):
             return way
@@ -127,7 +127,7 @@ def _means_none(node: ast.expr) -> bool:
 
 def is_guarded(code: Code, node: ast.AST) -> bool:
     """Whether a node runs on some ranks only, itself or wherever its function is called."""
-    rank = Flow(code, (RANK, LOCAL_RANK), under=True)
+    rank = Flow(code, RANK | LOCAL_RANK, under=True)
 
     def guarded(inner: ast.AST) -> bool:
         decorators = getattr(code.function_of(inner), "decorator_list", ())
@@ -140,7 +140,7 @@ def is_guarded(code: Code, node: ast.AST) -> bool:
 def saves(code: Code, *, guarded: bool) -> list[ast.Call]:
     """The calls by which every rank saves to the same place, or where `guarded` one rank for all;
     a place that is named after the rank is none of these."""
-    rank = Flow(code, (RANK, LOCAL_RANK), under=not guarded)
+    rank = Flow(code, RANK | LOCAL_RANK, under=not guarded)
     return [
         call
         for call, places in _saves(code)

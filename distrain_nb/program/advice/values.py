@@ -1,13 +1,15 @@
-"""What an expression may stand for: names are followed back to what made their values.
+"""What an expression may stand for: names are followed back to what set them.
 
-A name is looked up in its function, then around it. Of several values it may have any that can
-reach the place where it is read.
+`Values` looks a name up in its function, then around it. Of several values it may have any that can
+reach the place where it is read. `Flow` says whether a rank, a local rank or the number of ranks
+is in an expression, without regard to scopes and order: for advice it is better to see a rank
+where there is none than to complain of a program that is right.
 """
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.program.advice.reading import (
@@ -24,6 +26,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from distrain_nb.program.advice.reading import Bound, Code, Path
+
+_LIGHT = {"int", "str", "bool", "float", "join", "Path", "format", "device", "Namespace", "range"}
+# What gives paths below a path, or hands paths on.
+LISTS = frozenset(
+    {
+        *("glob", "iglob", "rglob", "listdir", "scandir", "iterdir", "walk", "joinpath", "fspath"),
+        *("sorted", "list", "tuple", "set", "enumerate", "zip", "reversed", "filter"),
+    }
+)
+_ENVIRONMENT = {"environ[]", "get", "getenv", "pop"}
 
 
 class Made(NamedTuple):
@@ -89,7 +101,10 @@ class Values:
     def _back(self, node: ast.expr, path: Path) -> Iterable[tuple[ast.expr, Path]]:
         """What an expression, or an item of it, has its value from; nothing if that is open."""
         if isinstance(node, (ast.List, ast.Tuple, ast.Set, ast.Dict)):
-            return [(each, path[1:]) for each in _items(node, path[0])] if path else []
+            items = node.values if isinstance(node, ast.Dict) else node.elts
+            if path and path[0] is not ANY and not isinstance(node, ast.Dict):
+                items = items[path[0] :][:1]
+            return [(item, path[1:]) for item in items] if path else []
         if isinstance(node, ast.IfExp):
             return [(node.body, path), (node.orelse, path)]
         if isinstance(node, ast.BoolOp):
@@ -97,8 +112,8 @@ class Values:
         if isinstance(node, (ast.NamedExpr, ast.Await, ast.Starred)):
             return [(node.value, path)]
         if isinstance(node, ast.Call):
-            same = self._same(node)
-            return [(value, path) for value in (same or self._returned(node))]
+            values = self._same(node) or self.code.returned(self.code.body_of(node))
+            return [(value, path) for value in values]
         return self._named(node, path)
 
     def _named(self, node: ast.expr, path: Path) -> Iterable[tuple[ast.expr, Path]]:
@@ -107,7 +122,8 @@ class Values:
             return found
         if isinstance(node.slice, ast.Slice):
             return [(node.value, path)]
-        return [(node.value, (_index(node.slice), *path))]
+        index = node.slice.value if isinstance(node.slice, ast.Constant) else ANY
+        return [(node.value, (index if isinstance(index, int) else ANY, *path))]
 
     def _same(self, call: ast.Call) -> list[ast.expr]:
         name = self.code.name(call.func)
@@ -116,14 +132,6 @@ class Values:
         if name.startswith("torch.") and "()" not in name:
             return call.args[:1]
         return [call.func.value] if isinstance(call.func, ast.Attribute) else []
-
-    def _returned(self, call: ast.Call) -> list[ast.expr]:
-        function = self.code.body_of(call)
-        if function is None or function.name == "__init__":
-            return []
-        returns = (node for node in ast.walk(function) if isinstance(node, ast.Return))
-        mine = (node for node in returns if self.code.function_of(node) is function)
-        return [node.value for node in mine if node.value is not None]
 
     def _bound_to(self, node: ast.expr) -> list[Bound]:
         """What sets a name, an attribute or an item where it can be read here."""
@@ -169,17 +177,127 @@ def _end(bound: Bound) -> tuple[int, int]:
     return (node.end_lineno or 0, node.end_col_offset or 0)  # type: ignore[attr-defined]
 
 
-def _items(node: ast.List | ast.Tuple | ast.Set | ast.Dict, index: int | None) -> list[ast.expr]:
-    elements = node.values if isinstance(node, ast.Dict) else node.elts
-    known = index is not ANY and not isinstance(node, ast.Dict)
-    return elements[index:][:1] if known else elements
-
-
-def _index(node: ast.expr) -> int | None:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else ANY
-
-
 def _all_parameters(scope: ast.AST) -> list[str]:
     if not isinstance(scope, (Function, ast.Lambda)):
         return []
     return [parameter.arg for parameter in (*parameters(scope), *scope.args.kwonlyargs)]
+
+
+# -- ranks and paths ------------------------------------------------------------------------------
+
+
+class Origin(NamedTuple):
+    """Where something comes from: functions, names and attributes, environment variables, texts
+    with all that begins so."""
+
+    functions: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    variables: frozenset[str] = frozenset()
+    texts: frozenset[str] = frozenset()
+
+    def __or__(self, other: Origin) -> Origin:
+        return Origin(*(mine | its for mine, its in zip(self, other, strict=True)))
+
+
+LOCAL_RANK = Origin(
+    frozenset({"local_rank", "get_node_local_rank", "get_local_rank"}),
+    frozenset({"local_rank", "local_process_index", "is_local_main_process"}),
+    frozenset({"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}),
+)
+RANK = Origin(
+    frozenset({"rank", "get_rank", "Get_rank", "cross_rank"}),
+    frozenset({"rank", "global_rank", "is_main_process", "is_chief", "is_master", "process_index"}),
+    frozenset({"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}),
+)
+SIZE = Origin(
+    frozenset({"size", "local_size", "get_world_size", "Get_size"}),
+    frozenset({"world_size", "num_replicas_in_sync", "num_replicas"}),
+    frozenset({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"}),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """Follows what comes from an origin.
+
+    `through` says whether whatever is made from it counts as well: a model on the device of a
+    local rank does, a loss is no rank; functions in `passes` do in any case. With `under` so do
+    names that are set under its test.
+    """
+
+    code: Code
+    origin: Origin
+    through: bool = False
+    under: bool = False
+    passes: frozenset[str] = frozenset()
+    _without: set[ast.AST] = field(default_factory=set)  # what has been looked at in vain
+
+    def holds(self, node: ast.AST | None) -> bool:
+        """Whether an expression holds it."""
+        todo, seen = [node] if node is not None else [], set[ast.AST]()
+        while todo:
+            part = todo.pop()
+            if part not in seen and part not in self._without:
+                if self._is(part):
+                    return True
+                seen.add(part)
+                todo += self._from(part)
+        self._without.update(seen)
+        return False
+
+    def _from(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What an expression has its value from: its parts, and what its names are set to."""
+        if isinstance(node, ast.ClassDef):  # it may look at it itself, as a dataset does
+            yield from ast.walk(node) if self.through else ()
+            return
+        if isinstance(node, ast.Call):
+            name = last(self.code.name(node.func))
+            yield from self._named(name)
+            if not (self.through or name in _LIGHT | self.passes):
+                return
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            yield from self._named(ast.unparse(node))
+        yield from ast.iter_child_nodes(node)
+
+    def _named(self, text: str) -> Iterator[ast.AST]:
+        """What a name is set to, and what a function of that name returns."""
+        for key in (text, f"{text}[]"):
+            for bound in self.code.bindings.get(key, ()):
+                yield bound.value
+                if self.under:
+                    around = (outer for outer, _ in self.code.around(bound.by))
+                    yield from (outer.test for outer in around if isinstance(outer, ast.If))
+        yield from self.code.returned(self.code.functions.get(text))
+        if text in self.code.classes:
+            yield self.code.classes[text]
+
+    def _is(self, node: ast.AST) -> bool:
+        of_machine = self.origin.names >= LOCAL_RANK.names
+        if isinstance(node, ast.Call):
+            return self._calls(node)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return node.value.startswith((*self.origin.texts,))
+        if isinstance(node, ast.Subscript):
+            return self._reads_environment(node, node.slice)
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            text = ast.unparse(node)
+            return last(text) in self.origin.names or (of_machine and text in self.code.spawned)
+        return of_machine and _is_modulo(node)
+
+    def _calls(self, call: ast.Call) -> bool:
+        name = self.code.name(call.func)
+        if last(name) in _ENVIRONMENT and call.args:
+            return self._reads_environment(call, call.args[0])
+        others = last(name) == "size" and not name.startswith("horovod")
+        return last(name) in self.origin.functions and not others
+
+    def _reads_environment(self, node: ast.AST, key: ast.AST) -> bool:
+        wanted = isinstance(key, ast.Constant) and key.value in self.origin.variables
+        return wanted and "env" in self.code.name(node)
+
+
+def _is_modulo(node: ast.AST) -> bool:
+    """`rank % gpus`: the rank on its own machine."""
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)):
+        return False
+    return not isinstance(node.left, ast.Constant) and "rank" in ast.unparse(node.left).lower()
