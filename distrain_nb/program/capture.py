@@ -30,8 +30,7 @@ from distrain_nb.program.python.imports import ImportedModule, imports_of
 from distrain_nb.program.python.ipython_syntax import PlainCell, plain
 from distrain_nb.program.python.names import Names, futures_in, names_of
 from distrain_nb.program.python.scopes import bound_names
-from distrain_nb.program.requirements import requirements_of
-from distrain_nb.program.travelling import files_of, unknown_modules
+from distrain_nb.program.requirements import files_of, requirements_of, unknown_modules
 from distrain_nb.program.values.data import data_of
 from distrain_nb.repairs import write_in_option
 from distrain_nb.worker.rank.wrapped import SHARDED, gather_first

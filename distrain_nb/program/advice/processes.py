@@ -40,21 +40,17 @@ def one_process(code: Code) -> Iterator[Note]:
     copied = [c for c in code.called("DataParallel", "data_parallel") if code.runs(c)]
     spread = [c for c in code.calls if _spreads(keyword(c, "device_map")) and code.runs(c)]
     gpus = sorted({text for text in code.texts if _GPU.fullmatch(text)})
+    why, line = "", 0
     if copied:
-        yield _note(copied[0], f"DataParallel uses all GPUs of a machine. {_FASTER}")
+        why, line = f"DataParallel uses all GPUs of a machine. {_FASTER}", copied[0].lineno
     elif spread:
-        yield _note(spread[0], "device_map spreads one model over all GPUs of a machine")
+        why, line = "device_map spreads one model over all GPUs of a machine", spread[0].lineno
     elif len(gpus) > 1:
-        yield _note(_where(code, gpus[1]), f"{' and '.join(gpus)} are used side by side")
-
-
-def _where(code: Code, text: str) -> ast.Constant:
-    constants = (node for node in code.nodes if isinstance(node, ast.Constant))
-    return next(node for node in constants if node.value == text)
-
-
-def _note(node: ast.expr, why: str) -> Note:
-    return info("one-process", node.lineno, f"one process a replica is enough: {why}")
+        constants = (node for node in code.nodes if isinstance(node, ast.Constant))
+        line = next(node.lineno for node in constants if node.value == gpus[1])
+        why = f"{' and '.join(gpus)} are used side by side"
+    if why:
+        yield info("one-process", line, f"one process a replica is enough: {why}")
 
 
 def _spreads(value: ast.expr | None) -> bool:
@@ -110,22 +106,17 @@ class _Starter(NamedTuple):
     always: bool = True
 
 
-_STARTERS: Mapping[str, _Starter] = {
-    "accelerate.notebook_launcher": _Starter("num_processes", 2, None, "function"),
-    "accelerate.debug_launcher": _Starter("num_processes", 2, 2, "function"),
-    "torch_xla.distributed.xla_multiprocessing.spawn": _Starter("nprocs", 2, None, counts=True),
-    "torch.multiprocessing.spawn": _Starter("nprocs", 2, 1, counts=True, always=False),
-    "torch.multiprocessing.start_processes": _Starter("nprocs", 2, 1, counts=True, always=False),
-    "ignite.distributed.Parallel": _Starter("nproc_per_node", 1, 1, ""),
-    "ignite.distributed.spawn": _Starter("nproc_per_node", 4, 1, ""),
-    "horovod.run": _Starter("np", -1, 1, "func"),
-    "multiprocessing.Process": _Starter("", -1, 2, "target", always=False),
-    "torch.multiprocessing.Process": _Starter("", -1, 2, "target", always=False),
-}
-_CUSTOMARY = {
-    "mp": "torch.multiprocessing",
-    "xmp": "torch_xla.distributed.xla_multiprocessing",
-    "idist": "ignite.distributed",
+_STARTERS: Mapping[str, _Starter] = {  # by patterns of full names
+    r"accelerate\.(.+\.)?notebook_launcher": _Starter("num_processes", 2, None, "function"),
+    r"accelerate\.(.+\.)?debug_launcher": _Starter("num_processes", 2, 2, "function"),
+    r"torch_xla\.distributed\.xla_multiprocessing\.spawn": _Starter("nprocs", 2, None, counts=True),
+    r"torch\.multiprocessing\.(spawn\.)?(spawn|start_processes)": _Starter(
+        "nprocs", 2, 1, counts=True, always=False
+    ),
+    r"ignite\.distributed\.Parallel": _Starter("nproc_per_node", 1, 1, ""),
+    r"ignite\.distributed\.spawn": _Starter("nproc_per_node", 4, 1, ""),
+    r"horovod(\.\w+)?\.run": _Starter("np", -1, 1, "func"),
+    r"(torch\.)?multiprocessing\.Process": _Starter("", -1, 2, "target", always=False),
 }
 # What forms a world, or waits for others in one.
 _FORMS = ("init_process_group", "init_device_mesh", "init_distributed", "Accelerator")
@@ -141,7 +132,8 @@ def starters(code: Code, text: str, ranks_per_replica: int) -> Iterator[Note]:
     if ranks_per_replica < 2 and any(map(_NODES.fullmatch, code.texts)):
         return  # it starts the processes of each machine, as one of several
     for call in code.calls:
-        starter = _STARTERS.get(_name(code, call))
+        name = code.name(call.func).replace(".get_context()", "")
+        starter = next((_STARTERS[p] for p in _STARTERS if re.fullmatch(p, name)), None)
         if starter is None or not code.runs(call) or _is_one(code, call, starter):
             continue
         tests = list(_conditions(code, call, frozenset()))
@@ -161,19 +153,6 @@ def starters(code: Code, text: str, ranks_per_replica: int) -> Iterator[Note]:
             f" other's way: {way_out}, in each rank, or keep `{name}` and take `-n 1`",
             tuple(_fixes(call, instead, text)) if many else (),
         )
-
-
-def _name(code: Code, call: ast.Call) -> str:
-    """The full name without what packages import it through."""
-    name = code.name(call.func)
-    first, _, rest = name.partition(".")
-    name = f"{_CUSTOMARY.get(first, first)}.{rest}" if rest else name
-    name = name.replace(".get_context()", "")
-    if name.startswith("accelerate."):
-        return f"accelerate.{last(name)}"
-    if name.startswith("torch.multiprocessing.spawn."):
-        return name.replace(".spawn.", ".")
-    return re.sub(r"^horovod\.\w+\.run$", "horovod.run", name)
 
 
 def _is_one(code: Code, call: ast.Call, starter: _Starter) -> bool:

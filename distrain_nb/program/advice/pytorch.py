@@ -178,10 +178,8 @@ def _epochs(code: Code) -> Iterator[Note]:
 
 def _handed_on(code: Code, sampler: ast.Call) -> bool:
     """Whether a sampler goes to an imported function, which may set its epoch."""
-    outer = code.parents[sampler]
-    name = ast.unparse(outer.targets[0]) if isinstance(outer, ast.Assign) else ""
     return any(
-        name in map(ast.unparse, given(call))
+        code.target(sampler) in map(ast.unparse, given(call))
         for call in code.calls
         if code.body_of(call) is None and last(code.name(call.func)) not in ("DataLoader", "len")
     )

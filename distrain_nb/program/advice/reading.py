@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from distrain_nb.program.python.imports import imports_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
@@ -25,6 +25,9 @@ _CUSTOMARY = {
     "keras": "tensorflow.keras",
     "dist": "torch.distributed",
     "wds": "webdataset",
+    "mp": "torch.multiprocessing",
+    "xmp": "torch_xla.distributed.xla_multiprocessing",
+    "idist": "ignite.distributed",
     "DDP": "torch.nn.parallel.DistributedDataParallel",
     "FSDP": "torch.distributed.fsdp.FullyShardedDataParallel",
 }
@@ -100,9 +103,10 @@ class Code:
         calls of their functions, `state[]` by what is put under keys of `state`."""
         found: dict[str, list[Bound]] = {}
         for node in self.nodes:
-            for target, value in bindings(node):
-                for text, path in _spread(target, (ANY,) if isinstance(node, LOOPS) else ()):
-                    found.setdefault(text, []).append(Bound(value, path, node))
+            for target, value in _sets(node):
+                path = (ANY,) if isinstance(node, LOOPS) else ()
+                for text, part, rest in _spread(target, value, path):
+                    found.setdefault(text, []).append(Bound(part, rest, node))
         for call in self.calls:
             for parameter, value in arguments(call, self.body_of(call)).items():
                 found.setdefault(parameter.arg, []).append(Bound(value, (), parameter))
@@ -142,6 +146,12 @@ class Code:
         mine = (node for node in returns if self.function_of(node) is function)
         return [node.value for node in mine if node.value is not None]
 
+    def target(self, call: ast.Call) -> str:
+        """The name that what a call makes is given; empty if it has none."""
+        outer = self.parents.get(call)
+        targets = getattr(outer, "targets", None) or [getattr(outer, "target", None)]
+        return ast.unparse(targets[0]) if isinstance(outer, (ast.Assign, ast.AnnAssign)) else ""
+
     def runs(self, node: ast.AST) -> bool:
         """Whether a node is at the top or in what the code uses; `main` counts as used."""
         definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -164,7 +174,7 @@ class Code:
             elif isinstance(outer, ast.Match) and child is not outer.subject:
                 yield outer.subject
             for before in preceding(outer, child):
-                if isinstance(before, ast.If) and leaves(before.body[-1]):
+                if isinstance(before, ast.If) and _leaves(before.body[-1]):
                     yield before.test
 
     def on_every_way(
@@ -199,11 +209,11 @@ class Code:
 
     def says(self, attribute: str) -> bool:
         """Whether an attribute or name is written anywhere."""
-        return any(
-            (isinstance(node, ast.Attribute) and node.attr == attribute)
-            or (isinstance(node, ast.Name) and node.id == attribute)
-            for node in self.nodes
-        )
+        return attribute in self._words
+
+    @cached_property
+    def _words(self) -> frozenset[object]:
+        return frozenset(getattr(n, "attr", None) or getattr(n, "id", None) for n in self.nodes)
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
@@ -241,11 +251,10 @@ def preceding(outer: ast.AST, child: ast.AST) -> list[ast.stmt]:
     return []
 
 
-def bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+def _sets(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Each target that a node binds, with its value; that of a loop is one item of the value."""
     if isinstance(node, ast.Assign):
-        for target in node.targets:
-            yield from _pairs(target, node.value)
+        yield from ((target, node.value) for target in node.targets)
     elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value:
         yield node.target, node.value
     elif isinstance(node, LOOPS):
@@ -254,24 +263,20 @@ def bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
         yield node.optional_vars, node.context_expr
 
 
-def _pairs(target: ast.expr, value: ast.expr) -> Iterable[tuple[ast.expr, ast.expr]]:
-    both = (ast.Tuple, ast.List)
-    if isinstance(target, both) and isinstance(value, both):
-        return zip(target.elts, value.elts)  # noqa: B905
-    return [(target, value)]
-
-
-def _spread(target: ast.expr, path: Path) -> Iterator[tuple[str, Path]]:
-    """The texts of what a target binds, each with its place in the value."""
+def _spread(target: ast.expr, value: ast.expr, path: Path) -> Iterator[tuple[str, ast.expr, Path]]:
+    """The texts of what a target binds, each with the value, and its place there."""
     if isinstance(target, (ast.Tuple, ast.List)):
+        whole = isinstance(value, (ast.Tuple, ast.List)) and not path
+        items = value.elts if whole else []  # type: ignore[attr-defined]
         for number, item in enumerate(target.elts):
-            yield from _spread(item, (*path, number))
+            written = items[number : number + 1]
+            yield from _spread(item, *((written[0], ()) if written else (value, (*path, number))))
         return
     target = target.value if isinstance(target, ast.Starred) else target
-    yield ast.unparse(target), path
+    yield ast.unparse(target), value, path
     while isinstance(target, ast.Subscript):
         target = target.value
-        yield f"{ast.unparse(target)}[]", path
+        yield f"{ast.unparse(target)}[]", value, path
 
 
 def parameters(function: Function | ast.Lambda) -> list[ast.arg]:
@@ -293,7 +298,7 @@ def arguments(call: ast.Call, function: Function | None) -> dict[ast.arg, ast.ex
     return values | {every[name]: value for name, value in named.items() if name in every}
 
 
-def leaves(statement: ast.stmt) -> bool:
+def _leaves(statement: ast.stmt) -> bool:
     """Whether code does not go on behind a statement."""
     exits = isinstance(statement, ast.Expr) and "exit" in ast.unparse(statement)
     return exits or isinstance(statement, (ast.Return, ast.Continue, ast.Break, ast.Raise))

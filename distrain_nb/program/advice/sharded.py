@@ -4,7 +4,7 @@ that its models had before are no longer theirs."""
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distrain_nb.program.advice.reading import given, is_constant, keyword, last
@@ -24,6 +24,9 @@ _FULL = (
     "torch.distributed.checkpoint.state_dict.get_model_state_dict({}, "
     "options=StateDictOptions(full_state_dict=True, cpu_offload=True))"
 )
+_ALL_SAVE = (
+    "every rank saves here, one over the other: put it under if torch.distributed.get_rank() == 0:"
+)
 # What gives the model that it is called on, or is given.
 _SAME = frozenset(
     ("to", "cuda", "cpu", "train", "eval", "compile", "bfloat16", "half", "float", "requires_grad_")
@@ -36,7 +39,7 @@ _TOGETHER = ("optim_state_dict", "full_optim_state_dict", "summon_full_params", 
 
 def sharded(code: Code) -> Iterator[Note]:
     """What is wrong with the state of models under FSDP and `fully_shard` on one rank."""
-    states = _States(code)
+    states = _States(code, Values(code, _SAME))
     written = {state for save in saves(code, guarded=True) for state in states.saved(save)}
     for call in code.called("state_dict", *_TOGETHER) if code.called(*WRAPS) else ():
         name, guarded = last(code.name(call.func)), is_guarded(code, call)
@@ -57,7 +60,7 @@ def sharded(code: Code) -> Iterator[Note]:
 
 def saved(code: Code) -> Iterator[Note]:
     """The places where every rank saves to one file."""
-    states = _States(code)
+    states = _States(code, Values(code, _SAME))
     for call in saves(code, guarded=False):
         parts = states.parts(call) if code.called(*WRAPS) else []
         if parts:
@@ -68,12 +71,7 @@ def saved(code: Code) -> Iterator[Note]:
                 f"so first, on every rank, state = {states.gathered(parts[0])}, then {_RANK_0}",
             )
         else:
-            yield warning(
-                "ddp.checkpoint",
-                call.lineno,
-                "every rank saves here, one over the other: put it under "
-                "if torch.distributed.get_rank() == 0:",
-            )
+            yield warning("ddp.checkpoint", call.lineno, _ALL_SAVE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +79,7 @@ class _States:
     """Tells of calls of `state_dict` what they give."""
 
     code: Code
-    values: Values = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "values", Values(self.code, _SAME))
+    values: Values
 
     def ways(self, call: ast.Call) -> set[str]:
         """How the model that a call belongs to is sharded: the wraps that it may have got."""
@@ -134,19 +129,15 @@ class _States:
         return isinstance(node, ast.Call) and last(self.code.name(node.func)) == "state_dict"
 
     def _is_models(self, node: ast.AST) -> bool:
-        """Whether it is the state of what may be a sharded model, as far as names tell."""
+        """Whether it is the state of what may be a sharded model, as far as names tell: of no
+        optimizer, nor of an object of a class, such as a schedule or a model."""
         if not (isinstance(node, ast.Call) and self._is_state(node)):
             return False
-        if self.ways(node):
-            return True
-        holder = self.values.nodes(node.func.value) if isinstance(node.func, ast.Attribute) else []
-        return not any(self._is_other(each) for each in holder)
-
-    def _is_other(self, node: ast.expr) -> bool:
-        """Whether it is an optimizer, or an object of a class, such as a schedule or a model."""
-        if not isinstance(node, ast.Call):
-            return False
-        return node in optimizers(self.code) or last(self.code.name(node.func))[:1].isupper()
+        holder = self.values.nodes(getattr(node.func, "value", None))
+        calls = [each for each in holder if isinstance(each, ast.Call)]
+        classes = (last(self.code.name(call.func))[:1].isupper() for call in calls)
+        others = any(classes) or not {*optimizers(self.code)}.isdisjoint(calls)
+        return bool(self.ways(node)) or not others
 
     def _comes_later(self, wrap: ast.Call, call: ast.Call) -> bool:
         same = self.code.function_of(wrap) is self.code.function_of(call)
@@ -192,9 +183,9 @@ def stale(code: Code) -> Iterator[Note]:
             continue
         for wraps, wrapped in _lifted(values, wrap, model, set()):
             here = [c for c in makes if code.function_of(c) is code.function_of(wraps)]
-            again = {_target(code, call) for call in here if call.lineno > wraps.lineno} - {""}
+            again = {code.target(call) for call in here if call.lineno > wraps.lineno} - {""}
             for call, own in takes:
-                name, same = _target(code, call), ast.unparse(own) == ast.unparse(wrapped)
+                name, same = code.target(call), ast.unparse(own) == ast.unparse(wrapped)
                 before = call in here and call.lineno < wraps.lineno and not code.apart(call, wraps)
                 if before and same and name not in again:
                     handed_on = name in map(ast.unparse, given(wraps))
@@ -236,10 +227,3 @@ def _lifted(values: Values, call: ast.Call, model: ast.expr, seen: set[ast.Call]
     yield call, model
     for outer, argument in values.arguments(model):
         yield from _lifted(values, outer, argument, seen)
-
-
-def _target(code: Code, call: ast.Call) -> str:
-    """The name that what a call makes is given; empty if it has none."""
-    outer = code.parents.get(call)
-    targets = [outer.target] if isinstance(outer, ast.AnnAssign) else getattr(outer, "targets", ())
-    return ast.unparse(targets[0]) if targets else ""

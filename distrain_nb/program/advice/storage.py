@@ -80,13 +80,15 @@ def told_by(
     that a parser makes of them, and those that its variables hold."""
     split = [part for each in arguments for part in each.split("=", 1)]
     for option, path in pairwise(split):
-        known = _known(path, remote)
-        if option.startswith("--") and known:
-            yield replace(known, names=frozenset({option.lstrip("-").replace("-", "_")}))
+        if option.startswith("--") and (known := _known(path, remote)):
+            yield replace(known, names=frozenset({_attribute(option)}))
     for name, path in variables.items():
-        known = _known(path, remote)
-        if known:
+        if known := _known(path, remote):
             yield replace(known, variables=frozenset({name}))
+
+
+def _attribute(option: str) -> str:
+    return option.lstrip("-").replace("-", "_")
 
 
 def _known(path: str, remote: Sequence[RemoteFolder]) -> RemoteFolder | None:
@@ -131,14 +133,9 @@ def _origin(code: Code, folder: RemoteFolder) -> Origin:
     """What holds a folder's path; parsed arguments do whose default it is."""
     origin = Origin(frozenset(), folder.names, folder.variables, frozenset({folder.path}))
     flow = Flow(code, origin)
-    parsed = {
-        option.value.lstrip("-").replace("-", "_")
-        for call in code.called("add_argument")
-        for option in call.args
-        if isinstance(option, ast.Constant) and isinstance(option.value, str)
-        if flow.holds(keyword(call, "default"))
-    }
-    return origin | Origin(names=frozenset(parsed))
+    added = [c for c in code.called("add_argument") if flow.holds(keyword(c, "default"))]
+    options = [o.value for call in added for o in call.args if isinstance(o, ast.Constant)]
+    return origin | Origin(names=frozenset(map(_attribute, map(str, options))))
 
 
 def _does(code: Code, call: ast.Call, flow: Flow, folder: RemoteFolder) -> str:

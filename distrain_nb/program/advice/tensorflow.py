@@ -85,8 +85,9 @@ def _in_scope(code: Code, node: ast.AST) -> bool:
             if any(name.endswith(".scope()") or name == "scope" for name in entered):
                 return True
     function = code.function_of(node)
-    handed_on = function is not None and not code.called(function.name)
-    return handed_on and any(isinstance(n, ast.Name) and n.id == function.name for n in code.nodes)
+    if function is None or code.called(function.name):
+        return False
+    return any(isinstance(n, ast.Name) and n.id == function.name for n in code.nodes)  # handed on
 
 
 def _batch(code: Code) -> Iterator[Note]:

@@ -33,6 +33,8 @@ _PINS = (
     *("set_visible_devices", "GPUOptions", "DistributedDataParallel", "init_process_group"),
 )
 
+_CHOICE = re.compile(r"visible_device_list$|CUDA_VISIBLE_DEVICES")
+_NONE = ("[]", "''", "'-1'")  # as in `set_visible_devices([], "GPU")`
 _ONE_RANK = re.compile(r"rank_?(zero|0)|main_process|master_only|chief_only")
 _SAVED = re.compile(r"model|net\b|saver|manager|checkpoint|ckpt", re.I)
 _SAVES = {"save_weights", "save_pretrained", "save_checkpoint", "save_model", "export_saved_model"}
@@ -89,37 +91,13 @@ def uses_cuda(code: Code) -> bool:
 
 def pinned(code: Code) -> str:
     """How processes choose their GPUs: `local`, by `rank`, or not at all."""
-    places = list(_devices(code))
-    if any(map(_means_none, places)):
+    places = [place for call in code.called(*_PINS) for place in given(call)]
+    for name in filter(_CHOICE.search, code.bindings):
+        places += [bound.value for bound in code.bindings[name]]
+    local = Flow(code, LOCAL_RANK, through=True)
+    if any(ast.unparse(place) in _NONE or local.holds(place) for place in places):
         return "local"
-    for way, flow in (
-        ("local", Flow(code, LOCAL_RANK, through=True)),
-        ("rank", Flow(code, RANK)),
-    ):
-        if any(map(flow.holds, places)):
-            return way
-    return ""
-
-
-def _devices(code: Code) -> Iterator[ast.expr]:
-    """Whatever says which GPU a process is to use."""
-    for call in code.called(*_PINS):
-        yield from given(call)
-    for node in code.nodes:
-        if isinstance(node, ast.Assign) and any(map(_is_choice, node.targets)):
-            yield node.value
-
-
-def _is_choice(target: ast.expr) -> bool:
-    text = ast.unparse(target)
-    return text.endswith("visible_device_list") or "CUDA_VISIBLE_DEVICES" in text
-
-
-def _means_none(node: ast.expr) -> bool:
-    """`[]`, as in `set_visible_devices([], "GPU")`, and the same for CUDA_VISIBLE_DEVICES."""
-    if isinstance(node, ast.List):
-        return not node.elts
-    return isinstance(node, ast.Constant) and node.value in ("", "-1")
+    return "rank" if any(map(Flow(code, RANK).holds, places)) else ""
 
 
 # -- what one rank does alone ---------------------------------------------------------------------
