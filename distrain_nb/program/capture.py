@@ -29,8 +29,8 @@ from distrain_nb.program.program import (
 from distrain_nb.program.python.imports import ImportedModule, imports_of
 from distrain_nb.program.python.ipython_syntax import PlainCell, plain
 from distrain_nb.program.python.names import Names, futures_in, names_of
-from distrain_nb.program.requirements import requirements_of
-from distrain_nb.program.travelling import files_of, unknown_modules
+from distrain_nb.program.python.scopes import bound_names
+from distrain_nb.program.requirements import files_of, requirements_of, unknown_modules
 from distrain_nb.program.values.data import data_of
 from distrain_nb.repairs import write_in_option
 from distrain_nb.worker.rank.wrapped import SHARDED, gather_first
@@ -199,26 +199,16 @@ def _sharded(tree: ast.Module, results: Container[str]) -> Iterator[tuple[str, i
     last: dict[str, tuple[bool, int]] = {}
     for statement in tree.body:
         value = getattr(statement, "value", None)
-        call = value if isinstance(value, ast.Call) else None
-        for name in _assigned(statement):
-            last[name] = (call is not None and _called(call) in _WRAPS, statement.lineno)
-        if call is not None and _called(call) == _IN_PLACE:
-            last |= {a.id: (True, call.lineno) for a in call.args[:1] if isinstance(a, ast.Name)}
+        called = ast.unparse(value.func) if isinstance(value, ast.Call) else ""
+        called = called.rpartition(".")[2]
+        names = bound_names([statement]) if isinstance(statement, ast.Assign) else ()
+        last |= dict.fromkeys(names, (called in _WRAPS, statement.lineno))
+        if called == _IN_PLACE:
+            first = [a.id for a in value.args[:1] if isinstance(a, ast.Name)]  # type: ignore[union-attr]
+            last |= dict.fromkeys(first, (True, statement.lineno))
     for name, (is_sharded, line) in last.items():
         if is_sharded and name in results:
             yield name, line
-
-
-def _assigned(statement: ast.stmt) -> list[str]:
-    targets = statement.targets if isinstance(statement, ast.Assign) else ()
-    return [target.id for target in targets if isinstance(target, ast.Name)]
-
-
-def _called(call: ast.Call) -> str:
-    function = call.func
-    if isinstance(function, ast.Attribute):
-        return function.attr
-    return function.id if isinstance(function, ast.Name) else ""
 
 
 def _settings(code: _Code, gathering: Gathering) -> list[Executed]:

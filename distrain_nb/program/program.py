@@ -114,30 +114,27 @@ class Program:
     def write(self, folder: Path) -> None:
         """Write what runs, its source map, the values and the files to a folder."""
         folder.mkdir(parents=True, exist_ok=True)
-        for name, content in self.files.items():
+        for name, file in self.files.items():
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             report(f"copying {name}")
-            if isinstance(content, bytes):
-                target.write_bytes(content)
+            if isinstance(file, bytes):
+                target.write_bytes(file)
             else:
-                shutil.copyfile(content, target)
+                shutil.copyfile(file, target)
         if self.data is not None:
             self.data.write(folder / values.VALUES_FOLDER)
-        if self.arguments:
-            text = json.dumps(self.arguments)
-            (folder / ARGUMENTS).write_text(text, encoding="utf-8")
-        if self.variables:
-            text = json.dumps(dict(self.variables))
-            (folder / ENVIRONMENT).write_text(text, encoding="utf-8")
-        if self.tuned:
-            (folder / TUNED).write_text(json.dumps(dict(self.tuned)), encoding="utf-8")
         if self.expected:
             (folder / EXPECTED).write_text(self.expected, encoding="utf-8")
         (folder / SOURCE_MAP).write_text(source_map(self.segments), encoding="utf-8")
-        if self.entry.is_script:
-            text = json.dumps(self.entry._asdict())
-            (folder / ENTRY).write_text(text, encoding="utf-8")
+        for name, content in (
+            (ARGUMENTS, self.arguments),
+            (ENVIRONMENT, dict(self.variables)),
+            (TUNED, dict(self.tuned)),
+            (ENTRY, self.entry._asdict() if self.entry.is_script else None),
+        ):
+            if content:
+                (folder / name).write_text(json.dumps(content), encoding="utf-8")
         main = folder / self.entry.file
         main.parent.mkdir(parents=True, exist_ok=True)
         main.write_text(self.main, encoding="utf-8")

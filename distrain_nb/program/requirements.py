@@ -1,20 +1,27 @@
-"""Which installed distributions imports come from, as `name==version`."""
+"""What a program needs beside its text: files, modules, and distributions as `name==version`."""
 
 from __future__ import annotations
 
 import sys
+from difflib import get_close_matches
 from functools import lru_cache
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
-from distrain_nb.program.notebook.local_modules import locate
+from distrain_nb.config import path_named, shortened
+from distrain_nb.errors import OptionError
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.program.notebook.local_modules import gone_file, included, locate
+from distrain_nb.repairs import add_option, write_in_option
+from distrain_nb.worker.rank.program import MAIN, OF_PROGRAM
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from distrain_nb.findings import Fix
     from distrain_nb.program.python.imports import ImportedModule
 
 _OWN = "distrain-nb"
@@ -77,3 +84,74 @@ def _files() -> dict[str, str]:
     """The list of installed files of each distribution, as text, a file a line."""
     every = ((d.name, d.read_text("RECORD") or "") for d in metadata.distributions())
     return {name: f"\n{text}" for name, text in every}
+
+
+def files_of(
+    local: Mapping[str, Path],
+    include: Sequence[str],
+    folder: Path,
+    taken: Sequence[str] = (MAIN, *OF_PROGRAM),
+    place: Callable[[str, Path], str] = lambda name, path: name,  # noqa: ARG005
+) -> tuple[dict[str, bytes | Path], list[Finding]]:
+    """The program's files by their paths there: local modules, and what `include` names, relative
+    to a folder; `taken` are names that the program has for itself, and `place` says where a file
+    stands there that would be at the program's top."""
+    files: dict[str, bytes | Path] = dict(local)
+    findings = []
+    for given in include:
+        try:
+            path = folder / path_named(given)
+        except OptionError as wrong:
+            findings.append(_missing(given, str(wrong)))
+            continue
+        if path.exists():
+            files.update({place(name, each): each for name, each in included(path)})
+        else:
+            message = f"{given} does not exist: paths are relative to {folder}"
+            findings.append(_missing(given, message, tuple(_other_paths(given, folder))))
+    for own in taken:
+        if own in files:
+            message = (
+                f"{files[own]!s} would overwrite the program's own {own}: rename it,"
+                " or move it into a folder"
+            )
+            findings.append(Finding("capture.name-taken", Severity.ERROR, own, message))
+    return files, findings
+
+
+def _missing(given: str, message: str, fixes: tuple[Fix[str], ...] = ()) -> Finding:
+    where = f"--include {shortened(given)}"
+    return Finding("capture.missing-file", Severity.ERROR, where, message, fixes)
+
+
+def _other_paths(given: str, folder: Path) -> Iterator[Fix[str]]:
+    """Paths that there are, and may be meant."""
+    wanted = Path(given)
+    beside = folder / wanted.expanduser().parent
+    names = [path.name for path in beside.iterdir()] if beside.is_dir() else []
+    for name in get_close_matches(wanted.name, names, 2):
+        yield write_in_option(given, str(wanted.with_name(name)))
+
+
+def unknown_modules(
+    roots: Iterable[str], imports: Iterable[ImportedModule], label: str, *, for_image: bool
+) -> list[Finding]:
+    """That modules are not installed here, or not any more, at the lines that import them."""
+    lines = {i.root: i.line for i in reversed(list(imports))}
+    findings = []
+    for root in roots:
+        where = f"{label}, line {lines[root]}" if lines.get(root) else label
+        message, fixes = _what_is_missing(root, for_image=for_image)
+        findings.append(Finding("capture.unknown-module", Severity.WARNING, where, message, fixes))
+    return findings
+
+
+def _what_is_missing(module: str, *, for_image: bool) -> tuple[str, tuple[Fix[str], ...]]:
+    file = gone_file(module)
+    if file:
+        way = "put it back, or restart and import it from where it is now"
+        return f"`{module}` was loaded from {file}, which is gone: {way}", ()
+    if for_image:
+        way = "unless the image has it, name its package with --require"
+        return f"`{module}` is not installed here: {way}", (add_option(f"--require {module}"),)
+    return f"`{module}` is not installed here: %pip install its package", ()

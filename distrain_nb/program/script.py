@@ -21,8 +21,7 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.notebook.local_modules import follow, included, is_installed, locate
 from distrain_nb.program.program import SYNTAX_ERROR, Program
 from distrain_nb.program.python.imports import imports_of
-from distrain_nb.program.requirements import requirements_of
-from distrain_nb.program.travelling import files_of, unknown_modules
+from distrain_nb.program.requirements import files_of, requirements_of, unknown_modules
 from distrain_nb.worker.files.sizes import readable_size
 from distrain_nb.worker.rank.program import OF_PROGRAM, EntryPoint, Segment
 

@@ -8,19 +8,17 @@ that are sure to fail.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.program.advice import devices
+from distrain_nb.program.advice import processes
 from distrain_nb.program.advice.branches import taken
-from distrain_nb.program.advice.devices import without_nccl
 from distrain_nb.program.advice.horovod import horovod
+from distrain_nb.program.advice.processes import starters, without_nccl
 from distrain_nb.program.advice.pytorch import pytorch
 from distrain_nb.program.advice.reading import Code
-from distrain_nb.program.advice.starters import starters
 from distrain_nb.program.advice.storage import BUCKETS, RemoteFolder, storage, told_by
 from distrain_nb.program.advice.tensorflow import tensorflow
 from distrain_nb.program.python.ipython_syntax import plain
@@ -78,7 +76,7 @@ def findings_in(
     of them a rank uses is no matter. `remote` are folders whose files are fetched one by one.
     """
     reading = partial(storage, remote=remote)
-    found = _found(main, segments, (horovod, pytorch, tensorflow, devices.one_process, reading))
+    found = _found(main, segments, (horovod, pytorch, tensorflow, processes.one_process, reading))
     return tuple(each for each in found if gpus or each.code not in _OF_GPUS)
 
 
@@ -96,7 +94,7 @@ def one_process(
 
     `varied` are names whose values are not those of the text.
     """
-    return _found(main, segments, (devices.one_process,), varied)
+    return _found(main, segments, (processes.one_process,), varied)
 
 
 def own_processes(
@@ -104,17 +102,8 @@ def own_processes(
 ) -> tuple[Finding, ...]:
     """What starts processes itself in a program that is started as several ranks: an error where it
     is sure to fail, which repairs of the cell put right."""
-    tree = plain(main).tree
-    if tree is None:
-        return ()
-    return tuple(
-        replace(
-            finding,
-            where=_place(line, segments),
-            fixes=finding.fixes if _is_of_cell(line, segments) else (),
-        )
-        for line, finding in starters(Code(taken(tree)), main, ranks_per_replica)
-    )
+    check = partial(starters, text=main, ranks_per_replica=ranks_per_replica)
+    return _found(main, segments, (check,))
 
 
 def avoids_nccl(main: str) -> str:
@@ -133,22 +122,20 @@ def _found(
     if tree is None:
         return ()
     code = Code(taken(tree, varied))
-    notes = {note for check in checks for note in check(code)}
+    notes = dict.fromkeys(note for check in checks for note in check(code))
     return tuple(
-        Finding(note.code, note.severity, _place(note.line, segments), note.message)
+        _placed(note, next((s for s in segments if s.first <= note.line <= s.last), None))
         for note in sorted(notes, key=lambda note: (note.line, note.code))
     )
 
 
-def _is_of_cell(line: int, segments: Sequence[Segment]) -> bool:
-    return any(s.is_cell and s.first <= line <= s.last for s in segments)
-
-
-def _place(line: int, segments: Sequence[Segment]) -> str:
-    for segment in segments:
-        if segment.first <= line <= segment.last:
-            return f"{segment.label}, line {segment.line + line - segment.first}"
-    return ""
+def _placed(note: Note, segment: Segment | None) -> Finding:
+    """A note's finding; repairs are of the cell alone."""
+    if segment is None:
+        return Finding(note.code, note.severity, "", note.message)
+    place = f"{segment.label}, line {segment.line + note.line - segment.first}"
+    fixes = note.fixes if segment.is_cell else ()
+    return Finding(note.code, note.severity, place, note.message, fixes)
 
 
 # -- arguments that nothing of a program reads ----------------------------------------------------

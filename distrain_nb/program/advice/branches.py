@@ -4,17 +4,16 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from copy import deepcopy
 from typing import TYPE_CHECKING
 
+from distrain_nb.program.python.scopes import bound_by
+
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Mapping
 
 _NUMBER = "<the arm that is taken>"
-_NAMING = (
-    *(ast.arg, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
-    *(ast.MatchAs, ast.MatchStar, ast.ExceptHandler),
-)
 # What tests are made of that run nothing of the program's.
 _DECIDING = (
     *(ast.If, ast.Match, ast.match_case, ast.pattern, ast.Assign, ast.Compare, ast.UnaryOp),
@@ -35,25 +34,14 @@ def taken(tree: ast.Module, varied: Collection[str] = ()) -> ast.Module:
 
 def _constants(tree: ast.Module) -> dict[str, object]:
     """The names with one value, by the only statement that sets them."""
-    set_anywhere = list(_set(ast.walk(tree)))
+    nodes = ast.walk(tree)
+    times = Counter(n.arg if isinstance(n, ast.arg) else bound_by(n, nested=False) for n in nodes)
     found: dict[str, object] = {}
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
-            for target in statement.targets:
-                if isinstance(target, ast.Name) and set_anywhere.count(target.id) == 1:
-                    found[target.id] = statement.value.value
+            names = (target.id for target in statement.targets if isinstance(target, ast.Name))
+            found |= {name: statement.value.value for name in names if times[name] == 1}
     return found
-
-
-def _set(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """Every name that is set, once for each place."""
-    for node in nodes:
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            yield node.id
-        elif isinstance(node, ast.alias):
-            yield (node.asname or node.name).partition(".")[0]
-        elif isinstance(node, _NAMING):
-            yield str(getattr(node, "arg", None) or getattr(node, "name", None))
 
 
 class _Arms(ast.NodeTransformer):
@@ -64,38 +52,33 @@ class _Arms(ast.NodeTransformer):
 
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
-        return self._taken(node, ast.If(node.test, *_numbers(2)), [node.body, node.orelse])
+        return self._taken(ast.If(node.test, *_numbers(2)), [node.body, node.orelse]) or node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
         arms: list[list[ast.stmt]] = [[ast.Expr(node.body)], [ast.Expr(node.orelse)]]
-        taken = self._taken(node, ast.If(node.test, *_numbers(2)), arms)
-        return taken[0].value if isinstance(taken, list) else node  # type: ignore[attr-defined]
+        arm = self._taken(ast.If(node.test, *_numbers(2)), arms)
+        return arm[0].value if arm else node  # type: ignore[attr-defined]
 
     def visit_Match(self, node: ast.Match) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
-        numbers = _numbers(len(node.cases))
-        cases = [
-            ast.match_case(case.pattern, case.guard, number)
-            for case, number in zip(node.cases, numbers, strict=True)
-        ]
-        return self._taken(node, ast.Match(node.subject, cases), [c.body for c in node.cases])
+        numbers = zip(node.cases, _numbers(len(node.cases)), strict=True)
+        cases = [ast.match_case(case.pattern, case.guard, number) for case, number in numbers]
+        return self._taken(ast.Match(node.subject, cases), [c.body for c in node.cases]) or node
 
-    def _taken(
-        self, node: ast.AST, asked: ast.stmt, arms: list[list[ast.stmt]]
-    ) -> ast.AST | list[ast.stmt]:
-        """The arm that runs, where only constants decide; `asked` has the arms' numbers in it."""
+    def _taken(self, asked: ast.stmt, arms: list[list[ast.stmt]]) -> list[ast.stmt]:
+        """The arm that runs, if only constants decide; `asked` has the arms' numbers in it."""
         if not all(isinstance(n, _DECIDING) and self._is_known(n) for n in ast.walk(asked)):
-            return node
+            return []
         names: dict[str, object] = {**self._known, _NUMBER: None, "__builtins__": {}}
         module = ast.fix_missing_locations(ast.Module([deepcopy(asked)], []))
         try:
             exec(compile(module, "", "exec"), names)
         except Exception:  # `"dp" < 3`
-            return node
+            return []
         number = names[_NUMBER]
         body = arms[number] if isinstance(number, int) else []
-        return body or [ast.copy_location(ast.Pass(), node)]
+        return body or [ast.Pass(lineno=1, col_offset=0)]
 
     def _is_known(self, node: ast.AST) -> bool:
         return not isinstance(node, ast.Name) or node.id in (*self._known, _NUMBER)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
-from distrain_nb.program.advice.flow import SIZE, Flow
-from distrain_nb.program.advice.guards import Guards, unguarded_saves
 from distrain_nb.program.advice.reading import given, keyword, last
 from distrain_nb.program.advice.training import (
     info,
     is_cared_for,
     optimizers,
     pinned,
+    saves,
     trains,
     uses_cuda,
     warning,
 )
+from distrain_nb.program.advice.values import SIZE, Flow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,13 +26,11 @@ if TYPE_CHECKING:
     from distrain_nb.program.advice.training import Note
 
 _TF1 = ("Session", "ConfigProto", "MonitoredTrainingSession", "Estimator", "train_and_evaluate")
-_SCHEDULES = ("LearningRateWarmupCallback", "LearningRateScheduleCallback", "LearningRateScheduler")
+_SCHEDULE = re.compile(r"(?i:decay)[^.]*$|Schedule[^.]*$|LR$|\.lr_scheduler\.")
+_RATE = re.compile(r"learning_rate|lr$|\['lr'\]$")
+_WRAPS = ("DistributedOptimizer", "DistributedGradientTape", "DistributedAdasumOptimizer")
 _AVERAGES = (
-    "allreduce",
-    "allreduce_",
-    "allreduce_async_",
-    "grouped_allreduce",
-    "DistributedTrainer",
+    *("allreduce", "allreduce_", "allreduce_async_", "grouped_allreduce", "DistributedTrainer"),
 )
 _BROADCASTS = (
     *("BroadcastGlobalVariablesHook", "BroadcastGlobalVariablesCallback", "broadcast_variables"),
@@ -108,30 +107,23 @@ def _is_tf1(name: str) -> bool:
 def _device(code: Code, kind: str, line: int) -> Iterator[Note]:
     elsewhere = code.uses("horovod.spark") or (kind == "torch" and not uses_cuda(code))
     way = "local" if elsewhere else pinned(code)
+    why = "every process uses the same GPUs: after hvd.init() write"
     if way == "rank":
-        yield warning(
-            "horovod.device",
-            line,
-            "GPUs are chosen by rank(), which goes beyond the GPUs of a second machine: "
-            f"use local_rank(): {_PIN[kind]}",
-        )
-    elif not way:
-        yield warning(
-            "horovod.device",
-            line,
-            f"every process uses the same GPUs: after hvd.init() write {_PIN[kind]}",
-        )
+        why = "GPUs are chosen by rank(), which goes beyond the GPUs of a second machine"
+        why += ": use local_rank():"
+    if way != "local":
+        yield warning("horovod.device", line, f"{why} {_PIN[kind]}")
 
 
 def _learning_rate(code: Code) -> Iterator[Note]:
     made = optimizers(code)
-    if not made or code.says("Adasum"):
+    if not made or code.says("Adasum") or code.called("LearningRateWarmupCallback"):
         return
-    size = Flow(code, (SIZE,), through=True)
-    rates = [node for call in made for node in given(call)]
-    rates += [n for call in code.calls if _is_schedule(code.name(call.func)) for n in given(call)]
-    rates += [node.value for node in code.nodes if _sets_rate(node)]  # type: ignore[attr-defined]
-    if not any(map(size.holds, rates)) and not code.called("LearningRateWarmupCallback"):
+    schedules = [call for call in code.calls if _SCHEDULE.search(code.name(call.func))]
+    rates = [node for call in (*made, *schedules) for node in given(call)]
+    named = filter(_RATE.search, code.bindings)
+    rates += [bound.value for name in named for bound in code.bindings[name]]
+    if not any(map(Flow(code, SIZE, through=True).holds, rates)):
         yield info(
             "horovod.learning-rate",
             made[0].lineno,
@@ -140,38 +132,15 @@ def _learning_rate(code: Code) -> Iterator[Note]:
         )
 
 
-def _is_schedule(name: str) -> bool:
-    action = last(name)
-    decays = "decay" in action.lower() or "Schedule" in action
-    return action in _SCHEDULES or decays or ".lr_scheduler." in name or action.endswith("LR")
-
-
-def _sets_rate(node: ast.AST) -> bool:
-    if isinstance(node, ast.Assign):
-        target = ast.unparse(node.targets[0])
-    elif isinstance(node, ast.AugAssign):
-        target = ast.unparse(node.target)
-    else:
-        return False
-    return "learning_rate" in target or target.endswith(("lr", "['lr']"))
-
-
 def _optimizer(code: Code, kind: str, start: int) -> Iterator[Note]:
-    wraps = ("DistributedOptimizer", "DistributedGradientTape", "DistributedAdasumOptimizer")
-    if not code.called(*wraps, start="horovod") and not _averages_itself(code):
+    reduced = code.called(*_AVERAGES, start="horovod")  # of gradients, or of metrics
+    gradients = ("grad" in ast.unparse(code.innermost(c, ast.stmt) or c) for c in reduced)
+    if not code.called(*_WRAPS, start="horovod") and not any(gradients):
         yield warning(
             "horovod.optimizer",
             _first(optimizers(code) or code.called("GradientTape"), start),
             f"gradients are not averaged, each process trains for itself: write {_WRAP[kind]}",
         )
-
-
-def _averages_itself(code: Code) -> bool:
-    """Whether gradients are handed to an all-reduce, as metrics may be too."""
-    return any(
-        "grad" in ast.unparse(code.statement_of(call))
-        for call in code.called(*_AVERAGES, start="horovod")
-    )
 
 
 def _broadcasts(code: Code) -> bool:
@@ -184,15 +153,15 @@ def _broadcasts(code: Code) -> bool:
 
 
 def _broadcast(code: Code, kind: str, start: int) -> Iterator[Note]:
-    line = _first(optimizers(code), start)
+    line, states = (
+        _first(optimizers(code), start),
+        ("broadcast_optimizer_state", "broadcast_object"),
+    )
     if not _broadcasts(code):
-        yield warning(
-            "horovod.broadcast",
-            line,
-            f"processes start from different weights: add {_BROADCAST[kind]}",
-        )
+        why = f"processes start from different weights: add {_BROADCAST[kind]}"
+        yield warning("horovod.broadcast", line, why)
     elif code.called("broadcast_parameters", start="horovod.torch") and not code.called(
-        "broadcast_optimizer_state", "broadcast_object", start="horovod"
+        *states, start="horovod"
     ):
         yield info(
             "horovod.broadcast",
@@ -203,18 +172,13 @@ def _broadcast(code: Code, kind: str, start: int) -> Iterator[Note]:
 
 
 def _checkpoint(code: Code, kind: str) -> Iterator[Note]:
-    for call in unguarded_saves(Guards(code)):
+    for call in saves(code, guarded=False):
         folder = keyword(call, "checkpoint_dir", "model_dir")
-        write = (
-            f"{ast.unparse(folder)} if hvd.rank() == 0 else None"
-            if folder is not None and kind == "tf1"
-            else "if hvd.rank() == 0: before it"
-        )
-        yield warning(
-            "horovod.checkpoint",
-            call.lineno,
-            f"every process saves here, one over the other: save on rank 0 only, write {write}",
-        )
+        write = "if hvd.rank() == 0: before it"
+        if folder is not None and kind == "tf1":
+            write = f"{ast.unparse(folder)} if hvd.rank() == 0 else None"
+        why = f"every process saves here, one over the other: save on rank 0 only, write {write}"
+        yield warning("horovod.checkpoint", call.lineno, why)
 
 
 def _first(calls: list[ast.Call], otherwise: int) -> int:

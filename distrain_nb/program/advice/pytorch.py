@@ -1,15 +1,17 @@
-"""What a program with DistributedDataParallel or FSDP must do besides wrapping its model."""
+"""What a program with DistributedDataParallel or FSDP must do besides wrapping its model, above all
+give each rank data of its own."""
 
 from __future__ import annotations
 
+import ast
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from distrain_nb.program.advice.data import data
-from distrain_nb.program.advice.guards import Guards
-from distrain_nb.program.advice.reading import last
-from distrain_nb.program.advice.sharded import WRAPS, saves, sharded, stale
+from distrain_nb.program.advice.reading import given, is_constant, keyword, last
+from distrain_nb.program.advice.sharded import WRAPS, saved, sharded, stale
 from distrain_nb.program.advice.training import is_cared_for, pinned, uses_cuda, warning
+from distrain_nb.program.advice.values import LOCAL_RANK, RANK, SIZE, Flow, Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +21,69 @@ if TYPE_CHECKING:
 
 _STARTS = ("init_process_group", "init_device_mesh", "init_distributed")
 _SET_UP = re.compile(r"set_?up|init.*(dist|process|group|torch)|(dist|ddp).*init", re.I)
+# What a loader's dataset is.
+UNKNOWN = ""
+INDEXED = "indexed"  # a map-style dataset
+ITERABLE = "iterable"
+PIPE = "pipe"  # of torchdata: a loader shares it out behind its sharding_filter()
+STREAMED = "streamed"  # Hugging Face's IterableDataset
+HUB = "hub"  # Hugging Face's, streamed or not
+SHARED = "shared"  # by itself, or its own class asks for it
+
+_BY_BEGINNING = {
+    "distrain_nb.": SHARED,
+    "streaming.": SHARED,  # MosaicML's
+    "litdata.": SHARED,
+    "webdataset.": SHARED,
+    "datasets.IterableDataset": STREAMED,
+    "datasets.Dataset": INDEXED,
+    "datasets.load_from_disk": INDEXED,
+    "torchvision.datasets.": INDEXED,
+    "torchdata.datapipes.iter.": PIPE,
+    "torch.utils.data.datapipes.iter.": PIPE,
+}
+_OF_TORCH = {
+    "IterableDataset": ITERABLE,
+    "IterDataPipe": PIPE,
+    **dict.fromkeys(("Dataset", "TensorDataset", "Subset", "random_split"), INDEXED),
+    **dict.fromkeys(("ImageFolder", "list", "sorted", "range"), INDEXED),
+}
+_JOINED = {
+    "ChainDataset": ITERABLE,
+    "ConcatDataset": INDEXED,
+    "concatenate_datasets": HUB,
+    "interleave_datasets": HUB,
+}
+
+# A split by worker is none by rank: it is among the processes of one rank's loader.
+_SHARES = ("split_dataset_by_node", "split_by_node")
+_SPLIT = (
+    'itertools.islice(items, int(os.environ["RANK"]), None, int(os.environ["WORLD_SIZE"])), '
+    "and end after as many batches on every rank"
+)
+_BY_NODE = (
+    "write dataset = datasets.distributed.split_dataset_by_node(dataset, "
+    'rank=int(os.environ["RANK"]), world_size=int(os.environ["WORLD_SIZE"]))'
+)
+_ALL = "every rank reads all of the data"
+_NO_SAMPLER = "an IterableDataset takes no sampler"
+_OF_LENGTH = {
+    INDEXED: f"{_ALL}: give the loader "
+    "sampler=torch.utils.data.DistributedSampler(dataset) instead of shuffle=True",
+    HUB: f"{_ALL}: streamed or not, {_BY_NODE}",
+    UNKNOWN: "nothing here gives each rank a part of the data: for a map-style dataset give "
+    "the loader sampler=torch.utils.data.DistributedSampler(dataset) instead of shuffle=True; "
+    f"{_NO_SAMPLER}: in its __iter__ write {_SPLIT}",
+}
+_SHARDS = (
+    "ranks have to share the shards: write wds.WebDataset(urls, nodesplitter=wds.split_by_node, …),"
+    " or in a wds.DataPipeline put wds.split_by_node behind the list of shards"
+)
+_ITERATED = {
+    STREAMED: f"{_ALL}, and {_NO_SAMPLER}: {_BY_NODE}",
+    ITERABLE: f"{_ALL}, and {_NO_SAMPLER}: in its __iter__ write {_SPLIT}",
+    PIPE: f"{_ALL}, and {_NO_SAMPLER}: write dataset = dataset.sharding_filter()",
+}
 
 
 def pytorch(code: Code) -> Iterator[Note]:
@@ -27,35 +92,187 @@ def pytorch(code: Code) -> Iterator[Note]:
     if not wraps or is_cared_for(code):
         return
     first = wraps[0].lineno
-    if not (code.called(*_STARTS) or _starts_elsewhere(code)):
+    # An imported function may start the group.
+    imported = [last(code.name(c.func)) for c in code.calls if code.body_of(c) is None]
+    if not (code.called(*_STARTS) or any(map(_SET_UP.search, imported))):
         yield warning(
             "ddp.process-group",
             first,
             "no process group is started: before this write torch.distributed.init_process_group()",
         )
     yield from _device(code, first)
-    yield from data(code)
-    guards = Guards(code)
-    yield from saves(guards)
-    yield from sharded(code, guards)
-    yield from stale(code)
-
-
-def _starts_elsewhere(code: Code) -> bool:
-    """Whether an imported function is called that seems to start the group."""
-    names = [last(code.name(call.func)) for call in code.calls if code.body_of(call) is None]
-    return any(map(_SET_UP.search, names))
+    for check in (_shards, _loaders, _epochs, saved, sharded, stale):
+        yield from check(code)
 
 
 def _device(code: Code, line: int) -> Iterator[Note]:
     way = pinned(code) if uses_cuda(code) else "local"
     write = 'torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))'
     if way == "rank":
-        yield warning(
-            "ddp.device",
-            line,
-            "GPUs are chosen by rank, which goes beyond the GPUs of a second machine: "
-            f"use the local rank: {write}",
-        )
+        why = "GPUs are chosen by rank, which goes beyond the GPUs of a second machine"
+        yield warning("ddp.device", line, f"{why}: use the local rank: {write}")
     elif not way:
         yield warning("ddp.device", line, f"every rank uses the same GPU: before this, {write}")
+
+
+def _shards(code: Code) -> Iterator[Note]:
+    """WebDatasets that don't say how ranks share their shards, which most refuse to guess."""
+    for call in code.called("WebDataset", "DataPipeline", start="webdataset"):
+        if last(code.name(call.func)) == "WebDataset":
+            splits = not {k.arg for k in call.keywords}.isdisjoint(("nodesplitter", None))
+        else:
+            splits = any(map(code.says, ("split_by_node", "ResampledShards")))
+            splits = splits or any(map(_by_rank(code).holds, given(call)))
+        if not splits:
+            yield warning("ddp.iterable", call.lineno, _SHARDS)
+
+
+def _by_rank(code: Code) -> Flow:
+    return Flow(code, RANK | LOCAL_RANK | SIZE, through=True)
+
+
+def _loaders(code: Code) -> Iterator[Note]:
+    if any(map(code.says, _SHARES)) or _seeded_by_rank(code):
+        return
+    loaders = code.called("DataLoader")
+    alone = [call for call in loaders if not _is_shared(code, call)]
+    for call in alone:
+        kind = _kind_of(code, call)
+        if kind in _ITERATED:
+            yield warning("ddp.iterable", call.lineno, _ITERATED[kind])
+        elif kind in _OF_LENGTH and (
+            len(alone) == len(loaders) or is_constant(keyword(call, "shuffle"), True)
+        ):
+            yield warning("ddp.sampler", call.lineno, _OF_LENGTH[kind])
+
+
+def _is_shared(code: Code, loader: ast.Call) -> bool:
+    if any(k.arg is None for k in loader.keywords):
+        return True  # **options, which may hold a sampler
+    if any(map(_by_rank(code).holds, dataset(loader))):
+        return True
+    sampler = keyword(loader, "sampler", "batch_sampler")
+    if sampler is None or is_constant(sampler, None):
+        return len(loader.args) > 3
+    return _kind_of(code, loader) not in _ITERATED
+
+
+def _seeded_by_rank(code: Code) -> bool:
+    """Whether each rank draws data of its own."""
+    rank = Flow(code, RANK | LOCAL_RANK)
+    seeds = code.called("manual_seed", "seed", "default_rng", "seed_all")
+    return any(rank.holds(node) for call in seeds for node in given(call))
+
+
+def _epochs(code: Code) -> Iterator[Note]:
+    samplers = code.called("DistributedSampler")
+    shuffled = [call for call in samplers if not is_constant(keyword(call, "shuffle"), False)]
+    sets_epoch = code.says("set_epoch") or any(_handed_on(code, call) for call in shuffled)
+    if shuffled and _has_epochs(code) and not sets_epoch:
+        yield warning(
+            "ddp.set-epoch",
+            shuffled[0].lineno,
+            "every epoch has the same order: at the start of each write sampler.set_epoch(epoch)",
+        )
+
+
+def _handed_on(code: Code, sampler: ast.Call) -> bool:
+    """Whether a sampler goes to an imported function, which may set its epoch."""
+    return any(
+        code.target(sampler) in map(ast.unparse, given(call))
+        for call in code.calls
+        if code.body_of(call) is None and last(code.name(call.func)) not in ("DataLoader", "len")
+    )
+
+
+def _has_epochs(code: Code) -> bool:
+    """Whether the data are gone through more than once, as far as names and loops tell."""
+    loops = [node for node in code.nodes if isinstance(node, (ast.For, ast.While))]
+    return any(
+        any(outer in loops for outer, _ in code.around(loop))
+        or (
+            isinstance(loop, ast.For)
+            and "epoch" in f"{ast.unparse(loop.target)} {ast.unparse(loop.iter)}".lower()
+        )
+        for loop in loops
+    )
+
+
+# -- what a loader reads --------------------------------------------------------------------------
+
+
+def _kind_of(code: Code, loader: ast.Call) -> str:
+    """The kind of what a loader reads, `UNKNOWN` where it may be one or another."""
+    kinds = _Kinds(code, Values(code)).of(*dataset(loader))
+    if SHARED in kinds:
+        return SHARED
+    kind = kinds.pop() if len(kinds) == 1 else UNKNOWN
+    shuffles = is_constant(keyword(loader, "shuffle"), True)
+    # PyTorch shuffles nothing that is iterated over.
+    return INDEXED if shuffles and not kind else kind
+
+
+def dataset(loader: ast.Call) -> list[ast.expr]:
+    """What a loader is to read, if it says so."""
+    return loader.args[:1] or [n for n in [keyword(loader, "dataset")] if n is not None]
+
+
+@dataclass(frozen=True)
+class _Kinds:
+    """The kinds that an expression may be of; `seen` is what has been looked at for that."""
+
+    code: Code
+    values: Values
+    seen: set[ast.expr] = field(default_factory=set)
+
+    def of(self, *nodes: ast.expr) -> set[str]:
+        made = [each for node in nodes for each in self.values.nodes(node)]
+        return {kind for each in made for kind in self._of(each)}
+
+    def _of(self, node: ast.expr) -> set[str]:
+        if node in self.seen or is_constant(node, None):
+            return set()
+        self.seen.add(node)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            return self.of(node.left, node.right)
+        if isinstance(node, ast.Call):
+            return self._of_call(node)
+        return {INDEXED if isinstance(node, (ast.List, ast.ListComp, ast.Tuple)) else UNKNOWN}
+
+    def _of_call(self, call: ast.Call) -> set[str]:
+        name = self.code.name(call.func)
+        if last(name) == "load_dataset":
+            return {self._loaded(call)}
+        if last(name) == "to_iterable_dataset":
+            return {STREAMED}
+        if last(name) in _JOINED:
+            return self._joined(call) or {_JOINED[last(name)]}
+        kind = self._named(name)
+        if not kind and isinstance(call.func, ast.Attribute):
+            return self.of(call.func.value)  # `data.shuffle()` is of the kind of `data`
+        return {SHARED if kind == PIPE and self.code.says("sharding_filter") else kind}
+
+    def _loaded(self, call: ast.Call) -> str:
+        if any(k.arg is None for k in call.keywords):
+            return HUB
+        stream = self.values.nodes(keyword(call, "streaming"))
+        said = {node.value if isinstance(node, ast.Constant) else None for node in stream}
+        return INDEXED if said <= {False} else STREAMED if said == {True} else HUB
+
+    def _joined(self, call: ast.Call) -> set[str]:
+        parts = [node for each in given(call) for node in self.values.nodes(each)]
+        items = (node.elts for node in parts if isinstance(node, (ast.List, ast.Tuple)))
+        return self.of(*(each for elements in items for each in elements)) - {UNKNOWN}
+
+    def _named(self, name: str, below: frozenset[str] = frozenset()) -> str:
+        """The kind that a class has by its name, or by its bases; a function likewise."""
+        made = self.code.classes.get(last(name))
+        if made is None:
+            begun = (kind for start, kind in _BY_BEGINNING.items() if name.startswith(start))
+            is_torchs = name.startswith("torch.") or "." not in name
+            return next(begun, _OF_TORCH.get(last(name), UNKNOWN) if is_torchs else UNKNOWN)
+        below |= {made.name}
+        bases = [each for each in map(self.code.name, made.bases) if last(each) not in below]
+        methods = [f.name for f in made.body if isinstance(f, ast.FunctionDef)]
+        known = (kind for each in bases if (kind := self._named(each, below)))
+        return next(known, INDEXED if "__getitem__" in methods else UNKNOWN)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from distrain_nb.program.python.imports import imports_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
+ANY = None  # the place of an item that a loop takes, or one by a name
+Path = tuple[int | None, ...]
+Node = TypeVar("Node", bound=ast.AST)
 
 # What a name means by custom, where the code that is seen does not say.
 _CUSTOMARY = {
@@ -20,9 +25,20 @@ _CUSTOMARY = {
     "keras": "tensorflow.keras",
     "dist": "torch.distributed",
     "wds": "webdataset",
+    "mp": "torch.multiprocessing",
+    "xmp": "torch_xla.distributed.xla_multiprocessing",
+    "idist": "ignite.distributed",
     "DDP": "torch.nn.parallel.DistributedDataParallel",
     "FSDP": "torch.distributed.fsdp.FullyShardedDataParallel",
 }
+
+
+class Bound(NamedTuple):
+    """What sets a name: a value or, with a path, an item of it, and the node that does so."""
+
+    value: ast.expr
+    path: Path
+    by: ast.AST
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +61,11 @@ class Code:
         found = dict(_CUSTOMARY)
         for node in self.nodes:
             if isinstance(node, ast.Import):
-                found |= {a.asname or _top(a.name): _meant(a) for a in node.names}
+                tops = [alias.name.partition(".")[0] for alias in node.names]
+                found |= {
+                    a.asname or t: a.name if a.asname else t
+                    for a, t in zip(node.names, tops, strict=True)
+                }
             elif isinstance(node, ast.ImportFrom):
                 found |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
         return found
@@ -53,30 +73,44 @@ class Code:
     @cached_property
     def modules(self) -> Mapping[str, int]:
         """The dotted names that imports bring, each with the line where it is first imported."""
-        found: dict[str, int] = {}
-        for node in self.nodes:
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    found.setdefault(alias.name, node.lineno)
-            elif isinstance(node, ast.ImportFrom):
-                for alias in node.names:
-                    found.setdefault(f"{node.module}.{alias.name}", node.lineno)
-        return found
+        imports = reversed(imports_of(self.tree))
+        return {dotted: each.line for each in imports for dotted in each.dotted}
 
     @cached_property
     def functions(self) -> Mapping[str, Function]:
         """The functions and methods that the code defines, by their plain names."""
-        kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-        return {node.name: node for node in self.nodes if isinstance(node, kinds)}
+        return {node.name: node for node in self.nodes if isinstance(node, Function)}
 
     @cached_property
     def classes(self) -> Mapping[str, ast.ClassDef]:
         return {node.name: node for node in self.nodes if isinstance(node, ast.ClassDef)}
 
     @cached_property
+    def spawned(self) -> frozenset[str]:
+        """The first parameters of what `mp.spawn` starts: ranks on this machine."""
+        started = [s for c in self.called("spawn") for s in (*c.args[:1], keyword(c, "fn")) if s]
+        functions = [self.functions.get(self.name(function)) for function in started]
+        return frozenset(p.arg for f in functions if f for p in parameters(f)[:1])
+
+    @cached_property
     def calls(self) -> tuple[ast.Call, ...]:
         found = (node for node in self.nodes if isinstance(node, ast.Call))
         return tuple(sorted(found, key=lambda call: (call.lineno, call.col_offset)))
+
+    @cached_property
+    def bindings(self) -> Mapping[str, list[Bound]]:
+        """What each name, attribute or item is set to anywhere, by its text: parameters by the
+        calls of their functions, `state[]` by what is put under keys of `state`."""
+        found: dict[str, list[Bound]] = {}
+        for node in self.nodes:
+            for target, value in _sets(node):
+                path = (ANY,) if isinstance(node, LOOPS) else ()
+                for text, part, rest in _spread(target, value, path):
+                    found.setdefault(text, []).append(Bound(part, rest, node))
+        for call in self.calls:
+            for parameter, value in arguments(call, self.body_of(call)).items():
+                found.setdefault(parameter.arg, []).append(Bound(value, (), parameter))
+        return found
 
     def name(self, node: ast.AST) -> str:
         """The full dotted name: `horovod.torch.init`; calls inside are `()`, the unknown `?`."""
@@ -104,15 +138,25 @@ class Code:
             return next((f for f in body if isinstance(f, Function) and f.name == "__init__"), None)
         return self.functions.get(name)
 
+    def returned(self, function: Function | None) -> list[ast.expr]:
+        """What a function returns; nothing for a constructor."""
+        if function is None or function.name == "__init__":
+            return []
+        returns = (node for node in ast.walk(function) if isinstance(node, ast.Return))
+        mine = (node for node in returns if self.function_of(node) is function)
+        return [node.value for node in mine if node.value is not None]
+
+    def target(self, call: ast.Call) -> str:
+        """The name that what a call makes is given; empty if it has none."""
+        outer = self.parents.get(call)
+        targets = getattr(outer, "targets", None) or [getattr(outer, "target", None)]
+        return ast.unparse(targets[0]) if isinstance(outer, (ast.Assign, ast.AnnAssign)) else ""
+
     def runs(self, node: ast.AST) -> bool:
         """Whether a node is at the top or in what the code uses; `main` counts as used."""
         definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
         outer = [o for o, _ in self.around(node) if isinstance(o, definitions)]
         return not outer or outer[-1].name == "main" or self.says(outer[-1].name)
-
-    def calls_of(self, function: str) -> list[ast.Call]:
-        """The calls of a function or method that the code defines."""
-        return [call for call in self.calls if last(self.name(call.func)) == function]
 
     def around(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         """Each node around this one, from inside out, with its child that holds this one."""
@@ -130,7 +174,7 @@ class Code:
             elif isinstance(outer, ast.Match) and child is not outer.subject:
                 yield outer.subject
             for before in preceding(outer, child):
-                if isinstance(before, ast.If) and leaves(before.body[-1]):
+                if isinstance(before, ast.If) and _leaves(before.body[-1]):
                     yield before.test
 
     def on_every_way(
@@ -142,22 +186,16 @@ class Code:
         function = self.function_of(node)
         if function is None or function.name in seen:
             return False
-        calls, seen = self.calls_of(function.name), seen | {function.name}
+        calls, seen = self.called(function.name), seen | {function.name}
         return bool(calls) and all(self.on_every_way(call, holds, seen) for call in calls)
+
+    def innermost(self, node: ast.AST, kind: type[Node]) -> Node | None:
+        """The innermost node of a kind around a node."""
+        return next((outer for outer, _ in self.around(node) if isinstance(outer, kind)), None)
 
     def function_of(self, node: ast.AST) -> Function | None:
         """The innermost function that a node stands in."""
-        kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-        return next((outer for outer, _ in self.around(node) if isinstance(outer, kinds)), None)
-
-    def statement_of(self, node: ast.AST) -> ast.AST:
-        """The innermost statement that an expression stands in."""
-        return next(outer for outer, _ in self.around(node) if isinstance(outer, ast.stmt))
-
-    def set_to(self, name: ast.expr) -> list[ast.expr]:
-        """What a name is set to anywhere."""
-        text, nodes = ast.unparse(name), (n for n in self.nodes if isinstance(n, ast.Assign))
-        return [node.value for node in nodes if text in map(ast.unparse, node.targets)]
+        return next((outer for outer, _ in self.around(node) if isinstance(outer, Function)), None)
 
     def apart(self, one: ast.AST, other: ast.AST) -> bool:
         """Whether two nodes stand in different arms of a condition, so that one of them runs."""
@@ -171,11 +209,11 @@ class Code:
 
     def says(self, attribute: str) -> bool:
         """Whether an attribute or name is written anywhere."""
-        return any(
-            (isinstance(node, ast.Attribute) and node.attr == attribute)
-            or (isinstance(node, ast.Name) and node.id == attribute)
-            for node in self.nodes
-        )
+        return attribute in self._words
+
+    @cached_property
+    def _words(self) -> frozenset[object]:
+        return frozenset(getattr(n, "attr", None) or getattr(n, "id", None) for n in self.nodes)
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
@@ -213,11 +251,10 @@ def preceding(outer: ast.AST, child: ast.AST) -> list[ast.stmt]:
     return []
 
 
-def bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+def _sets(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Each target that a node binds, with its value; that of a loop is one item of the value."""
     if isinstance(node, ast.Assign):
-        for target in node.targets:
-            yield from _pairs(target, node.value)
+        yield from ((target, node.value) for target in node.targets)
     elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value:
         yield node.target, node.value
     elif isinstance(node, LOOPS):
@@ -226,20 +263,42 @@ def bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
         yield node.optional_vars, node.context_expr
 
 
-def _pairs(target: ast.expr, value: ast.expr) -> Iterable[tuple[ast.expr, ast.expr]]:
-    both = (ast.Tuple, ast.List)
-    if isinstance(target, both) and isinstance(value, both):
-        return zip(target.elts, value.elts)  # noqa: B905
-    return [(target, value)]
+def _spread(target: ast.expr, value: ast.expr, path: Path) -> Iterator[tuple[str, ast.expr, Path]]:
+    """The texts of what a target binds, each with the value, and its place there."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        whole = isinstance(value, (ast.Tuple, ast.List)) and not path
+        items = value.elts if whole else []  # type: ignore[attr-defined]
+        for number, item in enumerate(target.elts):
+            written = items[number : number + 1]
+            yield from _spread(item, *((written[0], ()) if written else (value, (*path, number))))
+        return
+    target = target.value if isinstance(target, ast.Starred) else target
+    yield ast.unparse(target), value, path
+    while isinstance(target, ast.Subscript):
+        target = target.value
+        yield f"{ast.unparse(target)}[]", value, path
 
 
-def parameters(function: Function | ast.Lambda) -> list[str]:
-    """The names of a function's parameters by position, without `self`."""
-    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
-    return names[1:] if names[:1] == ["self"] else names
+def parameters(function: Function | ast.Lambda) -> list[ast.arg]:
+    """The parameters of a function by position, without `self`."""
+    every = [*function.args.posonlyargs, *function.args.args]
+    return every[1:] if every and every[0].arg == "self" else every
 
 
-def leaves(statement: ast.stmt) -> bool:
+def arguments(call: ast.Call, function: Function | None) -> dict[ast.arg, ast.expr]:
+    """What a call gives the parameters of a function: by name, by position or by default."""
+    if function is None:
+        return {}
+    placed, named = parameters(function), {k.arg: k.value for k in call.keywords}
+    kwonly = function.args.kwonlyargs
+    every = {p.arg: p for p in (*placed, *kwonly)}
+    values = dict(zip(reversed(placed), reversed(function.args.defaults), strict=False))
+    values |= {p: v for p, v in zip(kwonly, function.args.kw_defaults, strict=True) if v}
+    values |= dict(zip(placed, call.args, strict=False))
+    return values | {every[name]: value for name, value in named.items() if name in every}
+
+
+def _leaves(statement: ast.stmt) -> bool:
     """Whether code does not go on behind a statement."""
     exits = isinstance(statement, ast.Expr) and "exit" in ast.unparse(statement)
     return exits or isinstance(statement, (ast.Return, ast.Continue, ast.Break, ast.Raise))
@@ -253,11 +312,3 @@ def _arm(outer: ast.AST, child: ast.AST) -> object:
         return child if isinstance(child, ast.ExceptHandler) else "body"
     whole = isinstance(outer, ast.IfExp) and child is not outer.test
     return child if whole or isinstance(child, ast.match_case) else None
-
-
-def _top(module: str) -> str:
-    return module.partition(".")[0]
-
-
-def _meant(alias: ast.alias) -> str:
-    return alias.name if alias.asname else _top(alias.name)

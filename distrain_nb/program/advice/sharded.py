@@ -4,18 +4,16 @@ that its models had before are no longer theirs."""
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from distrain_nb.program.advice.guards import guarded_saves, unguarded_saves
 from distrain_nb.program.advice.reading import given, is_constant, keyword, last
-from distrain_nb.program.advice.training import optimizers, warning
+from distrain_nb.program.advice.training import is_guarded, optimizers, saves, warning
 from distrain_nb.program.advice.values import Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distrain_nb.program.advice.guards import Guards
     from distrain_nb.program.advice.reading import Code
     from distrain_nb.program.advice.training import Note
 
@@ -26,52 +24,44 @@ _FULL = (
     "torch.distributed.checkpoint.state_dict.get_model_state_dict({}, "
     "options=StateDictOptions(full_state_dict=True, cpu_offload=True))"
 )
+_ALL_SAVE = (
+    "every rank saves here, one over the other: put it under if torch.distributed.get_rank() == 0:"
+)
 # What gives the model that it is called on, or is given.
 _SAME = frozenset(
     ("to", "cuda", "cpu", "train", "eval", "compile", "bfloat16", "half", "float", "requires_grad_")
 )
+_Use = tuple[ast.Call, ast.expr]  # what is given a model: a wrap, an optimizer, who calls them
 _PARAMETERS = ("parameters", "named_parameters")
 # Each of these needs all ranks, whatever the model's state is.
 _TOGETHER = ("optim_state_dict", "full_optim_state_dict", "summon_full_params", "full_tensor")
 
 
-def sharded(code: Code, guards: Guards) -> Iterator[Note]:
+def sharded(code: Code) -> Iterator[Note]:
     """What is wrong with the state of models under FSDP and `fully_shard` on one rank."""
-    if not code.called(*WRAPS):
-        return
-    states = _States(code)
-    saved = {state for save in guarded_saves(guards) for state in states.saved(save)}
-    for call in code.called("state_dict"):
-        ways, guarded = states.ways(call), guards.guarded(call)
-        if "fully_shard" in ways and (guarded or (call in saved and len(ways) == 1)):
-            yield warning("fsdp.state-dict", call.lineno, _in_parts(call, waits=len(ways) > 1))
+    states = _States(code, Values(code, _SAME))
+    written = {state for save in saves(code, guarded=True) for state in states.saved(save)}
+    for call in code.called("state_dict", *_TOGETHER) if code.called(*WRAPS) else ():
+        name, guarded = last(code.name(call.func)), is_guarded(code, call)
+        ways = states.ways(call) if name == "state_dict" else {*WRAPS[:1]}
+        if "fully_shard" in ways and (guarded or (call in written and len(ways) == 1)):
+            waits = ", or waits for the others' for ever" if len(ways) > 1 else ""
+            why = f"this has one rank's parts of the weights only{waits}"
+            write = f"{why}: on every rank write state = {_full(call)}, then {_RANK_0}"
+            yield warning("fsdp.state-dict", call.lineno, write)
         elif ways and guarded:
-            yield _alone(code, call)
-    for call in code.called(*_TOGETHER):
-        if guards.guarded(call):
-            yield _alone(code, call)
+            yield warning(
+                "fsdp.state-dict",
+                call.lineno,
+                f"rank 0 waits here for the others' parts for ever: call {name}() on every rank, "
+                "and save on rank 0 only",
+            )
 
 
-def _alone(code: Code, call: ast.Call) -> Note:
-    return warning(
-        "fsdp.state-dict",
-        call.lineno,
-        "rank 0 waits here for the others' parts for ever: call "
-        f"{last(code.name(call.func))}() on every rank, and save on rank 0 only",
-    )
-
-
-def _in_parts(call: ast.Call, *, waits: bool) -> str:
-    why = "this has one rank's parts of the weights only"
-    why += ", or waits for the others' for ever" if waits else ""
-    return f"{why}: on every rank write state = {_full(call)}, then {_RANK_0}"
-
-
-def saves(guards: Guards) -> Iterator[Note]:
+def saved(code: Code) -> Iterator[Note]:
     """The places where every rank saves to one file."""
-    code = guards.code
-    states = _States(code)
-    for call in unguarded_saves(guards):
+    states = _States(code, Values(code, _SAME))
+    for call in saves(code, guarded=False):
         parts = states.parts(call) if code.called(*WRAPS) else []
         if parts:
             yield warning(
@@ -81,12 +71,7 @@ def saves(guards: Guards) -> Iterator[Note]:
                 f"so first, on every rank, state = {states.gathered(parts[0])}, then {_RANK_0}",
             )
         else:
-            yield warning(
-                "ddp.checkpoint",
-                call.lineno,
-                "every rank saves here, one over the other: put it under "
-                "if torch.distributed.get_rank() == 0:",
-            )
+            yield warning("ddp.checkpoint", call.lineno, _ALL_SAVE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,26 +79,23 @@ class _States:
     """Tells of calls of `state_dict` what they give."""
 
     code: Code
-    values: Values = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "values", Values(self.code, _SAME))
+    values: Values
 
     def ways(self, call: ast.Call) -> set[str]:
         """How the model that a call belongs to is sharded: the wraps that it may have got."""
         if not isinstance(call.func, ast.Attribute):
             return set()
         made = self.values.of(call.func.value)
-        calls = [each.node for each in made if isinstance(each.node, ast.Call)]
-        found = {last(self.code.name(each.func)) for each in calls} & set(WRAPS)
         keys = {each.key for each in made}
+        calls = [each.node.func for each in made if isinstance(each.node, ast.Call)]
+        ways = {last(self.code.name(function)) for function in calls} & set(WRAPS)
         for wrap in self.code.called("fully_shard"):
-            models = [*wrap.args[:1], *filter(None, [keyword(wrap, "module")])]
-            if self._comes_later(wrap, call) or self.code.apart(wrap, call):
+            model = _model_of(wrap)
+            if model is None or self._comes_later(wrap, call) or self.code.apart(wrap, call):
                 continue
-            if any(each.key in keys for model in models for each in self.values.of(model)):
-                found.add("fully_shard")
-        return found
+            if any(each.key in keys for each in self.values.of(model)):
+                ways.add("fully_shard")
+        return ways
 
     def saved(self, save: ast.Call) -> list[ast.Call]:
         """The states that a save writes as they are, by names and in dictionaries too."""
@@ -147,26 +129,27 @@ class _States:
         return isinstance(node, ast.Call) and last(self.code.name(node.func)) == "state_dict"
 
     def _is_models(self, node: ast.AST) -> bool:
-        """Whether it is the state of what may be a sharded model, as far as names tell."""
+        """Whether it is the state of what may be a sharded model, as far as names tell: of no
+        optimizer, nor of an object of a class, such as a schedule or a model."""
         if not (isinstance(node, ast.Call) and self._is_state(node)):
             return False
-        if self.ways(node):
-            return True
-        holder = self.values.nodes(node.func.value) if isinstance(node.func, ast.Attribute) else []
-        return not any(self._is_other(each) for each in holder)
-
-    def _is_other(self, node: ast.expr) -> bool:
-        """Whether it is an optimizer, or an object of a class, such as a schedule or a model."""
-        if not isinstance(node, ast.Call):
-            return False
-        return node in optimizers(self.code) or last(self.code.name(node.func))[:1].isupper()
+        holder = self.values.nodes(getattr(node.func, "value", None))
+        calls = [each for each in holder if isinstance(each, ast.Call)]
+        classes = (last(self.code.name(call.func))[:1].isupper() for call in calls)
+        others = any(classes) or not {*optimizers(self.code)}.isdisjoint(calls)
+        return bool(self.ways(node)) or not others
 
     def _comes_later(self, wrap: ast.Call, call: ast.Call) -> bool:
         same = self.code.function_of(wrap) is self.code.function_of(call)
-        loops = (ast.For, ast.While)
-        within = {outer for outer, _ in self.code.around(wrap) if isinstance(outer, loops)}
-        again = any(outer in within for outer, _ in self.code.around(call))
+        around = {
+            outer for outer, _ in self.code.around(wrap) if isinstance(outer, (ast.For, ast.While))
+        }
+        again = any(outer in around for outer, _ in self.code.around(call))
         return same and not again and wrap.lineno > call.lineno
+
+
+def _model_of(wrap: ast.Call) -> ast.expr | None:
+    return wrap.args[0] if wrap.args else keyword(wrap, "module")
 
 
 def _held(node: ast.expr) -> list[ast.expr]:
@@ -186,32 +169,27 @@ def _full(call: ast.Call) -> str:
 # -- optimizers of the parameters that a model had before --------------------------------------
 
 
-class _Use(NamedTuple):
-    """A call that is given a model: the wrap or the optimizer, or a function that makes it."""
-
-    call: ast.Call
-    model: ast.expr
-
-
 def stale(code: Code) -> Iterator[Note]:
-    """The optimizers that are made before a wrap of the model whose parameters they have."""
-    values = Values(code)
-    made = optimizers(code)
-    takes = {use for call in made for use in _takes(values, call)}
-    makes = {*made, *(use.call for use in takes)}
+    """The optimizers that are made before a wrap of the model whose parameters they have.
+
+    Both are looked at where they are called, and where the functions are that they stand in.
+    """
+    values, made = Values(code), optimizers(code)
+    takes = {use for o in made for node in given(o) for use in _takes(values, o, node, set())}
+    makes = {*made, *(call for call, _ in takes)}
     for wrap in code.called(*WRAPS):
-        for use in _wraps(values, wrap):
-            inside = code.function_of(use.call)
-            here = [call for call in makes if code.function_of(call) is inside]
-            again = {_target(code, call) for call in here if call.lineno > use.call.lineno} - {""}
-            for call, model in takes:
-                before = call in here and call.lineno < use.call.lineno
-                before = before and not code.apart(call, use.call)
-                same = ast.unparse(model) == ast.unparse(use.model)
-                name = _target(code, call)
+        model = _model_of(wrap)
+        if model is None or is_constant(keyword(wrap, "use_orig_params"), True):
+            continue
+        for wraps, wrapped in _lifted(values, wrap, model, set()):
+            here = [c for c in makes if code.function_of(c) is code.function_of(wraps)]
+            again = {code.target(call) for call in here if call.lineno > wraps.lineno} - {""}
+            for call, own in takes:
+                name, same = code.target(call), ast.unparse(own) == ast.unparse(wrapped)
+                before = call in here and call.lineno < wraps.lineno and not code.apart(call, wraps)
                 if before and same and name not in again:
-                    handed_on = name in map(ast.unparse, given(use.call))
-                    yield _note(call, wrap if handed_on else use.call)
+                    handed_on = name in map(ast.unparse, given(wraps))
+                    yield _note(call, wrap if handed_on else wraps)
 
 
 def _note(optimizer: ast.Call, wrap: ast.Call) -> Note:
@@ -223,30 +201,22 @@ def _note(optimizer: ast.Call, wrap: ast.Call) -> Note:
     )
 
 
-def _wraps(values: Values, wrap: ast.Call) -> Iterator[_Use]:
-    model = wrap.args[0] if wrap.args else keyword(wrap, "module")
-    if model is not None and not is_constant(keyword(wrap, "use_orig_params"), True):
-        yield from _lifted(values, wrap, model, set())
-
-
-def _takes(values: Values, optimizer: ast.Call) -> Iterator[_Use]:
+def _takes(values: Values, call: ast.Call, node: ast.AST, seen: set[ast.AST]) -> Iterator[_Use]:
     """The models whose parameters an optimizer gets, directly or by names for them."""
-    seen: set[ast.AST] = set()
-    open_ends = [(optimizer, argument) for argument in given(optimizer)]
-    while open_ends:
-        call, node = open_ends.pop()
-        for each in ast.walk(node):
-            if each in seen:
-                continue
-            seen.add(each)
-            if isinstance(each, ast.Attribute) and each.attr in _PARAMETERS:
-                seen.update(ast.walk(each.value))
-                yield from _lifted(values, call, each.value, set())
-            elif isinstance(each, (ast.Name, ast.Attribute)):
-                arguments = values.arguments(each)
-                here = [(call, v) for v in values.reaching(each)]
-                passed = [value for _, value in arguments]
-                open_ends += [*((c, v) for c, v in here if v not in passed), *arguments]
+    if node in seen:
+        return
+    seen.add(node)
+    if isinstance(node, ast.Attribute) and node.attr in _PARAMETERS:
+        yield from _lifted(values, call, node.value, set())
+        return
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        arguments = values.arguments(node)
+        passed = [value for _, value in arguments]
+        here = [(call, value) for value in values.reaching(node) if value not in passed]
+        for outer, value in (*here, *arguments):
+            yield from _takes(values, outer, value, seen)
+    for child in ast.iter_child_nodes(node):
+        yield from _takes(values, call, child, seen)
 
 
 def _lifted(values: Values, call: ast.Call, model: ast.expr, seen: set[ast.Call]) -> Iterator[_Use]:
@@ -254,14 +224,6 @@ def _lifted(values: Values, call: ast.Call, model: ast.expr, seen: set[ast.Call]
     if call in seen:
         return
     seen.add(call)
-    yield _Use(call, model)
+    yield call, model
     for outer, argument in values.arguments(model):
         yield from _lifted(values, outer, argument, seen)
-
-
-def _target(code: Code, call: ast.Call) -> str:
-    """The name that what a call makes is given; empty if it has none."""
-    outer = code.parents.get(call)
-    if isinstance(outer, ast.AnnAssign):
-        return ast.unparse(outer.target)
-    return ast.unparse(outer.targets[0]) if isinstance(outer, ast.Assign) else ""

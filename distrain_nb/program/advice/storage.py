@@ -6,12 +6,12 @@ import ast
 import re
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from distrain_nb.program.advice.data import dataset
-from distrain_nb.program.advice.flow import LISTS, Flow, Origin
+from distrain_nb.program.advice.pytorch import dataset
 from distrain_nb.program.advice.reading import given, keyword, last, parameters
 from distrain_nb.program.advice.training import warning
+from distrain_nb.program.advice.values import LISTS, Flow, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,8 +33,10 @@ _OPENS = {
 _IMAGES = {"imread", "read_image", "decode_image", "default_loader", "pil_loader"}
 _LOADS = {"numpy.load", "np.load", "torch.load", "torchaudio.load", "librosa.load"}
 _LISTED = {"glob", "iglob", "rglob", "listdir", "scandir", "iterdir", "walk"}
-_SAMPLES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".npy", ".dcm")
-_SOUNDS = (".wav", ".flac", ".mp3", ".ogg")
+_SAMPLES = (
+    *(".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".npy", ".dcm"),
+    *(".wav", ".flac", ".mp3", ".ogg"),
+)
 _PACKED = (
     *(".tar", ".gz", ".tgz", ".zip", ".tfrecord", ".tfrecords", ".parquet", ".arrow", ".npz"),
     *(".h5", ".hdf5", ".csv", ".tsv", ".jsonl", ".json", ".mds", ".bin", ".rec", ".pt", ".pth"),
@@ -78,13 +80,15 @@ def told_by(
     that a parser makes of them, and those that its variables hold."""
     split = [part for each in arguments for part in each.split("=", 1)]
     for option, path in pairwise(split):
-        known = _known(path, remote)
-        if option.startswith("--") and known:
-            yield replace(known, names=frozenset({option.lstrip("-").replace("-", "_")}))
+        if option.startswith("--") and (known := _known(path, remote)):
+            yield replace(known, names=frozenset({_attribute(option)}))
     for name, path in variables.items():
-        known = _known(path, remote)
-        if known:
+        if known := _known(path, remote):
             yield replace(known, variables=frozenset({name}))
+
+
+def _attribute(option: str) -> str:
+    return option.lstrip("-").replace("-", "_")
 
 
 def _known(path: str, remote: Sequence[RemoteFolder]) -> RemoteFolder | None:
@@ -96,29 +100,22 @@ def _known(path: str, remote: Sequence[RemoteFolder]) -> RemoteFolder | None:
     return RemoteFolder(path, known.source, known.files, known.size)
 
 
-class _Read(NamedTuple):
-    """A call that reads samples, and what it does in words."""
-
-    call: ast.Call
-    does: str
-
-
 def storage(code: Code, remote: Sequence[RemoteFolder]) -> Iterator[Note]:
     """What reads small files below folders that are `remote`, and loaders without workers there."""
     readers = set()
     for folder in _named(code, remote):
         if folder.is_quick:
             continue
-        flow = Flow(code, (_origin(code, folder),), passes=LISTS)
-        reads = [] if folder.path.endswith(_PACKED) else list(_reads(code, flow, folder))
-        for read in reads[:1]:
-            yield warning("data.small-files", read.call.lineno, _message(read.does, folder))
-        readers |= set(_readers(code, reads))
-        readers |= {
-            c
-            for c in _STREAMS
-            if any(flow.holds(each) for call in code.called(c) for each in given(call))
-        }
+        flow = Flow(code, _origin(code, folder), passes=LISTS)
+        looked_at = () if folder.path.endswith(_PACKED) else code.calls
+        reads = [(c, does) for c in looked_at if (does := _does(code, c, flow, folder))]
+        for call, does in reads[:1]:
+            yield warning("data.small-files", call.lineno, _message(does, folder))
+        for call, _ in reads:
+            dataset_class = code.innermost(call, ast.ClassDef)
+            readers.add(dataset_class.name if dataset_class else last(code.name(call.func)))
+        streams = (c for c in code.called(*_STREAMS) if any(map(flow.holds, given(c))))
+        readers |= {last(code.name(call.func)) for call in streams}
     if readers:
         yield from _loaders(code, frozenset(readers))
 
@@ -135,32 +132,25 @@ def _named(code: Code, remote: Sequence[RemoteFolder]) -> Iterator[RemoteFolder]
 def _origin(code: Code, folder: RemoteFolder) -> Origin:
     """What holds a folder's path; parsed arguments do whose default it is."""
     origin = Origin(frozenset(), folder.names, folder.variables, frozenset({folder.path}))
-    flow = Flow(code, (origin,))
-    parsed = {
-        option.value.lstrip("-").replace("-", "_")
-        for call in code.called("add_argument")
-        for option in call.args
-        if isinstance(option, ast.Constant) and isinstance(option.value, str)
-        if flow.holds(keyword(call, "default"))
-    }
-    return replace(origin, names=origin.names | parsed)
+    flow = Flow(code, origin)
+    added = [c for c in code.called("add_argument") if flow.holds(keyword(c, "default"))]
+    options = [o.value for call in added for o in call.args if isinstance(o, ast.Constant)]
+    return origin | Origin(names=frozenset(map(_attribute, map(str, options))))
 
 
-def _reads(code: Code, flow: Flow, folder: RemoteFolder) -> Iterator[_Read]:
-    for call in code.calls:
-        name = last(code.name(call.func))
-        if name in _TREES and any(map(flow.holds, given(call))):
-            yield _Read(call, f"{name} opens a file for each sample")
-        elif name == "load_dataset" and _is_folder(call) and any(map(flow.holds, given(call))):
-            yield _Read(call, "load_dataset opens a file for each sample")
-        elif name == "list_files" and _ends(call, (*_SAMPLES, *_SOUNDS)):
-            if any(map(flow.holds, given(call))):
-                yield _Read(call, "this lists a file for each sample")
-        elif _opens(code, call) and flow.holds(_opened(call)):
-            if _is_of_one_sample(code, call):
-                yield _Read(call, f"__getitem__ opens a file for each sample with {name}()")
-            elif _is_in_loop(code, call, flow, folder):
-                yield _Read(call, f"this loop opens every file with {name}()")
+def _does(code: Code, call: ast.Call, flow: Flow, folder: RemoteFolder) -> str:
+    """What a call does that reads a file for each sample, in words; else nothing."""
+    name, gets = last(code.name(call.func)), any(map(flow.holds, given(call)))
+    if gets and (name in _TREES or (name == "load_dataset" and _is_folder(call))):
+        return f"{name} opens a file for each sample"
+    if gets and name == "list_files" and _ends(call, _SAMPLES):
+        return "this lists a file for each sample"
+    if (name in _OPENS or code.name(call.func) in _LOADS) and flow.holds(_opened(call)):
+        if _is_of_one_sample(code, call):
+            return f"__getitem__ opens a file for each sample with {name}()"
+        if _is_in_loop(code, call, flow, folder):
+            return f"this loop opens every file with {name}()"
+    return ""
 
 
 def _is_folder(call: ast.Call) -> bool:
@@ -170,27 +160,15 @@ def _is_folder(call: ast.Call) -> bool:
 
 def _ends(node: ast.AST, suffixes: tuple[str, ...]) -> bool:
     """Whether a text in an expression ends so."""
-    return any(
-        isinstance(each, ast.Constant)
-        and isinstance(each.value, str)
-        and each.value.lower().endswith(suffixes)
-        for each in ast.walk(node)
-    )
-
-
-def _opens(code: Code, call: ast.Call) -> bool:
-    name = code.name(call.func)
-    return last(name) in _OPENS or name in _LOADS
+    texts = (n.value for n in ast.walk(node) if isinstance(n, ast.Constant))
+    return any(isinstance(text, str) and text.lower().endswith(suffixes) for text in texts)
 
 
 def _opened(call: ast.Call) -> ast.expr | None:
     """What is opened: the first argument, or the path whose method it is."""
-    if call.args:
-        first = call.args[0]
-        is_mode = isinstance(first, ast.Constant) and isinstance(call.func, ast.Attribute)
-        if not is_mode:
-            return first
-    return call.func.value if isinstance(call.func, ast.Attribute) else None
+    receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+    is_mode = receiver is not None and isinstance(next(iter(call.args), None), ast.Constant)
+    return call.args[0] if call.args and not is_mode else receiver
 
 
 def _is_of_one_sample(code: Code, call: ast.Call) -> bool:
@@ -198,28 +176,24 @@ def _is_of_one_sample(code: Code, call: ast.Call) -> bool:
     function = code.function_of(call)
     if function is None or function.name != "__getitem__":
         return False
-    index = frozenset(parameters(function)[:1])
-    flow = Flow(code, (Origin(frozenset(), index, frozenset()),), passes=LISTS)
+    index = frozenset(parameter.arg for parameter in parameters(function)[:1])
+    flow = Flow(code, Origin(names=index), passes=LISTS)
     return flow.holds(_opened(call))
 
 
 def _is_in_loop(code: Code, call: ast.Call, flow: Flow, folder: RemoteFolder) -> bool:
     """Whether a loop over what a listing gave opens samples: by what is listed, by what opens them,
     or by their number."""
-    opened = _opened(call)
-    names = _names(opened) if opened else set()
+    names, opener = _names(_opened(call)), code.name(call.func)
+    of_images = last(opener) in _IMAGES or opener == "PIL.Image.open"
     for target, iterated in _loops(code, call):
-        made = [iterated, *code.set_to(iterated)]
-        parts = [part for each in made for part in ast.walk(each)]
-        listed = any(last(code.name(p.func)) in _LISTED for p in parts if isinstance(p, ast.Call))
+        made = [iterated, *(b.value for b in code.bindings.get(ast.unparse(iterated), ()))]
+        calls = [n for each in made for n in ast.walk(each) if isinstance(n, ast.Call)]
+        listed = any(last(code.name(inner.func)) in _LISTED for inner in calls)
         if not (listed and flow.holds(iterated) and names & _names(target)):
             continue
-        if any(_ends(each, _PACKED) for each in made):
-            continue
-        opener = code.name(call.func)
-        if folder.files or last(opener) in _IMAGES or opener == "PIL.Image.open":
-            return True
-        if any(_ends(each, (*_SAMPLES, *_SOUNDS)) for each in made):
+        samples = folder.files or of_images or any(_ends(each, _SAMPLES) for each in made)
+        if samples and not any(_ends(each, _PACKED) for each in made):
             return True
     return False
 
@@ -229,23 +203,15 @@ def _loops(code: Code, node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     for outer, child in code.around(node):
         if isinstance(outer, ast.For) and child is not outer.iter:
             yield outer.target, outer.iter
-        elif isinstance(outer, (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)):
-            yield from ((each.target, each.iter) for each in outer.generators)
+        yield from ((each.target, each.iter) for each in getattr(outer, "generators", ()))
 
 
-def _names(node: ast.AST) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-
-
-def _readers(code: Code, reads: Sequence[_Read]) -> Iterator[str]:
-    """The names of what a loader can be given that reads so."""
-    for call, _ in reads:
-        classes = [o.name for o, _ in code.around(call) if isinstance(o, ast.ClassDef)]
-        yield from classes[:1] or [last(code.name(call.func))]
+def _names(node: ast.AST | None) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if node else set()
 
 
 def _loaders(code: Code, readers: frozenset[str]) -> Iterator[Note]:
-    flow = Flow(code, (Origin(readers, frozenset(), frozenset()),), through=True)
+    flow = Flow(code, Origin(readers), through=True)
     for call in code.called(*_LOADERS):
         if _has_no_workers(call) and any(map(flow.holds, dataset(call))):
             yield warning(

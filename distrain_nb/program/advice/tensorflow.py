@@ -14,6 +14,18 @@ if TYPE_CHECKING:
     from distrain_nb.program.advice.reading import Code
     from distrain_nb.program.advice.training import Note
 
+_ONE = "a program takes one strategy: make it once, and use its scope throughout"
+_MODEL = (
+    "this model is made outside of the strategy and is not distributed: put it, and what compiles"
+    " it, under with strategy.scope():"
+)
+_OPTIMIZER = (
+    "this optimizer is made outside of the strategy: put it under with strategy.scope(): too"
+)
+_BATCH = (
+    "this batch is divided among the replicas: multiply it by strategy.num_replicas_in_sync to give"
+    " each as much as before"
+)
 _MODELS = ("Sequential", "Model", "Functional", "load_model", "clone_model", "model_from_json")
 
 
@@ -24,11 +36,7 @@ def tensorflow(code: Code) -> Iterator[Note]:
         return
     for call in strategies[1:]:
         if not any(_exclusive(code, call, other) for other in strategies if other is not call):
-            yield warning(
-                "tensorflow.one-strategy",
-                call.lineno,
-                "a program takes one strategy: make it once, and use its scope throughout",
-            )
+            yield warning("tensorflow.one-strategy", call.lineno, _ONE)
     yield from _scope(code)
     yield from _batch(code)
 
@@ -49,21 +57,10 @@ def _scope(code: Code) -> Iterator[Note]:
         return  # the estimator gets the strategy in its RunConfig
     for call in code.calls:
         if _is_model(code, call) and not _scoped(code, call):
-            yield warning(
-                "tensorflow.scope",
-                call.lineno,
-                "this model is made outside of the strategy and is not distributed: put it, and "
-                "what compiles it, under with strategy.scope():",
-            )
+            yield warning("tensorflow.scope", call.lineno, _MODEL)
     for call in optimizers(code):
-        inside_compile = last(code.name(call.func)) == "compile"
-        if not inside_compile and not _scoped(code, call):
-            yield info(
-                "tensorflow.scope",
-                call.lineno,
-                "this optimizer is made outside of the strategy: put it under "
-                "with strategy.scope(): too",
-            )
+        if last(code.name(call.func)) != "compile" and not _scoped(code, call):
+            yield info("tensorflow.scope", call.lineno, _OPTIMIZER)
 
 
 def _is_model(code: Code, call: ast.Call) -> bool:
@@ -88,9 +85,9 @@ def _in_scope(code: Code, node: ast.AST) -> bool:
             if any(name.endswith(".scope()") or name == "scope" for name in entered):
                 return True
     function = code.function_of(node)
-    name = function.name if function else ""
-    handed_on = any(isinstance(n, ast.Name) and n.id == name for n in code.nodes)
-    return handed_on and not code.calls_of(name)
+    if function is None or code.called(function.name):
+        return False
+    return any(isinstance(n, ast.Name) and n.id == function.name for n in code.nodes)  # handed on
 
 
 def _batch(code: Code) -> Iterator[Note]:
@@ -101,10 +98,4 @@ def _batch(code: Code) -> Iterator[Note]:
         return
     batched = [call for call in code.called("batch") if isinstance(call.func, ast.Attribute)]
     batched += [call for call in code.called("fit") if keyword(call, "batch_size")]
-    for call in batched[:1]:
-        yield info(
-            "tensorflow.batch",
-            call.lineno,
-            "this batch is divided among the replicas: multiply it by "
-            "strategy.num_replicas_in_sync to give each as much as before",
-        )
+    yield from (info("tensorflow.batch", call.lineno, _BATCH) for call in batched[:1])

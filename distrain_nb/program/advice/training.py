@@ -1,4 +1,5 @@
-"""What the checks of all frameworks look for: optimizers, devices, and how a note is made."""
+"""What the checks of all frameworks look for: optimizers, devices, what one rank saves alone, and
+how a note is made."""
 
 from __future__ import annotations
 
@@ -6,9 +7,9 @@ import ast
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from distrain_nb.findings import Severity
-from distrain_nb.program.advice.flow import LOCAL_RANK, RANK, Flow
-from distrain_nb.program.advice.reading import given, keyword, last
+from distrain_nb.findings import Fix, Severity
+from distrain_nb.program.advice.reading import given, is_constant, keyword, last
+from distrain_nb.program.advice.values import LOCAL_RANK, RANK, Flow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +33,14 @@ _PINS = (
     *("set_visible_devices", "GPUOptions", "DistributedDataParallel", "init_process_group"),
 )
 
+_CHOICE = re.compile(r"visible_device_list$|CUDA_VISIBLE_DEVICES")
+_NONE = ("[]", "''", "'-1'")  # as in `set_visible_devices([], "GPU")`
+_ONE_RANK = re.compile(r"rank_?(zero|0)|main_process|master_only|chief_only")
+_SAVED = re.compile(r"model|net\b|saver|manager|checkpoint|ckpt", re.I)
+_SAVES = {"save_weights", "save_pretrained", "save_checkpoint", "save_model", "export_saved_model"}
+_FOLDERS = ("checkpoint_dir", "model_dir")
+_TAKE_FOLDERS = {"MonitoredTrainingSession", "Estimator", "RunConfig", "model_to_estimator"}
+
 
 class Note(NamedTuple):
     """A finding before its line is a place."""
@@ -40,6 +49,7 @@ class Note(NamedTuple):
     severity: Severity
     line: int
     message: str
+    fixes: tuple[Fix[str], ...] = ()
 
 
 def warning(code: str, line: int, message: str) -> Note:
@@ -81,34 +91,60 @@ def uses_cuda(code: Code) -> bool:
 
 def pinned(code: Code) -> str:
     """How processes choose their GPUs: `local`, by `rank`, or not at all."""
-    places = list(_devices(code))
-    if any(map(_means_none, places)):
+    places = [place for call in code.called(*_PINS) for place in given(call)]
+    for name in filter(_CHOICE.search, code.bindings):
+        places += [bound.value for bound in code.bindings[name]]
+    local = Flow(code, LOCAL_RANK, through=True)
+    if any(ast.unparse(place) in _NONE or local.holds(place) for place in places):
         return "local"
-    for way, flow in (
-        ("local", Flow(code, (LOCAL_RANK,), through=True)),
-        ("rank", Flow(code, (RANK,))),
-    ):
-        if any(map(flow.holds, places)):
-            return way
-    return ""
+    return "rank" if any(map(Flow(code, RANK).holds, places)) else ""
 
 
-def _devices(code: Code) -> Iterator[ast.expr]:
-    """Whatever says which GPU a process is to use."""
-    for call in code.called(*_PINS):
-        yield from given(call)
-    for node in code.nodes:
-        if isinstance(node, ast.Assign) and any(map(_is_choice, node.targets)):
-            yield node.value
+# -- what one rank does alone ---------------------------------------------------------------------
 
 
-def _is_choice(target: ast.expr) -> bool:
-    text = ast.unparse(target)
-    return text.endswith("visible_device_list") or "CUDA_VISIBLE_DEVICES" in text
+def is_guarded(code: Code, node: ast.AST) -> bool:
+    """Whether a node runs on some ranks only, itself or wherever its function is called."""
+    rank = Flow(code, RANK | LOCAL_RANK, under=True)
+
+    def guarded(inner: ast.AST) -> bool:
+        decorators = getattr(code.function_of(inner), "decorator_list", ())
+        named = any(_ONE_RANK.search(ast.unparse(decorator)) for decorator in decorators)
+        return named or any(map(rank.holds, code.conditions(inner)))
+
+    return code.on_every_way(node, guarded)
 
 
-def _means_none(node: ast.expr) -> bool:
-    """`[]`, as in `set_visible_devices([], "GPU")`, and the same for CUDA_VISIBLE_DEVICES."""
-    if isinstance(node, ast.List):
-        return not node.elts
-    return isinstance(node, ast.Constant) and node.value in ("", "-1")
+def saves(code: Code, *, guarded: bool) -> list[ast.Call]:
+    """The calls by which every rank saves to the same place, or where `guarded` one rank for all;
+    a place that is named after the rank is none of these."""
+    rank = Flow(code, RANK | LOCAL_RANK, under=not guarded)
+    return [
+        call
+        for call, places in _saves(code)
+        if not any(map(rank.holds, places)) and is_guarded(code, call) is guarded
+    ]
+
+
+def _saves(code: Code) -> Iterator[tuple[ast.Call, list[ast.expr]]]:
+    """The calls that save a model, with what says where."""
+    for call in code.calls:
+        name = code.name(call.func)
+        if last(name) in _TAKE_FOLDERS:
+            folder = keyword(call, *_FOLDERS)
+            if folder is not None and not is_constant(folder, None):
+                yield call, [folder]
+        elif name == "torch.save":
+            yield call, [*call.args[1:], *(k.value for k in call.keywords)]
+        elif _is_save(code, name):
+            yield call, given(call)
+
+
+def _is_save(code: Code, name: str) -> bool:
+    action, receiver = last(name), last(name.rpartition(".")[0])
+    if "torch.distributed" in name or action in code.functions:
+        return False  # the one saves on all ranks together, the other is looked into
+    if action in ("ModelCheckpoint", "CheckpointSaverHook") or action in _SAVES:
+        return True
+    keras = code.uses("tensorflow") or code.uses("keras") or code.says("tf")
+    return action == "save" and keras and bool(_SAVED.search(receiver))

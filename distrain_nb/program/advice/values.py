@@ -1,34 +1,41 @@
-"""What an expression may stand for: names are followed back to what made their values.
+"""What an expression may stand for: names are followed back to what set them.
 
-A name is looked up in its function, then around it. Of several values it may have any that can
-reach the place where it is read.
+`Values` looks a name up in its function, then around it. Of several values it may have any that can
+reach the place where it is read. `Flow` says whether a rank, a local rank or the number of ranks
+is in an expression, without regard to scopes and order: for advice it is better to see a rank
+where there is none than to complain of a program that is right.
 """
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.program.advice.reading import (
+    ANY,
     LOOPS,
     Function,
-    bindings,
-    keyword,
+    arguments,
     last,
     parameters,
     preceding,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
-    from distrain_nb.program.advice.reading import Code
+    from distrain_nb.program.advice.reading import Bound, Code, Path
 
-_ANY = None  # the place of an item that a loop takes, or one by a name
-_Path = tuple[int | None, ...]
-_WHOLE: _Path = ()
+_LIGHT = {"int", "str", "bool", "float", "join", "Path", "format", "device", "Namespace", "range"}
+# What gives paths below a path, or hands paths on.
+LISTS = frozenset(
+    {
+        *("glob", "iglob", "rglob", "listdir", "scandir", "iterdir", "walk", "joinpath", "fspath"),
+        *("sorted", "list", "tuple", "set", "enumerate", "zip", "reversed", "filter"),
+    }
+)
+_ENVIRONMENT = {"environ[]", "get", "getenv", "pop"}
 
 
 class Made(NamedTuple):
@@ -36,19 +43,13 @@ class Made(NamedTuple):
     bound here; with a path, an item of it."""
 
     node: ast.expr
-    path: _Path
+    path: Path
 
     @property
     def key(self) -> tuple[object, ...]:
         """The same for the same value: names are the same by their text, calls by their place."""
         named = isinstance(self.node, (ast.Name, ast.Attribute))
         return (ast.unparse(self.node) if named else self.node, self.path)
-
-
-class _Bound(NamedTuple):
-    value: ast.expr
-    path: _Path
-    by: ast.AST
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,7 @@ class Values:
 
     def of(self, node: ast.expr) -> list[Made]:
         """All that an expression may stand for."""
-        return list(self._made(node, _WHOLE, set()))
+        return list(self._made(node, (), set()))
 
     def nodes(self, node: ast.expr | None) -> list[ast.expr]:
         """The same without the paths; empty for no expression."""
@@ -76,17 +77,18 @@ class Values:
 
     def stored(self, name: ast.expr) -> list[ast.expr]:
         """What is put under keys of a name: `state["model"] = …`."""
-        texts = [text for text in self._bindings if text.startswith(f"{ast.unparse(name)}[")]
-        return [bound.value for text in texts for bound in self._bindings[text]]
+        return [bound.value for bound in self.code.bindings.get(f"{ast.unparse(name)}[]", ())]
 
     def arguments(self, name: ast.expr) -> list[tuple[ast.Call, ast.expr]]:
         """The calls that give a parameter its value, each with that value."""
         function = self.code.function_of(name)
         if not (function and isinstance(name, ast.Name)):
             return []
-        return list(self._given(function, name.id))
+        calls = [call for call in self.code.calls if self.code.body_of(call) is function]
+        given = [(call, each) for call in calls for each in arguments(call, function).items()]
+        return [(call, value) for call, (own, value) in given if own.arg == name.id]
 
-    def _made(self, node: ast.expr, path: _Path, seen: set[ast.expr]) -> Iterator[Made]:
+    def _made(self, node: ast.expr, path: Path, seen: set[ast.expr]) -> Iterator[Made]:
         if node in seen:
             return
         seen.add(node)
@@ -96,10 +98,13 @@ class Values:
         for step, rest in steps:
             yield from self._made(step, rest, seen)
 
-    def _back(self, node: ast.expr, path: _Path) -> Iterable[tuple[ast.expr, _Path]]:
+    def _back(self, node: ast.expr, path: Path) -> Iterable[tuple[ast.expr, Path]]:
         """What an expression, or an item of it, has its value from; nothing if that is open."""
         if isinstance(node, (ast.List, ast.Tuple, ast.Set, ast.Dict)):
-            return [(each, path[1:]) for each in _items(node, path[0])] if path else []
+            items = node.values if isinstance(node, ast.Dict) else node.elts
+            if path and path[0] is not ANY and not isinstance(node, ast.Dict):
+                items = items[path[0] :][:1]
+            return [(item, path[1:]) for item in items] if path else []
         if isinstance(node, ast.IfExp):
             return [(node.body, path), (node.orelse, path)]
         if isinstance(node, ast.BoolOp):
@@ -107,17 +112,18 @@ class Values:
         if isinstance(node, (ast.NamedExpr, ast.Await, ast.Starred)):
             return [(node.value, path)]
         if isinstance(node, ast.Call):
-            same = self._same(node)
-            return [(value, path) for value in (same or self._returned(node))]
+            values = self._same(node) or self.code.returned(self.code.body_of(node))
+            return [(value, path) for value in values]
         return self._named(node, path)
 
-    def _named(self, node: ast.expr, path: _Path) -> Iterable[tuple[ast.expr, _Path]]:
+    def _named(self, node: ast.expr, path: Path) -> Iterable[tuple[ast.expr, Path]]:
         found = [(bound.value, (*bound.path, *path)) for bound in self._bound_to(node)]
         if found or not isinstance(node, ast.Subscript):
             return found
         if isinstance(node.slice, ast.Slice):
             return [(node.value, path)]
-        return [(node.value, (_index(node.slice), *path))]
+        index = node.slice.value if isinstance(node.slice, ast.Constant) else ANY
+        return [(node.value, (index if isinstance(index, int) else ANY, *path))]
 
     def _same(self, call: ast.Call) -> list[ast.expr]:
         name = self.code.name(call.func)
@@ -127,77 +133,25 @@ class Values:
             return call.args[:1]
         return [call.func.value] if isinstance(call.func, ast.Attribute) else []
 
-    def _returned(self, call: ast.Call) -> list[ast.expr]:
-        function = self.code.body_of(call)
-        if function is None or function.name == "__init__":
-            return []
-        returns = (node for node in ast.walk(function) if isinstance(node, ast.Return))
-        mine = (node for node in returns if self.code.function_of(node) is function)
-        return [node.value for node in mine if node.value is not None]
-
-    def _given(self, function: Function, name: str) -> Iterator[tuple[ast.Call, ast.expr]]:
-        if name in _all_parameters(function):
-            for call in self._calls.get(self._called_as(function), ()):
-                value = _argument(call, function, name)
-                if value is not None:
-                    yield call, value
-
-    def _called_as(self, function: Function) -> str:
-        holder = self.code.parents[function]
-        makes = function.name == "__init__" and isinstance(holder, ast.ClassDef)
-        return holder.name if makes else function.name  # type: ignore[attr-defined]
-
-    @cached_property
-    def _calls(self) -> Mapping[str, list[ast.Call]]:
-        found: dict[str, list[ast.Call]] = {}
-        for call in self.code.calls:
-            found.setdefault(last(self.code.name(call.func)), []).append(call)
-        return found
-
-    @cached_property
-    def _bindings(self) -> Mapping[str, list[_Bound]]:
-        found: dict[str, list[_Bound]] = {}
-        for node in self.code.nodes:
-            for text, bound in self._binds(node):
-                found.setdefault(text, []).append(bound)
-        return found
-
-    def _binds(self, node: ast.AST) -> Iterator[tuple[str, _Bound]]:
-        for target, value in bindings(node):
-            for text, path in _spread(target, (_ANY,) if isinstance(node, LOOPS) else _WHOLE):
-                yield text, _Bound(value, path, node)
-        function = self.code.function_of(node) if isinstance(node, ast.arg) else None
-        if isinstance(node, ast.arg) and function:
-            for _, value in self._given(function, node.arg):
-                yield node.arg, _Bound(value, _WHOLE, node)
-
-    def _bound_to(self, node: ast.expr) -> list[_Bound]:
+    def _bound_to(self, node: ast.expr) -> list[Bound]:
         """What sets a name, an attribute or an item where it can be read here."""
-        found = self._bindings.get(ast.unparse(node), [])
+        found = self.code.bindings.get(ast.unparse(node), [])
         if not isinstance(node, ast.Name):
-            return self._of_own_class(node, found)
-        for function in self._functions_around(node):
+            holder = self.code.innermost(node, ast.ClassDef)
+            of_class = (b for b in found if self.code.innermost(b.by, ast.ClassDef) is holder)
+            return list(of_class) or found
+        for scope in (outer for outer, _ in self.code.around(node)):
+            if not isinstance(scope, (Function, ast.Lambda, ast.Module)):
+                continue
+            function = scope if isinstance(scope, Function) else None
             mine = [bound for bound in found if self.code.function_of(bound.by) is function]
-            if mine:
+            if mine and not isinstance(scope, ast.Lambda):
                 return self._reaching(node, mine)
-            if function and node.id in _all_parameters(function):
+            if node.id in _all_parameters(scope):
                 return []
         return found  # set in another function, for all
 
-    def _functions_around(self, node: ast.AST) -> Iterator[Function | ast.Lambda | None]:
-        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-        yield from (outer for outer, _ in self.code.around(node) if isinstance(outer, kinds))
-        yield None
-
-    def _of_own_class(self, node: ast.expr, found: list[_Bound]) -> list[_Bound]:
-        mine = [bound for bound in found if self._class_of(bound.by) is self._class_of(node)]
-        return mine or found
-
-    def _class_of(self, node: ast.AST) -> ast.AST | None:
-        outer = (outer for outer, _ in self.code.around(node) if isinstance(outer, ast.ClassDef))
-        return next(outer, None)
-
-    def _reaching(self, name: ast.Name, found: list[_Bound]) -> list[_Bound]:
+    def _reaching(self, name: ast.Name, found: list[Bound]) -> list[Bound]:
         """The bindings that none other hides, of those in the function that a name is read in."""
         if self.code.function_of(name) is not self.code.function_of(found[0].by):
             return found
@@ -208,7 +162,7 @@ class Values:
         loops = {id(outer) for outer, _ in around if isinstance(outer, (ast.For, ast.While))}
         return [b for b in found if _end(b) >= start and self._comes_first(b, name, loops)]
 
-    def _comes_first(self, bound: _Bound, name: ast.Name, loops: set[int]) -> bool:
+    def _comes_first(self, bound: Bound, name: ast.Name, loops: set[int]) -> bool:
         if self.code.apart(bound.by, name):
             return False
         if _end(bound) <= (name.lineno, name.col_offset) or isinstance(bound.by, ast.comprehension):
@@ -216,47 +170,134 @@ class Values:
         return any(id(outer) in loops for outer, _ in self.code.around(bound.by))
 
 
-def _end(bound: _Bound) -> tuple[int, int]:
+def _end(bound: Bound) -> tuple[int, int]:
     """From where on a binding holds."""
     inner = (ast.NamedExpr, ast.withitem, *LOOPS)
     node = bound.value if isinstance(bound.by, inner) else bound.by
     return (node.end_lineno or 0, node.end_col_offset or 0)  # type: ignore[attr-defined]
 
 
-def _spread(target: ast.expr, path: _Path) -> Iterator[tuple[str, _Path]]:
-    """The names of a target, each with its place in the value."""
-    if isinstance(target, (ast.Tuple, ast.List)):
-        for number, each in enumerate(target.elts):
-            yield from _spread(each, (*path, number))
-    else:
-        yield ast.unparse(target), path
+def _all_parameters(scope: ast.AST) -> list[str]:
+    if not isinstance(scope, (Function, ast.Lambda)):
+        return []
+    return [parameter.arg for parameter in (*parameters(scope), *scope.args.kwonlyargs)]
 
 
-def _items(node: ast.List | ast.Tuple | ast.Set | ast.Dict, index: int | None) -> list[ast.expr]:
-    elements = node.values if isinstance(node, ast.Dict) else node.elts
-    known = index is not _ANY and not isinstance(node, ast.Dict)
-    return elements[index:][:1] if known else elements
+# -- ranks and paths ------------------------------------------------------------------------------
 
 
-def _index(node: ast.expr) -> int | None:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else _ANY
+class Origin(NamedTuple):
+    """Where something comes from: functions, names and attributes, environment variables, texts
+    with all that begins so."""
+
+    functions: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    variables: frozenset[str] = frozenset()
+    texts: frozenset[str] = frozenset()
+
+    def __or__(self, other: Origin) -> Origin:
+        return Origin(*(mine | its for mine, its in zip(self, other, strict=True)))
 
 
-def _all_parameters(function: Function | ast.Lambda) -> list[str]:
-    return [*parameters(function), *(argument.arg for argument in function.args.kwonlyargs)]
+LOCAL_RANK = Origin(
+    frozenset({"local_rank", "get_node_local_rank", "get_local_rank"}),
+    frozenset({"local_rank", "local_process_index", "is_local_main_process"}),
+    frozenset({"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}),
+)
+RANK = Origin(
+    frozenset({"rank", "get_rank", "Get_rank", "cross_rank"}),
+    frozenset({"rank", "global_rank", "is_main_process", "is_chief", "is_master", "process_index"}),
+    frozenset({"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}),
+)
+SIZE = Origin(
+    frozenset({"size", "local_size", "get_world_size", "Get_size"}),
+    frozenset({"world_size", "num_replicas_in_sync", "num_replicas"}),
+    frozenset({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"}),
+)
 
 
-def _argument(call: ast.Call, function: Function, name: str) -> ast.expr | None:
-    """What a call gives for a parameter, by position, by name or by default."""
-    named = keyword(call, name)
-    if named is not None:
-        return named
-    given = dict(zip(parameters(function), call.args, strict=False))
-    return given[name] if name in given else _defaults(function).get(name)
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """Follows what comes from an origin.
+
+    `through` says whether whatever is made from it counts as well: a model on the device of a
+    local rank does, a loss is no rank; functions in `passes` do in any case. With `under` so do
+    names that are set under its test.
+    """
+
+    code: Code
+    origin: Origin
+    through: bool = False
+    under: bool = False
+    passes: frozenset[str] = frozenset()
+    _without: set[ast.AST] = field(default_factory=set)  # what has been looked at in vain
+
+    def holds(self, node: ast.AST | None) -> bool:
+        """Whether an expression holds it."""
+        todo, seen = [node] if node is not None else [], set[ast.AST]()
+        while todo:
+            part = todo.pop()
+            if part not in seen and part not in self._without:
+                if self._is(part):
+                    return True
+                seen.add(part)
+                todo += self._from(part)
+        self._without.update(seen)
+        return False
+
+    def _from(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What an expression has its value from: its parts, and what its names are set to."""
+        if isinstance(node, ast.ClassDef):  # it may look at it itself, as a dataset does
+            yield from ast.walk(node) if self.through else ()
+            return
+        if isinstance(node, ast.Call):
+            name = last(self.code.name(node.func))
+            yield from self._named(name)
+            if not (self.through or name in _LIGHT | self.passes):
+                return
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            yield from self._named(ast.unparse(node))
+        yield from ast.iter_child_nodes(node)
+
+    def _named(self, text: str) -> Iterator[ast.AST]:
+        """What a name is set to, and what a function of that name returns."""
+        for key in (text, f"{text}[]"):
+            for bound in self.code.bindings.get(key, ()):
+                yield bound.value
+                if self.under:
+                    around = (outer for outer, _ in self.code.around(bound.by))
+                    yield from (outer.test for outer in around if isinstance(outer, ast.If))
+        yield from self.code.returned(self.code.functions.get(text))
+        if text in self.code.classes:
+            yield self.code.classes[text]
+
+    def _is(self, node: ast.AST) -> bool:
+        of_machine = self.origin.names >= LOCAL_RANK.names
+        if isinstance(node, ast.Call):
+            return self._calls(node)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return node.value.startswith((*self.origin.texts,))
+        if isinstance(node, ast.Subscript):
+            return self._reads_environment(node, node.slice)
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            text = ast.unparse(node)
+            return last(text) in self.origin.names or (of_machine and text in self.code.spawned)
+        return of_machine and _is_modulo(node)
+
+    def _calls(self, call: ast.Call) -> bool:
+        name = self.code.name(call.func)
+        if last(name) in _ENVIRONMENT and call.args:
+            return self._reads_environment(call, call.args[0])
+        others = last(name) == "size" and not name.startswith("horovod")
+        return last(name) in self.origin.functions and not others
+
+    def _reads_environment(self, node: ast.AST, key: ast.AST) -> bool:
+        wanted = isinstance(key, ast.Constant) and key.value in self.origin.variables
+        return wanted and "env" in self.code.name(node)
 
 
-def _defaults(function: Function) -> dict[str, ast.expr]:
-    every = parameters(function)
-    by_position = dict(zip(reversed(every), reversed(function.args.defaults), strict=False))
-    by_name = zip((each.arg for each in function.args.kwonlyargs), function.args.kw_defaults)  # noqa: B905
-    return by_position | {name: value for name, value in by_name if value is not None}
+def _is_modulo(node: ast.AST) -> bool:
+    """`rank % gpus`: the rank on its own machine."""
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)):
+        return False
+    return not isinstance(node.left, ast.Constant) and "rank" in ast.unparse(node.left).lower()

@@ -1,6 +1,6 @@
 """What IPython understands and Python does not, inside a cell.
 
-Lines are looked at only where a statement starts, never inside a string or brackets. What has a
+IPython's own transformers find its lines, never inside a string or brackets. What has a
 plain meaning is translated, what only concerns the screen is dropped, the rest is refused. A line
 is always replaced by one line, so that line numbers stay.
 """
@@ -35,8 +35,7 @@ _ADVICE = {
     "writefile": "write the file in Python, or add it with --include",
 }
 _MAGIC = re.compile(r"%([\w.]+)\s*(.*)", re.S)
-_ASSIGNED = re.compile(r"^[\w.,\s*\[\]\"']+=\s*([%!])(?!=)")
-_HELP = re.compile(r"^(\?{1,2}\s*[%\w.*]+|%{0,2}[\w.*]+(\[.+\])?\?{1,2})\s*;?\s*$")
+_PASSED = re.compile(r"\s*$|pass  # ")  # blank, or left out already
 _ENV = re.compile(r"(\w+)(?:\s*=\s*|\s+)(.*)", re.S)
 
 
@@ -85,28 +84,33 @@ def _parse(source: str) -> tuple[ast.Module | None, SyntaxError | ValueError | N
 
 
 def _replaced(lines: list[str]) -> tuple[list[str], list[SyntaxNote]]:
-    lines, notes, position = [*lines], [], 0
-    while position < len(lines):
-        end = position + 1
-        if _is_special(lines[position]):
-            while lines[end - 1].endswith("\\") and end < len(lines):
-                end += 1
-            replacement, severity, message = _replace(lines[position:end])
-            notes.append(SyntaxNote(position + 1, severity, message))
-            if lines[position].startswith("%%") and severity is Severity.ERROR:
-                end = len(lines)  # the rest is not Python
-            lines[position:end] = [replacement, *[""] * (end - position - 1)]
-        else:
-            end = _end_of_statement(lines, position)
-        position = end
+    lines, notes = [*lines], []
+    while (start := _special(lines)) is not None:
+        end = start + 1
+        while lines[end - 1].endswith("\\") and end < len(lines):
+            end += 1
+        replacement, severity, message = _replace(lines[start:end])
+        notes.append(SyntaxNote(start + 1, severity, message))
+        if lines[start].startswith("%%") and severity is Severity.ERROR:
+            end = len(lines)  # the rest is not Python
+        lines[start:end] = [replacement, *[""] * (end - start - 1)]
     return lines, notes
 
 
-def _is_special(line: str) -> bool:
-    code = line.strip()
-    return (
-        code.startswith(("%", "!", "?")) or bool(_ASSIGNED.match(code)) or bool(_HELP.match(code))
-    )
+def _special(lines: list[str]) -> int | None:
+    """The first line of IPython's syntax that is left."""
+    first = next((n for n, line in enumerate(lines) if not _PASSED.match(line)), 0)
+    if lines[first].startswith("%%"):
+        return first  # what follows may be no Python
+    from IPython.core import inputtransformer2 as own
+
+    try:
+        tokens = own.make_tokens_by_line([f"{line}\n" for line in lines])
+    except SyntaxError:  # of its indentation
+        return None
+    kinds = (own.MagicAssign, own.SystemAssign, own.EscapedCommand, own.HelpEnd)
+    starts = [special.start_line for kind in kinds if (special := kind.find(tokens))]
+    return min(starts, default=None)
 
 
 def _replace(lines: list[str]) -> tuple[str, Severity, str]:
@@ -118,9 +122,8 @@ def _replace(lines: list[str]) -> tuple[str, Severity, str]:
 
 
 def _translate(code: str) -> tuple[str, Severity, str]:
-    assigned = _ASSIGNED.match(code)
-    if assigned and not code.startswith(("%", "!", "?")):
-        return _refuse(code, code[assigned.start(1) :])
+    if not code.startswith(("%", "!", "?")):
+        return _refuse(code, code.partition("=")[2].strip() if code[-1] != "?" else code)
     if code.startswith("%%"):
         name = code[2:].split()[0] if code[2:].split() else ""
         return _drop(code) if name in _CELL_DROPPED else _refuse(code, code)
@@ -167,40 +170,3 @@ def _advice(special: str) -> str:
         return "ask for help in a cell of its own"
     name = special.lstrip("%").split()[0] if special.lstrip("%").split() else ""
     return _ADVICE.get(name, "run it in a cell of its own, or write it in Python")
-
-
-# -- where statements end -------------------------------------------------------------------------
-
-_TOKEN = re.compile(r"""\#.*|(?P<quote>\"{3}|'{3}|\"|')|(?P<open>[(\[{])|(?P<close>[)\]}])|\\.?""")
-
-
-def _end_of_statement(lines: list[str], start: int) -> int:
-    """The line behind the logical line that starts at `start`."""
-    depth, quote = 0, ""
-    for number in range(start, len(lines)):
-        depth, quote = _scan(lines[number], depth, quote)
-        continued = lines[number].endswith("\\")
-        if len(quote) == 1 and not continued:
-            quote = ""  # a string that never ends: let Python complain about it
-        if not depth and not quote and not continued:
-            return number + 1
-    return len(lines)
-
-
-def _scan(line: str, depth: int, quote: str) -> tuple[int, str]:
-    position = 0
-    while position < len(line):
-        if quote:
-            end = re.compile(r"\\.|" + re.escape(quote)).search(line, position)
-            if end is None:
-                return depth, quote
-            quote = "" if end[0] == quote else quote
-            position = end.end()
-            continue
-        token = _TOKEN.search(line, position)
-        if token is None:
-            break
-        quote = token["quote"] or ""
-        depth = max(0, depth + bool(token["open"]) - bool(token["close"]))
-        position = token.end()
-    return depth, quote

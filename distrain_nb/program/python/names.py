@@ -48,7 +48,7 @@ def names_of(
     late = late_annotations or _LATE_ANNOTATIONS or "annotations" in futures_in(body)
     walker = _Walker(late_annotations=late, star=star)
     walker.bodies.update((name, list(reads)) for name, reads in bodies.items())
-    walker.block(body)
+    walker.each(body)
     return walker.result()
 
 
@@ -74,22 +74,9 @@ class _Walker(ExpressionWalker, ast.NodeVisitor):
 
     # -- statements ---------------------------------------------------------------------------
 
-    def block(self, body: Iterable[ast.AST]) -> None:
-        for node in body:
-            self.statement(node)
-
-    def statement(self, node: ast.AST) -> None:
-        start = len(self.later)
-        self.visit(node)
-        late = self.later[start:]
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            self.bodies[node.name] = late
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
-            self.bodies.update(dict.fromkeys(bound_names([node]), late))
-
     def visit_If(self, node: ast.If) -> None:
         self.visit(node.test)
-        self.alternatives(lambda: self.block(node.body), lambda: self.block(node.orelse))
+        self.alternatives(lambda: self.each(node.body), lambda: self.each(node.orelse))
 
     def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
         self.visit(node.iter)
@@ -104,8 +91,8 @@ class _Walker(ExpressionWalker, ast.NodeVisitor):
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While, targets: list[ast.expr]) -> None:
         if self.scopes[-1].kind != "function":
             self.scopes[-1].possibly |= bound_names(node.body)  # by an earlier round
-        self.alternatives(lambda: self.block([*targets, *node.body]), lambda: None)
-        self.block(node.orelse)
+        self.alternatives(lambda: self.each([*targets, *node.body]), lambda: None)
+        self.each(node.orelse)
 
     def visit_Try(self, node: ast.Try) -> None:
         scope = self.scopes[-1]
@@ -114,15 +101,15 @@ class _Walker(ExpressionWalker, ast.NodeVisitor):
 
         def normal() -> None:
             self.guarded += catches
-            self.block(node.body)
+            self.each(node.body)
             self.guarded -= catches
-            self.block(node.orelse)
+            self.each(node.orelse)
 
         handlers = [lambda h=h: self.visit(h) for h in node.handlers]
         self.alternatives(normal, *handlers)
         after = scope.mark()
         scope.reset(start)
-        self.block(node.finalbody)
+        self.each(node.finalbody)
         scope.merge(start, after)
 
     visit_TryStar = visit_Try  # noqa: N815
@@ -132,16 +119,9 @@ class _Walker(ExpressionWalker, ast.NodeVisitor):
             self.visit(node.type)
         if node.name:
             self.bind(node.name)
-        self.block(node.body)
+        self.each(node.body)
         if node.name:
             self.scopes[-1].unbind(node.name)
-
-    def visit_With(self, node: ast.With | ast.AsyncWith) -> None:
-        for item in node.items:
-            self.visit(item)
-        self.block(node.body)
-
-    visit_AsyncWith = visit_With  # noqa: N815
 
     def visit_Match(self, node: ast.Match) -> None:
         self.visit(node.subject)
@@ -154,11 +134,10 @@ class _Walker(ExpressionWalker, ast.NodeVisitor):
 
     def _case(self, case: ast.match_case) -> None:
         self.visit(case.pattern)
-        for name in bound_names([case.pattern]):
-            self.bind(name)
+        self.bind(*bound_names([case.pattern]))
         if case.guard:
             self.visit(case.guard)
-        self.block(case.body)
+        self.each(case.body)
 
     def _leave(self, node: ast.AST) -> None:
         self.generic_visit(node)
@@ -168,12 +147,13 @@ class _Walker(ExpressionWalker, ast.NodeVisitor):
     visit_Raise = visit_Break = visit_Continue = _leave  # noqa: N815
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        if isinstance(node.value, ast.Lambda):
-            self.function(node.value)
-        else:
-            self.visit(node.value)
-        for target in node.targets:
-            self.visit(target)
+        start = len(self.later)
+        if not isinstance(node.value, ast.Lambda):
+            self.each([node.value, *node.targets])
+            return
+        self.function(node.value)
+        self.each(node.targets)
+        self.bodies.update(dict.fromkeys(bound_names([node]), self.later[start:]))
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         if isinstance(node.target, ast.Name):
@@ -206,15 +186,13 @@ class _Walker(ExpressionWalker, ast.NodeVisitor):
         scope.unbind(target.id)
 
     def visit_Import(self, node: ast.Import) -> None:
-        for name in bound_names([node]):
-            self.bind(name)
+        self.bind(*bound_names([node]))
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         stars = any(a.name == "*" for a in node.names)
         names = self.star(node.module or "") if stars else bound_names([node])
         self.guarded += names is None
-        for name in names or ():
-            self.bind(name)
+        self.bind(*(names or ()))
 
     def visit_Global(self, node: ast.Global) -> None:
         self.scopes[-1].declared_global.update(node.names)
@@ -230,28 +208,29 @@ class _Walker(ExpressionWalker, ast.NodeVisitor):
     # -- definitions --------------------------------------------------------------------------
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        for decorator in node.decorator_list:
-            self.visit(decorator)
+        start = len(self.later)
+        self.each(node.decorator_list)
         self.defaults(node.args)
         with self.inside(_type_parameters(node)):
             for annotation in [*_argument_annotations(node.args), node.returns]:
                 if annotation:
                     self._annotation(annotation)
             with self.inside(function_scope(node.args, node.body)):
-                self.block(node.body)
+                self.each(node.body)
         self.bind(node.name)
+        self.bodies[node.name] = self.later[start:]
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        for decorator in node.decorator_list:
-            self.visit(decorator)
+        start = len(self.later)
+        self.each(node.decorator_list)
         with self.inside(_type_parameters(node)):
-            for part in [*node.bases, *node.keywords]:
-                self.visit(part)
+            self.each([*node.bases, *node.keywords])
             with self.inside(class_scope(node.body)):
-                self.block(node.body)
+                self.each(node.body)
         self.bind(node.name)
+        self.bodies[node.name] = self.later[start:]
 
     def _annotation(self, node: ast.expr) -> None:
         if not self.late_annotations:

@@ -103,14 +103,15 @@ class ExpressionWalker(ast.NodeVisitor):
         if known is None or (known.deleted and not deleted):
             self.needs[read.name] = Use(read.name, read.line, at_once, certain, deleted)
 
-    def bind(self, name: str) -> None:
+    def bind(self, *names: str) -> None:
         scope = next(s for s in reversed(self.scopes) if s.kind != "comprehension")
-        if name in scope.declared_global:
-            self.bound_inside.add(name)
-        elif scope.kind != "function":
-            scope.bind(name)
-            if scope.kind == "module":
-                self.bodies.pop(name, None)
+        for name in names:
+            if name in scope.declared_global:
+                self.bound_inside.add(name)
+            elif scope.kind != "function":
+                scope.bind(name)
+                if scope.kind == "module":
+                    self.bodies.pop(name, None)
 
     @contextmanager
     def inside(self, scope: Scope) -> Iterator[None]:
@@ -146,9 +147,9 @@ class ExpressionWalker(ast.NodeVisitor):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> None:
         self.visit(node.values[0])
-        self.alternatives(lambda: self._each(node.values[1:]), lambda: None)
+        self.alternatives(lambda: self.each(node.values[1:]), lambda: None)
 
-    def _each(self, nodes: Iterable[ast.AST]) -> None:
+    def each(self, nodes: Iterable[ast.AST]) -> None:
         for node in nodes:
             self.visit(node)
 
@@ -211,8 +212,7 @@ class ExpressionWalker(ast.NodeVisitor):
             if hasattr(inner, "lineno"):
                 inner.lineno = node.lineno
         with self._perhaps():
-            for statement in tree.body:
-                self.visit(statement)
+            self.each(tree.body)
         return True
 
     @contextmanager
@@ -245,28 +245,20 @@ class ExpressionWalker(ast.NodeVisitor):
             else:
                 self.guarded += 1
 
-    def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> None:
-        self._comprehension(node.generators, [node.elt])
-
-    visit_SetComp = visit_ListComp  # noqa: N815
-
-    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> None:
-        self.guarded += 1  # it may run after what it reads is bound
-        self._comprehension(node.generators, [node.elt])
-        self.guarded -= 1
-
-    def visit_DictComp(self, node: ast.DictComp) -> None:
-        self._comprehension(node.generators, [node.key, node.value])
-
-    def _comprehension(self, loops: list[ast.comprehension], results: list[ast.expr]) -> None:
-        self.visit(loops[0].iter)
-        local = frozenset(bound_names([loop.target for loop in loops]))
+    def _comprehension(
+        self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+    ) -> None:
+        may_wait = isinstance(node, ast.GeneratorExp)  # until what it reads is bound
+        self.guarded += may_wait
+        self.visit(node.generators[0].iter)
+        local = frozenset(bound_names([loop.target for loop in node.generators]))
         with self.inside(Scope("comprehension", local=local)):
-            for loop in loops:
-                for part in [*([] if loop is loops[0] else [loop.iter]), *loop.ifs]:
-                    self.visit(part)
-            for result in results:
-                self.visit(result)
+            for loop in node.generators:
+                self.each([*([] if loop is node.generators[0] else [loop.iter]), *loop.ifs])
+            self.each([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])
+        self.guarded -= may_wait
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension  # noqa: N815
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         start = len(self.later)
@@ -282,9 +274,7 @@ class ExpressionWalker(ast.NodeVisitor):
             self.visit(node.body)
 
     def defaults(self, arguments: ast.arguments) -> None:
-        for default in [*arguments.defaults, *arguments.kw_defaults]:
-            if default:
-                self.visit(default)
+        self.each(filter(None, [*arguments.defaults, *arguments.kw_defaults]))
 
 
 def _is_module_dict(node: ast.AST) -> bool:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
 
 @dataclass(frozen=True)
 class Mark:
@@ -76,18 +78,16 @@ class Scope:
         self.alive = self.alive and after.alive
 
 
-def function_scope(arguments: ast.arguments, body: Sequence[ast.AST]) -> Scope:
+def function_scope(arguments: ast.arguments, body: Iterable[ast.AST]) -> Scope:
     """The scope of a function with these arguments and this body."""
-    found = _Bindings(nested=False)
-    for node in body:
-        found.visit(node)
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     parameters = {a.arg for a in [*every, arguments.vararg, arguments.kwarg] if a}
-    local = (found.names | parameters) - found.declared_global - found.declared_nonlocal
-    return Scope("function", local=frozenset(local), declared_global=found.declared_global)
+    names, of_module = _bindings(body)
+    local = (names | parameters) - of_module
+    return Scope("function", local=frozenset(local), declared_global=of_module)
 
 
-def class_scope(body: Sequence[ast.AST]) -> Scope:
+def class_scope(body: Iterable[ast.AST]) -> Scope:
     """The scope of a class body."""
     local = frozenset(bound_names(body))
     return Scope("class", local=local, surely={"__module__", "__qualname__"})
@@ -95,75 +95,43 @@ def class_scope(body: Sequence[ast.AST]) -> Scope:
 
 def bound_names(nodes: Iterable[ast.AST]) -> set[str]:
     """Names that these nodes bind in the scope where they stand (stars are not resolved)."""
-    found = _Bindings(nested=False)
-    for node in nodes:
-        found.visit(node)
-    return found.names - found.declared_nonlocal
+    return _bindings(nodes)[0]
 
 
-class _Bindings(ast.NodeVisitor):
-    def __init__(self, *, nested: bool) -> None:
-        self.nested = nested  # inside a comprehension, where only `:=` binds outside
-        self.names: set[str] = set()
-        self.declared_global: set[str] = set()
-        self.declared_nonlocal: set[str] = set()
+def _bindings(nodes: Iterable[ast.AST]) -> tuple[set[str], set[str]]:
+    """The names that these nodes bind, and those that they declare `global`."""
+    names: set[str] = set()
+    declared: dict[type[ast.AST], set[str]] = {ast.Global: set(), ast.Nonlocal: set()}
+    todo = [(node, False) for node in nodes]
+    while todo:
+        node, nested = todo.pop()
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            declared[type(node)].update(node.names)
+        names.add(bound_by(node, nested=nested))
+        nested = nested or isinstance(node, _COMPREHENSIONS)
+        todo += [(child, nested) for child in _of_scope(node) if child]
+    return names - declared[ast.Nonlocal] - {""}, declared[ast.Global]
 
-    def visit_Name(self, node: ast.Name) -> None:
-        if isinstance(node.ctx, (ast.Store, ast.Del)) and not self.nested:
-            self.names.add(node.id)
 
-    def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
-        self.names.add(node.target.id)
-        self.visit(node.value)
+def _of_scope(node: ast.AST) -> Iterable[ast.AST | None]:
+    """The parts of a node that run in its own scope."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        decorators = getattr(node, "decorator_list", ())
+        return [*decorators, *node.args.defaults, *node.args.kw_defaults]
+    if isinstance(node, ast.ClassDef):
+        return [*node.decorator_list, *node.bases]
+    if type(node).__name__ == "TypeAlias":  # type X[T] = …, Python 3.12
+        return [node.name]  # type: ignore[attr-defined]
+    return [node.value] if isinstance(node, ast.NamedExpr) else ast.iter_child_nodes(node)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        self.names.add(node.name)
-        for part in [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults]:
-            if part:
-                self.visit(part)
 
-    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        self.names.add(node.name)
-        for part in [*node.decorator_list, *node.bases]:
-            self.visit(part)
-
-    def visit_Lambda(self, node: ast.Lambda) -> None:
-        for default in [*node.args.defaults, *node.args.kw_defaults]:
-            if default:
-                self.visit(default)
-
-    def _comprehension(self, node: ast.AST) -> None:
-        outer, self.nested = self.nested, True
-        self.generic_visit(node)
-        self.nested = outer
-
-    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension  # noqa: N815
-
-    def visit_alias(self, node: ast.alias) -> None:
-        if node.name != "*":
-            self.names.add(node.asname or node.name.partition(".")[0])
-
-    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
-        if node.name:
-            self.names.add(node.name)
-        self.generic_visit(node)
-
-    def _pattern(self, node: ast.MatchAs | ast.MatchStar) -> None:
-        if node.name:
-            self.names.add(node.name)
-        self.generic_visit(node)
-
-    visit_MatchAs = visit_MatchStar = _pattern  # noqa: N815
-
-    def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
-        if node.rest:
-            self.names.add(node.rest)
-        self.generic_visit(node)
-
-    def visit_Global(self, node: ast.Global) -> None:
-        self.declared_global.update(node.names)
-
-    def visit_Nonlocal(self, node: ast.Nonlocal) -> None:
-        self.declared_nonlocal.update(node.names)
+def bound_by(node: ast.AST, *, nested: bool) -> str:
+    """The name that a node binds, or nothing; in a comprehension only `:=` binds outside."""
+    if isinstance(node, ast.Name):
+        return "" if nested or isinstance(node.ctx, ast.Load) else node.id
+    if isinstance(node, ast.NamedExpr):
+        return node.target.id
+    if isinstance(node, ast.alias):
+        return "" if node.name == "*" else node.asname or node.name.partition(".")[0]
+    name = getattr(node, "name", None) or getattr(node, "rest", None)
+    return name if isinstance(name, str) else ""
