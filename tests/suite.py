@@ -11,30 +11,35 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import subprocess
 import sys
 import time
 from pathlib import Path
 from xml.etree import ElementTree
 
+import psutil
+
 CACHE = ".cache/suite"  # failures of runs by hand stay out
 FAILED = 1  # pytest's exit status if tests failed
 MOST = 30  # tests that fail by chance; more have one cause
 HEADING = "passed only when run again"
+# A test waits for two thirds of its time: for ranks that meet, pages that settle, jobs that end.
+WORKERS = min(12, 3 * (os.cpu_count() or 1))
 
 
 def main(arguments: list[str]) -> int:
     """Run the tests in the working folder; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.suite")
     parser.add_argument("--reruns", type=int, default=1, help="runs of what failed (default: 1)")
-    parser.add_argument("--workers", type=int, default=4, help="processes (default: 4)")
+    parser.add_argument(
+        "--workers", type=int, default=WORKERS, help=f"processes (default: {WORKERS})"
+    )
     options, rest = parser.parse_known_args(arguments)
     out = Path("out")
     out.mkdir(exist_ok=True)
     report, flaky = out / "tests.xml", out / "flaky.txt"
     flaky.unlink(missing_ok=True)
-    begin = time.monotonic()
+    begin, before = time.monotonic(), _busy_s()
     spread = ("-n", str(options.workers), "--dist", "loadscope", "--no-loadscope-reorder")
     status = _pytest(*spread, f"--junitxml={report}", *rest)
     failures = failures_in(report) if status == FAILED else {}
@@ -43,7 +48,7 @@ def main(arguments: list[str]) -> int:
     if failures and not status:
         flaky.write_text(_listed(failures), "utf-8")
         print(_listed(failures))
-    print(_cost(time.monotonic() - begin))
+    print(_cost(time.monotonic() - begin, _busy_s() - before))
     return status
 
 
@@ -84,12 +89,20 @@ def _listed(failures: dict[str, str]) -> str:
     return f"===== {HEADING}: {len(failures)} =====\n\n" + "\n\n".join(parts) + "\n"
 
 
-def _cost(elapsed: float) -> str:
-    """Say what the run cost. Children that left for other parents are not counted."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = used.ru_utime + used.ru_stime
+def _cost(elapsed: float, busy: float) -> str:
+    """Say what the run cost, what other programs used meanwhile included."""
     cores = os.cpu_count() or 1
-    return f"{elapsed / 60:.1f} min, {cpu / 60:.1f} CPU min on {cores} cores"
+    return (
+        f"{elapsed / 60:.1f} min, {busy / 60:.1f} CPU min on {cores} cores, "
+        f"which were busy for {100 * busy / elapsed / cores:.0f} % of the time"
+    )
+
+
+def _busy_s() -> float:
+    """Return the CPU time that this machine has used. What a process is told of its children leaves
+    out ranks, kernels and services whose parent has ended: more than half."""
+    times = psutil.cpu_times()
+    return float(times.user + times.nice + times.system)
 
 
 if __name__ == "__main__":

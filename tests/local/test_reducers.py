@@ -66,7 +66,7 @@ def small():
         yield torch.nn.Linear(a, b)
         yield torch.nn.Tanh()
 
-ways = [dict(steps=200), dict(steps=200, unused=True), dict(steps=800, accumulate=4)]
+ways = [dict(steps=50), dict(steps=50, unused=True), dict(steps=200, accumulate=4)]
 reduced = [train(**way) for way in ways]
 exchange, dist.group.WORLD._exchange = dist.group.WORLD._exchange, None
 by_gloo = [train(**way) for way in ways]
@@ -182,11 +182,11 @@ def train(steps):
         optimizer.zero_grad()
     return [torch.cat([p.detach().flatten() for p in m.parameters()]) for m in models]
 
-reduced = train(200)
+reduced = train(50)
 exchanges = {group: group._exchange for group in (pair, dist.group.WORLD)}
 for group in exchanges:
     group._exchange = None
-by_gloo = train(200)
+by_gloo = train(50)
 for group, exchange in exchanges.items():
     group._exchange = exchange
 equal = [torch.equal(reduced[0], by_gloo[0]), torch.allclose(reduced[1], by_gloo[1], 1e-9, 1e-12)]
@@ -244,7 +244,7 @@ def test_a_cell_trains_to_the_same_weights_with_reducers_as_with_gloo(nb: Kernel
     }  # fmt: skip
     assert not run.status.note
     assert "all-reduces (" in run.logs(0) and "without reducers" in run.logs(0)
-    assert len(sums := sums_of_reducers(run)) == 2 and min(sums) >= 600
+    assert len(sums := sums_of_reducers(run)) == 2 and min(sums) >= 150
 
 
 def test_whatever_is_reduced_by_hand(home: Path) -> None:
@@ -317,7 +317,7 @@ total = total.item()
 def test_groups_of_some_ranks_and_of_all_train_side_by_side_as_by_gloo(home: Path) -> None:
     run = api.submit(GROUPS, ranks_per_replica=8, reducers=4, result=("seen", "apart"), wait=True)
     assert run.results == {"seen": [[True] * 4] * 8, "apart": 4}
-    assert len(sums := sums_of_reducers(run)) == 4 and min(sums) >= 200
+    assert len(sums := sums_of_reducers(run)) == 4 and min(sums) >= 50
 
 
 def test_hybrid_sharding_adds_up_between_its_groups_by_the_reducers(home: Path) -> None:

@@ -217,13 +217,13 @@ def test_a_file_that_is_written_anew_takes_the_place_of_the_old_one(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_million_tags(tmp_path: Path) -> None:
+def test_200_000_tags(tmp_path: Path) -> None:
     begin, end = event(5.0, 3, {"tag0000000": 1.0}).split(b"0000000")
     with (tmp_path / FILE).open("wb") as file:
-        file.writelines(record(b"%b%07d%b" % (begin, each, end)) for each in range(1_000_000))
+        file.writelines(record(b"%b%07d%b" % (begin, each, end)) for each in range(200_000))
     lines = scalars(tmp_path)
-    assert len(lines) == 1_000_000
-    for number in (0, 1, 77_777, 999_999):
+    assert len(lines) == 200_000
+    for number in (0, 1, 77_777, 199_999):
         assert lines[Key("", f"tag{number:07}")].tolist() == [(3, 5.0, 1.0)]
 
 

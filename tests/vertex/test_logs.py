@@ -57,9 +57,9 @@ def in_another_process(
 
 
 @pytest.mark.slow
-def test_200_000_lines_of_4_replicas_under_trouble() -> None:
-    log = CloudLogging(busy=40)
-    end = fill(log, lines=200_000, replicas=4, seconds=400, chance=random.Random(6))
+def test_40_000_lines_of_4_replicas_under_trouble() -> None:
+    log = CloudLogging(busy=8)
+    end = fill(log, lines=40_000, replicas=4, seconds=400, chance=random.Random(6))
     got: list[LogEntry] = []
     cursor: dict[str, Any] = {}
     with serving(log) as address:
@@ -72,10 +72,10 @@ def test_200_000_lines_of_4_replicas_under_trouble() -> None:
                 entries, cursor = read(client, "p", "1", cursor, LATENESS, last=False)
                 cursor = json.loads(json.dumps(cursor))
             got += entries
-            assert len(cursor["seen"]) <= 500 * 36  # what may still come again, and no more
+            assert len(cursor["seen"]) <= 100 * 36  # what may still come again, and no more
         entries, _ = read(client, "p", "1", cursor, LATENESS, last=True)
     assert log.refused > 5
-    expected = {n: [f"[rank {n}] line {i}" for i in range(50_000)] for n in range(4)}
+    expected = {n: [f"[rank {n}] line {i}" for i in range(10_000)] for n in range(4)}
     assert by_replica([*got, *entries]) == expected
 
 
