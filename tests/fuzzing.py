@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 Data = TypeVar("Data", str, bytes, tuple[bytes, ...])
-QUICK_SHARE = 0.2  # of the rounds, in quick tests
-AT_LEAST = 20
+QUICK_SHARE = 0.1  # of the rounds, in quick tests
+AT_LEAST = 10
 
 _share = 1.0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import re
 import sys
 from functools import cache
@@ -33,6 +34,14 @@ TWINS = {"ForeignService", "Settings"}
 DEEPEST = 4
 
 _NAMED = re.compile(rf"\b{FRONT}(?:\.\w+)+")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _uncollected() -> Iterator[None]:
+    """All nodes are kept: to look for garbage among them takes longer than to parse."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def module_of(path: Path) -> str:

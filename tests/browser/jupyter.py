@@ -57,6 +57,15 @@ PATIENCE_MS = 180_000  # machines that test do other work beside
 ENDS_WITHIN_S = 30
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 CHROMIUM = Path(__file__).with_name("chromium.py")
+WITHOUT = Path(__file__).with_name("without")  # for PYTHONPATH: what servers of tests do without
+# Neither asks Node.js whether JupyterLab is to be built, which takes a second for each load of the
+# page, nor loads what no test uses. Spaces of `tests/embedding` have JupyterLab whole.
+PAGE_CONFIG = {"buildAvailable": False, "buildCheck": False}
+UNUSED = (
+    "celltags", "console", "csvviewer", "debugger", "extensionmanager", "help", "htmlviewer", "hub",
+    "imageviewer", "inspector", "logconsole", "lsp", "markdownviewer", "metadataform",
+    "pluginmanager", "property-inspector", "terminal", "toc", "workspaces",
+)  # fmt: skip
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -173,8 +182,9 @@ def _put_extension(root: Path, *, shown: bool) -> None:
             copy(ROOT / source, place)
     settings = root / "config" / "labconfig"
     settings.mkdir(parents=True)
-    own = {"disabledExtensions": {"distrain-nb": not shown}}
-    (settings / "page_config.json").write_text(json.dumps(own))
+    disabled = {f"@jupyterlab/{name}-extension": True for name in UNUSED}
+    own = {"disabledExtensions": {**disabled, "distrain-nb": not shown}}
+    (settings / "page_config.json").write_text(json.dumps({**PAGE_CONFIG, **own}))
 
 
 def _options(root: Path, frontend: Frontend) -> list[str]:
@@ -193,7 +203,7 @@ def _options(root: Path, frontend: Frontend) -> list[str]:
 def _environment(root: Path) -> dict[str, str]:
     return {
         **os.environ,
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": f"{WITHOUT}{os.pathsep}{ROOT}",
         "DISTRAIN_HOME": str(root / "home"),
         "JUPYTER_DATA_DIR": str(root / DATA_FOLDER),
         "JUPYTER_CONFIG_DIR": str(root / "config"),

@@ -23,7 +23,15 @@ import httpx
 import psutil
 
 from distrain_nb.worker.machine.system import die_with_parent
-from tests.browser.jupyter import DATA_FOLDER, NOTEBOOK, PATIENCE_MS, Lab, OpenNotebook, ended
+from tests.browser.jupyter import (
+    DATA_FOLDER,
+    NOTEBOOK,
+    PATIENCE_MS,
+    WITHOUT,
+    Lab,
+    OpenNotebook,
+    ended,
+)
 
 BASE = "/jupyterlab/default/"
 USER = 1000
@@ -152,6 +160,7 @@ def _environment(home: Path, runtime: Path) -> dict[str, str]:
     return {
         **{name: value for name, value in os.environ.items() if name.startswith("PIP_")},
         "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(WITHOUT),
         "LANG": "C.UTF-8",
         "HOME": str(home),
         "XDG_RUNTIME_DIR": str(runtime),

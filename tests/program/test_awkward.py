@@ -10,7 +10,7 @@ import pytest
 from distrain_nb.program import Cell
 
 if TYPE_CHECKING:
-    from tests.program.notebooks import Kernel, Place
+    from tests.program.notebooks import Kernel, Server
 
 
 @dataclass(frozen=True)
@@ -384,24 +384,24 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_program_does_what_the_cell_would(kernel: Kernel, place: Place, case: Case) -> None:
+def test_program_does_what_the_cell_would(kernel: Kernel, server: Server, case: Case) -> None:
     for cell in case.cells:
         kernel.run(cell)
     program = kernel.capture(f"{case.cell}\nimport json\nprint('RESULT', json.dumps(out))")
-    assert place.results(program) == case.out
+    assert server.results(program) == case.out
 
 
-def test_class_that_a_failed_cell_left_half_way(kernel: Kernel, place: Place) -> None:
+def test_class_that_a_failed_cell_left_half_way(kernel: Kernel, server: Server) -> None:
     kernel.run("def f(): return 'first'")
     kernel.run("1 / 0\ndef f(): return 'never defined'", quiet=True)
     program = kernel.capture("print('RESULT', '\"' + f() + '\"')")
-    assert place.results(program) == "first"
+    assert server.results(program) == "first"
 
 
-def test_class_of_a_failed_cell(kernel: Kernel, place: Place) -> None:
+def test_class_of_a_failed_cell(kernel: Kernel, server: Server) -> None:
     kernel.run("class A:\n    def f(self): return 1")
     kernel.run("1 / 0\nclass A:\n    def f(self): return 2", quiet=True)
-    assert place.results(kernel.capture("print('RESULT', A().f())")) == 1
+    assert server.results(kernel.capture("print('RESULT', A().f())")) == 1
 
 
 def test_function_replaced_by_exec_is_refused(kernel: Kernel) -> None:
@@ -420,14 +420,14 @@ def test_value_set_since_a_class_was_made_of_it_is_told(kernel: Kernel) -> None:
     assert "capture.rebound" in codes
 
 
-def test_earlier_distrain_cells_ran_elsewhere(kernel: Kernel, place: Place) -> None:
+def test_earlier_distrain_cells_ran_elsewhere(kernel: Kernel, server: Server) -> None:
     kernel.run("def f(): return 1")
     kernel.cells.append(Cell("Cell In[2]", "%%distrain\ndef f(): return 2"))
-    assert place.results(kernel.capture("print('RESULT', f())")) == 1
+    assert server.results(kernel.capture("print('RESULT', f())")) == 1
 
 
-def test_source_that_follows_a_cell_magic(kernel: Kernel, place: Place) -> None:
+def test_source_that_follows_a_cell_magic(kernel: Kernel, server: Server) -> None:
     kernel.run("\ndef f(): raise ValueError('here')")
     kernel.cells[0] = Cell("Cell In[1]", "%%time\n" + kernel.cells[0].source[1:])
-    done = place.start(kernel.capture("f()"))
-    assert "Cell In[1], line 2, in f" in done.stderr
+    output = server.output(kernel.capture("f()"))
+    assert "Cell In[1], line 2, in f" in output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -18,10 +19,10 @@ from distrain_nb.program.python.ipython_syntax import plain
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.program.notebooks import Kernel, Place
+    from tests.program.notebooks import Kernel, Place, Server
 
 
-def test_short_values_are_written_out(kernel: Kernel, place: Place) -> None:
+def test_short_values_are_written_out(kernel: Kernel, server: Server) -> None:
     kernel.run("lr = 0.1\nname = 'ünï'\nsizes = (1, [2, {'a': None}])\nflags = {True}\nraw = b'x'")
     kernel.run("nan = float('nan')\nlong = 'x' * 500\nempty = set()")
     program = kernel.capture(
@@ -30,7 +31,7 @@ def test_short_values_are_written_out(kernel: Kernel, place: Place) -> None:
     for line in ("lr = 0.1", "name = 'ünï'", "sizes = (1, [2, {'a': None}])", "raw = b'x'"):
         assert f"\n{line}\n" in program.main
     assert {v.name for v in program.values if v.literal is None} == {"nan", "long"}
-    assert place.results(program) == 1
+    assert server.results(program) == 1
 
 
 def test_description(kernel: Kernel) -> None:
@@ -44,11 +45,11 @@ def test_description(kernel: Kernel) -> None:
     assert 'X = captured("X")' in text
 
 
-def test_values_are_those_at_the_time_of_capture(kernel: Kernel, place: Place) -> None:
+def test_values_are_those_at_the_time_of_capture(kernel: Kernel, server: Server) -> None:
     kernel.run("import numpy as np\nX = np.zeros(3)")
     program = kernel.capture("print('RESULT', X.sum())")
     kernel.run("X += 1")
-    assert place.results(program) == 0
+    assert server.results(program) == 0
 
 
 def test_what_cells_set_in_the_environment_stays_there(
@@ -70,16 +71,16 @@ def test_devices_are_asked_for_again(kernel: Kernel) -> None:
     assert not program.values
 
 
-def test_given_values_come_before_the_notebooks(kernel: Kernel, place: Place) -> None:
+def test_given_values_come_before_the_notebooks(kernel: Kernel, server: Server) -> None:
     kernel.run("import torch\nlr = 1\ndevice = 'cuda' if torch.cuda.is_available() else 'cpu'")
     kernel.given = {"lr": 2, "device": "tpu", "data": "/tmp/x"}
     program = kernel.capture("print('RESULT', int((lr, device, data) == (2, 'tpu', '/tmp/x')))")
     assert not program.findings
-    assert place.results(program) == 1
+    assert server.results(program) == 1
 
 
 @pytest.mark.slow  # imports PyTorch in a process of its own
-def test_models_share_their_weights_with_their_optimizer(kernel: Kernel, place: Place) -> None:
+def test_models_share_their_weights_with_their_optimizer(kernel: Kernel, server: Server) -> None:
     kernel.run(
         "import torch\nclass Net(torch.nn.Module):\n    def __init__(self):\n"
         "        super().__init__()\n        self.l = torch.nn.Linear(2, 1)\n"
@@ -90,7 +91,7 @@ def test_models_share_their_weights_with_their_optimizer(kernel: Kernel, place: 
         "before = net.l.bias.item()\nnet(torch.ones(1, 2)).sum().backward()\nopt.step()\n"
         "print('RESULT', int(abs(net.l.bias.item() - (before - 1)) < 1e-6))"
     )
-    assert place.results(program) == 1
+    assert server.results(program) == 1
 
 
 def test_a_notebook_of_100_cells_is_parsed_once(kernel: Kernel) -> None:
@@ -151,13 +152,17 @@ def test_function_of_a_script(place: Place, tmp_path: Path, arguments: str, prin
     assert done.stdout.strip() == printed
 
 
-def test_function_of_a_module_is_imported() -> None:
-    from tests.program import sample
-
-    cell, notebook = of_function(sample.train)
+def test_function_of_a_module_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small one: with modules of `tests`, this whole project would be read, in 5 s of CPU."""
+    folder = tmp_path / "sampled"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "sample.py").write_text("def train():\n    return 'trained'\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    cell, notebook = of_function(importlib.import_module("sampled.sample").train)
     program = capture(cell, 1, notebook)
-    assert "from tests.program.sample import train" in program.main
-    assert "tests/program/sample.py" in program.files
+    assert "from sampled.sample import train" in program.main
+    assert {"sampled/__init__.py", "sampled/sample.py"} <= set(program.files)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from distrain_nb.program import Cell
 from distrain_nb.program.python.ipython_syntax import plain
 
 if TYPE_CHECKING:
-    from tests.program.notebooks import Kernel, Place
+    from tests.program.notebooks import Kernel, Server
 
 
 @pytest.mark.parametrize(
@@ -86,11 +86,11 @@ def test_other_languages_end_the_cell() -> None:
     assert cell.tree is not None
 
 
-def test_the_program_runs_what_was_translated(kernel: Kernel, place: Place) -> None:
+def test_the_program_runs_what_was_translated(kernel: Kernel, server: Server) -> None:
     source = "%matplotlib inline\n%env KIND=ok\nimport os\n"
     program = kernel.capture(source + "%time print('RESULT', '\"' + os.environ['KIND'] + '\"')")
     assert [f.where for f in program.findings] == [f"Cell In[1], line {n}" for n in (2, 3, 5)]
-    assert place.results(program) == "ok"
+    assert server.results(program) == "ok"
 
 
 def test_a_definition_that_uses_it_is_refused_where_it_stands(kernel: Kernel) -> None:
@@ -101,14 +101,14 @@ def test_a_definition_that_uses_it_is_refused_where_it_stands(kernel: Kernel) ->
     assert "`f` is captured from there" in finding.message
 
 
-def test_cells_that_are_not_python_are_passed_over(kernel: Kernel, place: Place) -> None:
+def test_cells_that_are_not_python_are_passed_over(kernel: Kernel, server: Server) -> None:
     kernel.run("def f(): return 1")
     for source in ("%%html\n<b>", "def f(:", "%%writefile x.py\ndef f(): return 2"):
         kernel.cells.append(Cell("Cell In[9]", source))
-    assert place.results(kernel.capture("print('RESULT', f())")) == 1
+    assert server.results(kernel.capture("print('RESULT', f())")) == 1
 
 
-def test_names_that_ipython_puts_in_place_of_pythons(kernel: Kernel, place: Place) -> None:
+def test_names_that_ipython_puts_in_place_of_pythons(kernel: Kernel, server: Server) -> None:
     from IPython.core.interactiveshell import InteractiveShell
 
     shell = InteractiveShell()
@@ -116,4 +116,4 @@ def test_names_that_ipython_puts_in_place_of_pythons(kernel: Kernel, place: Plac
     kernel.run("def read(): return open(__file__).read() and exit")
     program = kernel.capture("read()\nopen, quit\ndisplay(1)\nprint('RESULT', 1)")
     assert not program.findings
-    assert place.results(program) == 1
+    assert server.results(program) == 1

@@ -15,7 +15,7 @@ from distrain_nb.program.requirements import requirements_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.program.notebooks import Kernel, Place, Server
+    from tests.program.notebooks import Kernel, Server
 
 
 @pytest.fixture
@@ -35,7 +35,9 @@ def write(folder: Path, files: dict[str, str]) -> None:
         path.write_text(text)
 
 
-def test_modules_travel_with_what_they_import(kernel: Kernel, place: Place, on_path: Path) -> None:
+def test_modules_travel_with_what_they_import(
+    kernel: Kernel, server: Server, on_path: Path
+) -> None:
     write(
         on_path,
         {
@@ -63,40 +65,42 @@ def test_modules_travel_with_what_they_import(kernel: Kernel, place: Place, on_p
         "pack/sibling.py",
         "tools.py",
     ]
-    assert place.results(program) == 7
+    assert server.results(program) == 7
     assert {"tools", "late", "pack"} <= program.imports
 
 
 def test_functions_and_instances_of_local_modules(
-    kernel: Kernel, place: Place, on_path: Path
+    kernel: Kernel, server: Server, on_path: Path
 ) -> None:
     write(on_path, {"shapes.py": "class Box:\n    n = 3\ndef size(b): return b.n"})
     kernel.run("from shapes import Box, size as measure\nbox = Box()\nbox.n = 4")
     program = kernel.capture("print('RESULT', measure(box))")
     assert "from shapes import size as measure" in program.main
     assert list(program.files) == ["shapes.py"]
-    assert place.results(program) == 4
+    assert server.results(program) == 4
 
 
 def test_instance_of_a_module_that_the_cell_never_names(
-    kernel: Kernel, place: Place, on_path: Path
+    kernel: Kernel, server: Server, on_path: Path
 ) -> None:
     write(on_path, {"hidden.py": "class Box:\n    pass"})
     kernel.run("import hidden\nbox = hidden.Box()\nbox.n = 4\ndel hidden")
     program = kernel.capture("print('RESULT', box.n)")
     assert list(program.files) == ["hidden.py"]
-    assert place.results(program) == 4
+    assert server.results(program) == 4
 
 
-def test_namespace_package_carries_its_sources(kernel: Kernel, place: Place, on_path: Path) -> None:
+def test_namespace_package_carries_its_sources(
+    kernel: Kernel, server: Server, on_path: Path
+) -> None:
     write(on_path, {"space/mod.py": "x = 2", "space/big.bin": "data"})
     program = kernel.capture("import space.mod\nprint('RESULT', space.mod.x)")
     assert list(program.files) == ["space/mod.py"]
-    assert place.results(program) == 2
+    assert server.results(program) == 2
 
 
 def test_module_from_another_folder_of_the_path(
-    kernel: Kernel, place: Place, on_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kernel: Kernel, server: Server, on_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path / "src", {"far.py": "x = 9"})
     monkeypatch.syspath_prepend(tmp_path / "src")
@@ -104,7 +108,7 @@ def test_module_from_another_folder_of_the_path(
         "import importlib\nfar = importlib.import_module('far')\nprint('RESULT', far.x)"
     )
     assert list(program.files) == ["far.py"]
-    assert place.results(program) == 9
+    assert server.results(program) == 9
 
 
 def test_a_module_called_main_is_refused(kernel: Kernel, on_path: Path) -> None:
@@ -114,7 +118,7 @@ def test_a_module_called_main_is_refused(kernel: Kernel, on_path: Path) -> None:
     assert str(on_path / "main.py") in finding.message
 
 
-def test_include(kernel: Kernel, place: Place) -> None:
+def test_include(kernel: Kernel, server: Server) -> None:
     write(kernel.folder, {"conf.yaml": "a: 1", "data/x.txt": "x", "data/sub/y.txt": "y"})
     cell = (
         "import json, pathlib\nhere = pathlib.Path(__file__).parent\n"
@@ -122,7 +126,7 @@ def test_include(kernel: Kernel, place: Place) -> None:
         " ('conf.yaml', 'data/x.txt', 'data/sub/y.txt')]))"
     )
     program = kernel.capture(cell, include=["conf.yaml", "data"])
-    assert place.results(program) == ["a: 1", "x", "y"]
+    assert server.results(program) == ["a: 1", "x", "y"]
 
 
 def test_included_path_that_is_not_there(kernel: Kernel) -> None:

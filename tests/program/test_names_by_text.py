@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.findings import Severity
-from tests.program.notebooks import Kernel, Place
+from tests.program.notebooks import Kernel, Server
 
 WRITTEN_OUT = {
     "globals": 'globals()["lr"]',
@@ -48,11 +48,11 @@ def notebook(kernel: Kernel) -> Kernel:
 
 @pytest.mark.parametrize("how", WRITTEN_OUT)
 def test_a_name_that_is_written_out_as_text_is_captured(
-    notebook: Kernel, place: Place, how: str
+    notebook: Kernel, server: Server, how: str
 ) -> None:
     program = notebook.capture(f"import json\nprint('RESULT', json.dumps({WRITTEN_OUT[how]}))")
     assert [str(finding) for finding in program.findings] == []
-    assert place.results(program) == 0.5
+    assert server.results(program) == 0.5
 
 
 @pytest.mark.parametrize("how", MADE)

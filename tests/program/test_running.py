@@ -119,6 +119,7 @@ def test_main_module(kernel: Kernel, place: Place) -> None:
     assert place.results(kernel.capture(cell)) == expected
 
 
+@pytest.mark.slow  # each process imports NumPy
 def test_spawned_processes_get_definitions_but_run_nothing(kernel: Kernel, place: Place) -> None:
     kernel.run("import numpy as np\nX = np.arange(4)\ndef helper(x): return x + X.sum()")
     cell = (
@@ -158,7 +159,7 @@ def test_spawned_processes_of_a_guarded_cell_run_it_as_a_script(
     assert (out.count("top of __main__"), out.count("top of __mp_main__")) == (1, 1)
 
 
-@pytest.mark.parametrize("context", ["spawn", "forkserver"])
+@pytest.mark.parametrize("context", ["spawn", pytest.param("forkserver", marks=pytest.mark.slow)])
 def test_spawned_processes_of_a_bare_cell_get_what_their_functions_read(
     kernel: Kernel, place: Place, context: str
 ) -> None:

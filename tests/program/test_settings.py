@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from tests.program.notebooks import Kernel, Place
+    from tests.program.notebooks import Kernel, Server
 
 
 @pytest.mark.slow  # imports PyTorch or pandas in a process of its own
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 )
 def test_every_rank_makes_the_notebooks_settings(
     kernel: Kernel,
-    place: Place,
+    server: Server,
     monkeypatch: pytest.MonkeyPatch,
     cells: list[str],
     out: str,
@@ -69,7 +69,7 @@ def test_every_rank_makes_the_notebooks_settings(
     kernel.run("torch.set_default_dtype(before[0])\nwarnings.filters[:] = before[1]")
     kernel.cells.pop()
     program = kernel.capture(f"import json\nprint('RESULT', json.dumps({out}))")
-    assert place.results(program) == value
+    assert server.results(program) == value
     (finding,) = [f for f in program.findings if f.code == "capture.settings"]
     assert f"({kernel.cells[-1].label}, line " in finding.message
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from distrain_nb.findings import Finding
-    from tests.program.notebooks import Kernel, Place
+    from tests.program.notebooks import Kernel, Server
 
 pytestmark = pytest.mark.slow
 
@@ -201,12 +201,11 @@ RIGHT = [
 
 @pytest.mark.parametrize("case", RIGHT, ids=lambda case: case.name)
 def test_made_again_in_every_rank(
-    kernel: Kernel, place: Place, case: Case, monkeypatch: pytest.MonkeyPatch
+    kernel: Kernel, server: Server, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = _program(kernel, case, monkeypatch)
-    monkeypatch.setenv("RANK", "1")
-    monkeypatch.setenv("WORLD_SIZE", "4")
-    assert place.results(program) == case.value
+    program = replace(program, variables={"RANK": "1", "WORLD_SIZE": "4"})
+    assert server.results(program) == case.value
 
 
 def _program(kernel: Kernel, case: Case, monkeypatch: pytest.MonkeyPatch) -> Any:

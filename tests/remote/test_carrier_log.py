@@ -141,6 +141,7 @@ def test_a_carrier_that_ended_badly_says_why(
         run_line([*line, "--rank", "0"], shell)
 
 
+@pytest.mark.slow  # starts a carrier, which imports the rehearsal
 def test_a_rehearsal_whose_services_do_not_start_fails_and_says_why(store: Store) -> None:
     run = Run(store.add("odd", "vertex", "", "", handle={"rehearsal": True}))
     Submission("vertex", {"bucket": "mine"}, (), rehearse="nonsense").write(run.folder)

@@ -155,6 +155,7 @@ def made_of_odd_dtypes() -> Iterator[Pickled]:
             yield from arrays_of(dtype((3, "|", None, None, None, number, 1, 0), kind))
 
 
+@pytest.mark.slow  # reads a thousand files in a process of its own
 def test_no_number_of_a_stranger_reaches_beyond_the_file(tmp_path: Path) -> None:
     made = list(hostile())
     assert len(made) > 1_000

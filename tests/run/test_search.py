@@ -187,6 +187,7 @@ def test_a_broken_expression_is_told_where(log: Printing) -> None:
         search(LogIndex(log.folder), Filter(), Wanted("a(b", regex=True), 0)
 
 
+@pytest.mark.slow  # searches until it is given up
 def test_an_expression_without_end_is_given_up(log: Printing) -> None:
     log.print("a" * 60 + "\n")
     index = LogIndex(log.folder)

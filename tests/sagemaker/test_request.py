@@ -317,6 +317,7 @@ def test_a_plan_has_botocore_s_model_and_makes_no_client() -> None:
     assert "botocore.model" in modules
 
 
+@pytest.mark.slow  # reads the packages of a folder anew
 def test_a_machine_without_boto3_is_told_what_to_install(tmp_path: Path) -> None:
     for entry in Path(boto3.__file__).parents[1].iterdir():
         if entry.name not in ("boto3", "botocore"):

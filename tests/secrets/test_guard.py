@@ -439,6 +439,7 @@ def test_a_login_in_what_an_image_is_built_of(
     assert PASSWORD not in str(caught.value)
 
 
+@pytest.mark.slow  # reads 2,000 files
 def test_installed_packages_raise_few_alarms() -> None:
     """Sample their texts: of 42,790 files 36 raise an alarm, so 8 of 2,000 are no chance."""
     files = sorted(

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import httpx
 
+from tests.browser.jupyter import WITHOUT
 from tests.conftest import eventually
 
 TOKEN = "only-the-user-knows"
@@ -52,6 +53,7 @@ def jupyter_server(folder: Path, base_url: str = "/", enabled: bool = True) -> I
     shutil.copy(SHIPPED, settings / "jupyter_server_config.d")
     environment = {
         **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(WITHOUT), os.environ.get("PYTHONPATH")))),
         "JUPYTER_CONFIG_DIR": str(settings),
         "JUPYTER_RUNTIME_DIR": str(runtime),
         "JUPYTER_DATA_DIR": str(folder / "data"),

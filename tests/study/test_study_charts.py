@@ -174,6 +174,7 @@ def test_an_estimate_of_the_end_needs_trials_that_have_ended(tmp_path: Path) -> 
     assert replace(summary, trials=()).left == ""
 
 
+@pytest.mark.slow  # imports Optuna
 def test_what_matters_most_is_found_by_optuna(tmp_path: Path) -> None:
     summary = summary_of(stored_study(tmp_path, 60, 60, State.SUCCEEDED))
     found = importances(summary.spec, summary.trials)

@@ -44,7 +44,14 @@ def played(rule: Stopping, curves: list[np.ndarray]) -> tuple[int, float]:
     return sum(map(len, ended)), min(finals)
 
 
-@pytest.mark.parametrize("rule", [MedianStopping(), DecayCurveStopping()])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        MedianStopping(),
+        # It fits a curve to each trial after each step.
+        pytest.param(DecayCurveStopping(), marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_third_of_the_steps_is_saved_and_the_best_trial_is_found(
     rule: Stopping, seed: int

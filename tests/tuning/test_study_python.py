@@ -63,6 +63,7 @@ def hpt() -> ModuleType:
     return hyperparameter_tuning
 
 
+@pytest.mark.slow  # imports the SDK
 def test_the_sdk_means_the_same(hpt: ModuleType) -> None:
     """Its own objects, in the request that it sends."""
     specs = eval(SPECS, {"hpt": hpt})

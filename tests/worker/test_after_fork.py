@@ -6,6 +6,9 @@ import json
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.slow  # imports PyTorch in a process of its own
 FORK = """
 import json, logging, multiprocessing, os, random, secrets, sys, tempfile, threading, time, uuid
 import numpy, torch
