@@ -23,8 +23,10 @@ _WANTED_BY = (
     ("accelerate", "torchrun"),
     ("transformers", "torchrun"),
     ("tensorflow", "tensorflow"),
-    ("keras", "tensorflow"),
     ("tf_keras", "tensorflow"),
+    ("jax", "python"),
+    ("flax", "python"),
+    ("keras", "tensorflow"),
 )
 # Rules are TensorFlow's own, which hold for it beside another framework too.
 _FRAMEWORKS = (("tensorflow", "tensorflow"), ("torchrun", "pytorch"))
@@ -40,7 +42,8 @@ def choose(program: Program) -> tuple[str, str]:
         if module in program.imports:
             if launcher == "torchrun" and _whole(program):
                 return "python", "the program uses all GPUs of a machine from one process"
-            return launcher, f"the program imports {module}"
+            one = ", which uses all devices of a machine from one process" * (launcher == "python")
+            return launcher, f"the program imports {module}{one}"
     return "python", "the program imports no distributed framework"
 
 

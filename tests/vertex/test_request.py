@@ -197,7 +197,7 @@ def test_reducers_are_taken_from_the_nearest_multi_region() -> None:
     assert image.startswith("asia-docker.pkg.dev/")
     assert plan.base.startswith("asia-docker.pkg.dev/vertex-ai/training/pytorch-gpu")
     assert not [f for f in plan.findings if f.code == "vertex.reduction-base"]
-    other = planned(layout, options={"base": "python:3.11"})
+    other = planned(layout, options={"base": "mine:1"})
     assert [f.code for f in other.findings] == ["vertex.reduction-base"]
 
 

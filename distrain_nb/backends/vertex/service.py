@@ -130,6 +130,7 @@ class VertexService(CloudService[VertexSpec]):
             base=base,
             target=f"{home}/{run.rpartition('-')[0]}:{run}",
             requirements=program.required,
+            platform=self.spec.platform,
             look_inside=prebuilt(current(), base) is None,
             guarded=True,
         )

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from distrain_nb.errors import ImageError
 from distrain_nb.image.base.cache import cache_folder, draft_of
 from distrain_nb.image.base.installed import Installed, find_installed
-from distrain_nb.image.base.names import builds, requirement_name, without_local_version
+from distrain_nb.image.base.names import requirement_name, without_local_version
 from distrain_nb.image.builders import uv
 from distrain_nb.image.image import PACKAGES, Recipe
 from distrain_nb.image.layers import Layer, write_layer
 from distrain_nb.image.progress import Listener, announce
+from distrain_nb.program.builds import builds
 from distrain_nb.program.requirements import public_version
 from distrain_nb.scratch import Scratch
 
