@@ -81,6 +81,7 @@ class SageMakerPlan:
             builder=self.job.options.builder,
             base=self.base,
             platform=self.platform,
+            device=hardware_of(self.job.layout).device,
             below=self.settings.below,
             framework=self.job.layout.framework_name or framework_of(self.job),
             requirements=self._requirements(),

@@ -151,6 +151,7 @@ class SageMakerService(CloudService[SageMakerSpec]):
             target,
             program.required,
             platform=self.spec.platform,
+            device=self.spec.device,
             look_inside=True,
             guarded=True,
         )

@@ -88,6 +88,7 @@ class VertexPlan:
             builder=self.job.options.builder,
             base=self.base,
             platform=self.platform,
+            device=hardware_of(self.job.layout).device,
             requirements=self.job.program.requirements,
             required=self.job.program.required,
             uploads=self.job.uploads,

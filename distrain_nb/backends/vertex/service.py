@@ -131,6 +131,7 @@ class VertexService(CloudService[VertexSpec]):
             target=f"{home}/{run.rpartition('-')[0]}:{run}",
             requirements=program.required,
             platform=self.spec.platform,
+            device=self.spec.device,
             look_inside=prebuilt(current(), base) is None,
             guarded=True,
         )
