@@ -184,7 +184,8 @@ def _about_container(
         return
     if row.needs and not uses.imports & set(row.needs):
         text = f"{row.framework} reaches a {hardware.title} through {' or '.join(row.needs)}"
-        reason = packages.Reason(f"{text}, which is not imported ({row.note})", row.needs[0])
+        note = f" ({row.note})" if row.note else ""
+        reason = packages.Reason(f"{text}, which is not imported{note}", row.needs[0])
         yield _unused(reason, hardware, stock)
     elif row.note:
         yield _finding("note", Severity.WARNING, BASE, f"{row.image}: {row.note}")

@@ -88,6 +88,14 @@ def _require(row: FrameworkBuild, number: str | None) -> str:
     return f"--require {package}=={row.max_version}.*" if is_later else ""
 
 
+def needs_of(framework: str, devices: Iterable[str]) -> tuple[str, ...]:
+    """The modules of which a program has to import one, so that a framework reaches such devices;
+    empty where it does so by itself."""
+    rows = current().framework_builds.values()
+    found = (row.needs for row in rows if row.framework == framework and row.device in devices)
+    return next(found, ())
+
+
 def offered(hardware: Hardware) -> tuple[str, ...]:
     """Frameworks that use the devices, each with its package."""
     rows = [row for row in current().framework_builds.values() if _is_for(row, hardware)]

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import cache
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.sagemaker import containers as of_aws
-from distrain_nb.backends.vertex import containers as of_google
 from distrain_nb.cluster.equipment import BASE, IMAGE, Equipment, Stock, equip
 from distrain_nb.cluster.packages import Uses
 from distrain_nb.findings import Severity
-from distrain_nb.layout import Layout, Pool
-from distrain_nb.layout.catalog import current
-from distrain_nb.layout.hardware import AMD64, ARM64, CPU, GPU, NEURON, TPU, Hardware, hardware_of
-from distrain_nb.program.frameworks import frameworks_of
+from distrain_nb.layout.hardware import AMD64, ARM64, CPU, GPU, NEURON, TPU, Hardware
+from scripts import accelerator_table
+from scripts.accelerator_table import kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
-BARE = "python:3.11-slim"
 TODAY = "2026-11-26"
 VERSIONS = {
     "torch": "2.13.0", "tensorflow-cpu": "2.21.0", "jax": "0.10.2", "keras": "3.15.1",
@@ -57,42 +52,17 @@ IMAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
 }
 
 
-def uses(names: tuple[str, ...], required: tuple[str, ...] = ()) -> Uses:
+def program_of(names: tuple[str, ...], required: tuple[str, ...] = ()) -> Uses:
     lines = tuple(name if "==" in name else f"{name}=={VERSIONS[name]}" for name in names)
-    roots = {re.split("==|-cpu", name)[0] for name in names}
-    return Uses(frameworks_of(roots), frozenset(roots), lines, required)
-
-
-def layouts() -> Iterator[Layout]:
-    """One for each machine with each accelerator that it takes, and for each TPU slice."""
-    catalog = current()
-    for row in catalog.vertex_counts.values():
-        for count in row.counts:
-            yield Layout("vertex", primary=Pool(1, row.machine_type, row.accelerator, count))
-    for machine in catalog.machines.values():
-        if machine.vertex_training and not machine.accelerator_required:
-            yield Layout("vertex", primary=Pool(1, machine.machine_type))
-    for part in catalog.topologies.values():
-        cores = int(part.accelerator_count.rstrip("+") or 0)
-        name = part.tpu if cores else None
-        pool = Pool(1, part.machine_type, name, cores, topology=part.topology or None)
-        yield Layout("vertex", primary=pool)
-    for instance in catalog.instances:
-        yield Layout("sagemaker", workers=Pool(2, instance))
-
-
-@cache
-def machines() -> Counter[tuple[str, Hardware]]:
-    """The places' kinds of hardware, and how many of the layouts have them."""
-    return Counter((layout.on, hardware_of(layout)) for layout in layouts())
+    return accelerator_table.uses(lines, required)
 
 
 def stock(place: str, image: str, option: str) -> Stock:
-    there = of_google.offered("us-central1") if place == "vertex" else of_aws.offered("us-west-2")
     if image in (CPU, GPU):
+        there = accelerator_table.stock(place).containers
         fitting = [row for row in there if (row.devices, row.framework) == ((image,), "pytorch")]
         image = fitting[0].image
-    return Stock(there, BARE, image, option, TODAY)
+    return accelerator_table.stock(place, image, option, TODAY)
 
 
 def computes(equipment: Equipment, program: Uses, hardware: Hardware, there: Stock) -> bool:
@@ -125,10 +95,10 @@ def is_believed(there: Stock) -> bool:
 def test_what_is_paid_for_is_used_or_refused() -> None:
     """All machines × programs × images."""
     ends: Counter[str] = Counter()
-    for (place, hardware), number in machines().items():
+    for (place, hardware), number in kinds().items():
         for names in PROGRAMS.values():
             for image, option, required in IMAGES.values():
-                program, there = uses(names, required), stock(place, image, option)
+                program, there = program_of(names, required), stock(place, image, option)
                 equipment = equip(program, hardware, there)
                 end = outcome(equipment)
                 ends[end] += number
@@ -147,17 +117,22 @@ def test_what_is_paid_for_is_used_or_refused() -> None:
                         or (finding.code in ("accelerator.image-ended", "accelerator.note"))
                     ), where
     print(dict(ends))
-    assert ends == {"image": 41806, "finding": 23528, "refusal": 5926}
+    assert ends == {"image": 41806, "finding": 23492, "refusal": 5962}
 
 
 def test_no_machine_is_left_out() -> None:
-    kinds = Counter[str]()
-    for (_, hardware), number in machines().items():
-        kinds[hardware.device] += number
-    assert set(kinds) == {CPU, GPU, TPU, NEURON}
+    devices = Counter[str]()
+    for (_, hardware), number in kinds().items():
+        devices[hardware.device] += number
+    assert set(devices) == {CPU, GPU, TPU, NEURON}
     unknown = {
-        name for (_, hardware) in machines() for name in hardware.names
+        name for (_, hardware) in kinds() for name in hardware.names
         if hardware.device == GPU and not hardware.capability
     }  # fmt: skip
     assert not unknown
-    assert {h.platform for (_, h) in machines()} == {AMD64, ARM64}
+    assert {h.platform for (_, h) in kinds()} == {AMD64, ARM64}
+
+
+def test_the_page_is_current() -> None:
+    page = accelerator_table.PAGE.read_text(encoding="utf-8")
+    assert accelerator_table.current_page() == page, "run: python scripts/accelerator_table.py"
