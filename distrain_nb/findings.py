@@ -28,7 +28,7 @@ class Fix(Generic[T]):
     """A repair that code can apply: `apply` takes the faulty value and gives a repaired one."""
 
     label: str
-    apply: Callable[[T], T] = field(repr=False)
+    apply: Callable[[T], T] = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,10 @@ class Options(TypedDict, total=False):
     web_access: bool
     tensorboard: str | None
     network: str | None
+    network_attachment: str | None
+    ip_range: Texts | None
     restart: bool
+    no_retries: bool
     role: str | None
     channel: Texts | None
     hyperparameter: Texts | None
@@ -91,6 +94,7 @@ class Options(TypedDict, total=False):
     encrypt: bool
     isolate: bool
     keep_alive: str | None
+    check_machines: bool
     attempts: str | int | None
     warm_start: Texts | None
     autotune: bool

@@ -9,7 +9,7 @@ from distrain_nb.layout import Role
 from distrain_nb.program.advice import one_process
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from distrain_nb.layout import Layout
     from distrain_nb.program import Program
@@ -23,8 +23,10 @@ _WANTED_BY = (
     ("accelerate", "torchrun"),
     ("transformers", "torchrun"),
     ("tensorflow", "tensorflow"),
-    ("keras", "tensorflow"),
     ("tf_keras", "tensorflow"),
+    ("jax", "python"),
+    ("flax", "python"),
+    ("keras", "tensorflow"),
 )
 # Rules are TensorFlow's own, which hold for it beside another framework too.
 _FRAMEWORKS = (("tensorflow", "tensorflow"), ("torchrun", "pytorch"))
@@ -36,11 +38,18 @@ PER_GPU = ("torchrun", "mpi")
 
 def choose(program: Program) -> tuple[str, str]:
     """Return the launcher for a program, and why."""
+    launcher, reason = launcher_for(program.imports)
+    if launcher == "torchrun" and _whole(program):
+        return "python", "the program uses all GPUs of a machine from one process"
+    return launcher, reason
+
+
+def launcher_for(imports: Collection[str]) -> tuple[str, str]:
+    """Return the launcher for a program that imports these modules, and why."""
     for module, launcher in _WANTED_BY:
-        if module in program.imports:
-            if launcher == "torchrun" and _whole(program):
-                return "python", "the program uses all GPUs of a machine from one process"
-            return launcher, f"the program imports {module}"
+        if module in imports:
+            one = ", which uses all devices of a machine from one process" * (launcher == "python")
+            return launcher, f"the program imports {module}{one}"
     return "python", "the program imports no distributed framework"
 
 

@@ -78,7 +78,8 @@ def _gpus() -> Check:
     gpus, cores = Gpus.open(), f"{os.cpu_count()} cores"
     if gpus is None:
         return Check("processors", Health.GOOD, f"{cores}, no NVIDIA GPU")
-    return Check("processors", Health.GOOD, f"{cores}, {gpus.count} GPUs")
+    ranks = ": a cell of PyTorch runs a rank on each" * (gpus.count > 1)
+    return Check("processors", Health.GOOD, f"{cores}, {gpus.count} GPUs{ranks}")
 
 
 def _mpi() -> Check:

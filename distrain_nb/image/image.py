@@ -42,9 +42,10 @@ class Recipe:
 
     `requirements` are asked for on top of what the program imports. `python` (`3.11`) is needed
     when the base doesn't say which one it has; `look_inside` finds it, and the packages, by
-    reading the base's layers once. `allowed_secrets` are files, values and variables that the guard
-    lets pass; `guarded` says that the program has been through it already. `run` are shell commands
-    that the image needs, for the builders that can run them.
+    reading the base's layers once. `device` (gpu, tpu) is what the packages have to use: what the
+    base has for the CPU alone is refused. `allowed_secrets` are files, values and variables that
+    the guard lets pass; `guarded` says that the program has been through it already. `run` are
+    shell commands that the image needs, for the builders that can run them.
     """
 
     base: str
@@ -52,6 +53,7 @@ class Recipe:
     requirements: tuple[str, ...] = ()
     python: str | None = None
     platform: str = "linux/amd64"
+    device: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     allowed_secrets: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
+from distrain_nb.program.frameworks import with_backend
 from distrain_nb.program.gathering.arrange import PreludeItem, arrange
 from distrain_nb.program.gathering.assemble import Body, assemble, without_futures
 from distrain_nb.program.gathering.expectation import exempt, expectation
@@ -100,6 +101,7 @@ def capture(
     body = Body(cell.label, code.text, first_line, _awaits(code.tree))
     main, segments = assemble(futures, imports, items, body)
     roots = sorted({*local.unknown, *gathering.world.gone})
+    used = with_backend(local.imports, main)
     unknown = unknown_modules(roots, imported, cell.label, for_image=for_image)
     found = (*code.findings, *gathering.findings, *value_findings, *file_findings, *unknown)
     return Program(
@@ -109,9 +111,9 @@ def capture(
         values=_values(gathering.found),
         sources=_sources(gathering.found),
         files=files,
-        requirements=requirements_of(local.imports, notebook.folder),
+        requirements=requirements_of(used, notebook.folder),
         required=tuple(require),
-        imports=frozenset(i.root for i in local.imports if i.root),
+        imports=frozenset(i.root for i in used if i.root),
         findings=tuple(sorted(found, key=lambda f: list(Severity).index(f.severity))),
         data=data,
         expected=expectation(gathering, modules_in(files)),

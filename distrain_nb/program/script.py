@@ -18,6 +18,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.findings import Finding, Severity
+from distrain_nb.program.frameworks import with_backend
 from distrain_nb.program.notebook.local_modules import follow, included, is_installed, locate
 from distrain_nb.program.program import SYNTAX_ERROR, Program
 from distrain_nb.program.python.imports import imports_of
@@ -128,6 +129,7 @@ def capture_script(
     imports = imports_of(tree)
     start = given.root if given.package is None else given.folder
     local = follow(imports, start, as_script=True)
+    used = with_backend(local.imports, text)
     moved = {_moved(name, path, given, given.root): path for name, path in local.files.items()}
     kept = {name: path for name, path in {**moved, **own}.items() if not _is_left(name, exclude)}
     kept.pop(given.label, None)
@@ -147,9 +149,9 @@ def capture_script(
         values=(),
         sources=(),
         files=files,
-        requirements=requirements_of(_of_others(local.imports, start), given.folder),
+        requirements=requirements_of(_of_others(used, start), given.folder),
         required=tuple(dict.fromkeys((*require, *required))),
-        imports=frozenset(each.root for each in local.imports if each.root),
+        imports=frozenset(each.root for each in used if each.root),
         findings=(*broken, *missing, *unread, *_too_large(files, limit), *unknown),
         arguments=given.arguments,
         entry=EntryPoint(given.label, given.package, is_script=True),

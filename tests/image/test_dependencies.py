@@ -299,3 +299,45 @@ def test_a_requirements_file(tmp_path: Path) -> None:
 )
 def test_names_of_requirements(line: str, name: str) -> None:
     assert requirement_name(line) == name
+
+
+@pytest.mark.parametrize(
+    ("glibc", "platform"),
+    [(None, "2_28"), ((2, 17), "2_17"), ((2, 30), "2_28"), ((2, 31), "2_31"), ((2, 34), "2_34")],
+)
+def test_wheels_are_for_the_glibc_of_the_base(glibc: tuple[int, int] | None, platform: str) -> None:
+    from types import SimpleNamespace
+
+    from distrain_nb.image.base.installed import _platform
+    from distrain_nb.image.base.layer_scan import LayerScan
+
+    base: Any = SimpleNamespace(config=SimpleNamespace(platform="linux/amd64"))
+    assert _platform(base, LayerScan(glibc=glibc)) == f"x86_64-manylinux_{platform}"
+
+
+@pytest.mark.parametrize(
+    ("device", "line", "has", "refused"),
+    [
+        ("gpu", "torch==2.4.0", {"torch": "2.4.0+cpu"}, True),
+        ("gpu", "torch==2.4.0", {"torch": "2.4.0+cu121"}, False),
+        ("cpu", "torch==2.4.0", {"torch": "2.4.0+cpu"}, False),
+        ("gpu", "tensorflow==2.19.0", {"tensorflow-cpu": "2.19.0"}, True),
+        ("gpu", "jax[cuda12]==0.10.2", {"jax": "0.10.2"}, True),
+        ("gpu", "jax[cuda12]==0.10.2", {"jax": "0.9.0", "jax-cuda13-plugin": "0.9.0"}, False),
+        ("tpu", "jax[tpu]==0.10.2", {"jax": "0.10.2"}, True),
+        ("gpu", "jax[cuda12]==0.10.2", {}, False),
+    ],
+)
+def test_a_base_that_leaves_devices_idle_is_refused(
+    device: str, line: str, has: dict[str, str], refused: bool
+) -> None:
+    from distrain_nb.image.builders.dependencies import _refuse_other_builds
+
+    recipe = Recipe("mine:1", "a/b", device=device)
+    installed = Installed("3.11", "x86_64-manylinux_2_28", has)
+    if not refused:
+        return _refuse_other_builds((line,), recipe, installed)
+    with pytest.raises(ImageError, match=f"mine:1 has .* does not use the {device.upper()}s"):
+        _refuse_other_builds((line,), recipe, installed)
+    asked = Recipe("mine:1", "a/b", (line,), device=device)
+    return _refuse_other_builds((line,), asked, installed)

@@ -112,4 +112,8 @@ def test_the_c_library(open_registry: str, tmp_path: Path) -> None:
     old = layer(tmp_path, "lib/x86_64-linux-gnu/libc-2.27.so")
     alpine = layer(tmp_path, "lib/ld-musl-x86_64.so.1")
     assert seen(open_registry, old).glibc == (2, 27)
+    file = "lib/x86_64-linux-gnu/libc.so.6"
+    assert seen(open_registry, layer(tmp_path, file)).glibc == (2, 34)
+    link = layer(tmp_path, "lib/libc-2.31.so", links={file: "libc-2.31.so"})
+    assert seen(open_registry, link).glibc == (2, 31)
     assert seen(open_registry, alpine).musl

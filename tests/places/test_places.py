@@ -191,12 +191,26 @@ def test_what_says_nothing_of_itself_is_no_place(tmp_path: Path) -> None:
     assert place(os.environ) is None
 
 
-def test_colab_s_machines_are_nobody_s_project(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("variable", "value", "title"),
+    [
+        ("COLAB_RELEASE_TAG", "release-colab-external_20261101", "Colab"),
+        ("KAGGLE_KERNEL_RUN_TYPE", "Interactive", "Kaggle, interactive session"),
+    ],
+)
+def test_machines_of_the_host_are_nobody_s_project(
+    variable: str, value: str, title: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with metadata_server({}) as server:
         monkeypatch.setenv("GCE_METADATA_HOST", server.address)
-        monkeypatch.setenv("COLAB_RELEASE_TAG", "release-colab-external_20261101")
-        assert not find("vertex").defaults(os.environ) and place(os.environ) is None
+        monkeypatch.setenv(variable, value)
+        assert not find("vertex").defaults(os.environ)
+        here = place(os.environ)
+        assert here is not None
+        assert (here.title, here.idle_s) == (title, None)
         assert not server.asked
+        monkeypatch.delenv(variable)
+        monkeypatch.setenv("COLAB_RELEASE_TAG", "release-colab-external_20261101")
         monkeypatch.setenv("VERTEX_PRODUCT", "COLAB_ENTERPRISE")
         assert find("vertex").defaults(os.environ)["project"].value == PROJECT
 

@@ -42,6 +42,7 @@ EVERYTHING: dict[str, Any] = {
     "reservation": PLAN,
     "attempts": "3",
     "web_access": True,
+    "check_machines": True,
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from distrain_nb.api import program
 from distrain_nb.backends.remote.delivery import Laid
-from distrain_nb.backends.sagemaker.containers import container_of, python_of
+from distrain_nb.backends.sagemaker.containers import equipment_of, python_of
 from distrain_nb.backends.sagemaker.delivery import needed, write_archive
 from distrain_nb.layout import Layout
 from tests.sagemaker.jobs import job, laid
@@ -65,19 +65,18 @@ def test_what_was_asked_for_is_installed_as_it_was_asked_for() -> None:
     ],
 )
 def test_the_container_of_a_program(layout: Layout, code: str, region: str, image: str) -> None:
-    found = container_of(job(layout, code), region)
-    assert found is not None
+    found = equipment_of(job(layout, code, python_package=True), region).image
     assert found.endswith(image)
     assert found.startswith("763104351884.dkr.ecr.us-west-2.amazonaws.com/")
 
 
 def test_regions_have_registries_of_their_own() -> None:
-    china = container_of(job(), "cn-north-1")
-    assert china is not None
+    china = equipment_of(job(python_package=True), "cn-north-1").image
     assert china.startswith("727897471807.dkr.ecr.cn-north-1.amazonaws.com.cn/pytorch-training")
-    assert container_of(job(), "nowhere-1") is None
-    assert container_of(job(laid(framework="pytorch-9")), "us-west-2") is None
-    assert container_of(job(code="x = 1\n"), "us-west-2") is None
+    assert not equipment_of(job(python_package=True), "nowhere-1").image
+    script = job(laid(framework="pytorch-9"), python_package=True)
+    assert not equipment_of(script, "us-west-2").image
+    assert not equipment_of(job(code="x = 1\n", python_package=True), "us-west-2").image
 
 
 def test_a_tag_tells_its_python() -> None:

@@ -20,6 +20,7 @@ from distrain_nb.backends.sagemaker.plan import SageMakerSpec
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
+from distrain_nb.layout.formats import EXPORTS, estimator_text, read_any, training_job
 from distrain_nb.layout.rules import check
 from tests.sagemaker.jobs import EVERYTHING, P4, PLAN, ROLE, SCRIPT, laid, planned
 from tests.sagemaker.model import report
@@ -150,6 +151,22 @@ def test_spot_has_a_time_to_wait_even_if_nobody_names_one() -> None:
     assert times == {"MaxRuntimeInSeconds": 3600, "MaxWaitTimeInSeconds": 90000}
     times = planned(LAYOUTS["spot"]).request["StoppingCondition"]
     assert times == {"MaxRuntimeInSeconds": 7200, "MaxWaitTimeInSeconds": 86400}
+
+
+def test_without_spot_the_time_to_wait_is_for_capacity() -> None:
+    layout = laid(P4, timeout="1h", max_wait="2h")
+    plan = planned(layout)
+    times = plan.request["StoppingCondition"]
+    assert times == {"MaxRuntimeInSeconds": 3600, "MaxPendingTimeInSeconds": 7200}
+    assert not plan.findings
+    assert not check(layout)
+    assert read_any(json.dumps(training_job(layout))).layout.max_wait == 7200
+    spot = laid(P4, timeout="1h", max_wait="2h", spot=True)
+    assert read_any(json.dumps(training_job(spot))).layout.max_wait == 7200
+    text = estimator_text(layout)
+    assert "max_wait" not in text
+    (form,) = (form for form in EXPORTS if form.name == "sagemaker-python")
+    assert "max_wait" in form.left_out(layout)
 
 
 SENT_BY_SDK = {

@@ -52,7 +52,7 @@ def test_boto3_and_the_stand_in_take_it(name: str) -> None:
 
 
 def test_all_that_a_job_can_have_is_in_the_definition_of_its_trials() -> None:
-    given = {**EVERYTHING, "web_access": False}
+    given = {**EVERYTHING, "web_access": False, "check_machines": False}
     plan = study_of(STUDY, laid(spot=True, timeout="1h"), experiment="trial", options=given)
     request: Any = substituted(plan.request, LIKELY)
     assert not report(request, OPERATION)
@@ -108,6 +108,7 @@ def test_a_definition_of_ones_own_is_what_the_service_looks_for() -> None:
     [
         (STUDY, laid(image="mine:1"), {}, "a tuning job starts an image by its own entry point"),
         (STUDY, laid(), {"web_access": True}, "tuning jobs have no shell in their trials"),
+        (STUDY, laid(), {"check_machines": True}, "tuning jobs don't test the machines"),
         (STUDY, laid(), {"hyperparameter": ("lr=1",)}, "--hyperparameter lr: trials give lr its"),
         ({**STUDY, "stop": "hyperband"}, laid(), {}, "how many steps a whole trial has"),
         (STUDY, laid(), {"env": tuple(f"A{n}=" for n in range(45))}, "at most 48 are allowed"),

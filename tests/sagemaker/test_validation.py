@@ -140,10 +140,10 @@ TOGETHER: dict[str, tuple[Layout, dict[str, Any], list[str]]] = {
         laid(P4, distribution="smdistributed.dataparallel"), {}, ["sagemaker.distribution"],
     ),
     "an image without mpirun": (
-        laid(launcher="mpi", framework="mxnet"), {}, ["sagemaker.mpirun"],
+        laid("ml.g5.xlarge", launcher="mpi", framework="mxnet"), {}, ["sagemaker.mpirun"],
     ),
     "a framework without a container": (
-        laid(framework="mxnet-1.9.0"), SCRIPT, ["sagemaker.no-container"],
+        laid("ml.g5.xlarge", framework="mxnet-1.9.0"), SCRIPT, ["sagemaker.no-container"],
     ),
 }  # fmt: skip
 

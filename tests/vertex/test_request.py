@@ -197,7 +197,7 @@ def test_reducers_are_taken_from_the_nearest_multi_region() -> None:
     assert image.startswith("asia-docker.pkg.dev/")
     assert plan.base.startswith("asia-docker.pkg.dev/vertex-ai/training/pytorch-gpu")
     assert not [f for f in plan.findings if f.code == "vertex.reduction-base"]
-    other = planned(layout, options={"base": "python:3.11"})
+    other = planned(layout, options={"base": "mine:1"})
     assert [f.code for f in other.findings] == ["vertex.reduction-base"]
 
 
@@ -225,6 +225,20 @@ def test_a_rehearsal_has_reducers_where_torch_uses_them(
     found = [member.role for member in members("a/job", spec)]
     assert found == [Role.PRIMARY, Role.WORKERS, *[Role.REDUCERS] * 2 * there]
     assert left_out(spec.worker_pool_specs[2], spec) is not there
+
+
+def test_how_machines_are_reached_and_lost_is_where_the_api_has_it() -> None:
+    options = {"no_retries": True, "network_attachment": "attachments/a"}
+    plan = planned(LAYOUTS["with a disk"], options=options)
+    spec = plan.request["jobSpec"]
+    assert spec["scheduling"]["disableRetries"] is True
+    assert spec["pscInterfaceConfig"] == {"networkAttachment": "attachments/a"}
+    assert "reservedIpRanges" not in spec
+    assert round_trip(plan) == as_sent(plan.request)
+    ranges = planned(options={"network": "networks/n", "ip_range": ("one", "two")})
+    assert ranges.request["jobSpec"]["reservedIpRanges"] == ["one", "two"]
+    assert round_trip(ranges) == as_sent(ranges.request)
+    assert not [f for each in (plan, ranges) for f in each.findings]
 
 
 def test_as_a_training_pipeline() -> None:
@@ -312,6 +326,9 @@ def test_what_can_t_be_read_is_named(option: str, value: Any, said: str) -> None
         ({"launcher": "parameter-server"}, {}, "vertex.launcher"),
         ({}, {"tensorboard": "1"}, "vertex.no-service-account"),
         ({}, {"python_package": True, "base": "mine:1"}, "vertex.no-prebuilt"),
+        ({}, {"no_retries": True, "restart": True}, "vertex.retries"),
+        ({}, {"ip_range": ("range-1",)}, "vertex.ip-range"),
+        ({}, {"network": "n", "network_attachment": "a"}, "vertex.two-networks"),
     ],
 )
 def test_what_can_t_work_is_found(

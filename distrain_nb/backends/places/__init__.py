@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.places import google, studio
+from distrain_nb.backends.places import google, hosted, studio
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,4 +18,4 @@ if TYPE_CHECKING:
 
 def place(environ: Mapping[str, str]) -> NotebookPlace | None:
     """The managed notebook that this is; None elsewhere."""
-    return studio.place(environ) or google.place(environ)
+    return studio.place(environ) or hosted.place(environ) or google.place(environ)

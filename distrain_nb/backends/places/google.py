@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from distrain_nb.backends.places import hosted
+from distrain_nb.backends.places.hosted import COLAB_ENTERPRISE, PRODUCT
 from distrain_nb.backends.places.memory import has_failed, note_failure
 from distrain_nb.backends.places.place import NotebookPlace
 
@@ -20,8 +22,7 @@ HOST = "metadata.google.internal"
 FLAVOR = {"Metadata-Flavor": "Google"}
 ASK_S = 1.0
 
-PRODUCT, COLAB = "VERTEX_PRODUCT", "COLAB_RELEASE_TAG"
-COLAB_ENTERPRISE, WORKBENCH = "COLAB_ENTERPRISE", "WORKBENCH_INSTANCE"
+WORKBENCH = "WORKBENCH_INSTANCE"
 
 # What Workbench writes into the metadata of its instances.
 _OF_WORKBENCH = ("proxy-mode", "notebooks-api", "notebooks-api-version", "idle-timeout-seconds")
@@ -91,7 +92,7 @@ def _host(environ: Mapping[str, str]) -> str:
     """Whom to ask; empty where nothing says that this is a machine of Compute Engine."""
     if environ.get(SWITCHED_OFF, "").lower() == "true":
         return ""
-    if environ.get(COLAB) and environ.get(PRODUCT) != COLAB_ENTERPRISE:
+    if hosted.place(environ):
         return ""  # the machine is Google's own, and none of the user's projects
     named = next(filter(None, map(environ.get, HOSTS)), "")
     if named:

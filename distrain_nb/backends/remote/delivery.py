@@ -11,8 +11,9 @@ from typing import IO, TYPE_CHECKING, Protocol
 
 from packaging.requirements import Requirement
 
-from distrain_nb.image.base.names import builds, requirement_name
+from distrain_nb.image.base.names import requirement_name
 from distrain_nb.image.image import worker_files
+from distrain_nb.program.builds import builds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -84,7 +85,8 @@ def to_install(program: Requiring, there: Sequence[str]) -> Iterator[str]:
         if taken.isdisjoint(builds(requirement_name(line))):
             wanted = Requirement(line)
             pinned = [each.operator for each in wanted.specifier] == ["=="]
-            yield wanted.name if pinned else line
+            extras = f"[{','.join(sorted(wanted.extras))}]" if wanted.extras else ""
+            yield f"{wanted.name}{extras}" if pinned else line
     yield from program.required
 
 

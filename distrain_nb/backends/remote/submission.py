@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from distrain_nb.backends.remote import variables
 from distrain_nb.backends.remote.delivery import Delivery  # noqa: TC001  (`fields` reads it)
 from distrain_nb.backends.uploads import Upload  # noqa: TC001  (`fields` reads it)
+from distrain_nb.layout.hardware import AMD64
 from distrain_nb.types import Json  # noqa: TC001  (`fields` reads it)
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
@@ -34,10 +35,10 @@ class Spec:
     """What a service needs to carry a run, all of it known when the run is submitted.
 
     `deliveries` are the ways in which the pools get the code; `base` is the image that it is put
-    on; `request` is what is sent, with stand-ins for what staging finds out and for the values of
-    `variables`, which have a file of their own. `requirements` are what the program imports,
-    `required` what was asked for; `uploads` are data of this machine. A backend adds what its
-    service needs besides.
+    on, for machines of a `platform` with a kind of `device`; `request` is what is sent, with
+    stand-ins for what staging finds out and for the values of `variables`, which have a file of
+    their own. `requirements` are what the program imports, `required` what was asked for; `uploads`
+    are data of this machine. A backend adds what its service needs besides.
 
     `job` is the name of a job that was there before its run, which is only followed; all else that
     is known then is where it is, and of a study's trial `run`, by which its output is found.
@@ -52,6 +53,8 @@ class Spec:
     repository: str = ""
     builder: str = ""
     base: str = ""
+    platform: str = AMD64
+    device: str = ""
     requirements: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     request: dict[str, Json] = field(default_factory=dict)

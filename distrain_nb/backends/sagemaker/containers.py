@@ -4,35 +4,37 @@ from __future__ import annotations
 
 import csv
 import re
+import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from packaging.version import Version
-
+from distrain_nb.backends.remote.equipment import uses_of
 from distrain_nb.backends.sagemaker.names import REGISTRY
-from distrain_nb.layout.catalog import current
+from distrain_nb.cluster.equipment import BASE, IMAGE, Container, Stock, equip
 from distrain_nb.layout.formats.sagemaker import hosts
+from distrain_nb.layout.hardware import CPU, GPU, NEURON, hardware_of
 from distrain_nb.layout.releases import is_of
+from distrain_nb.program.frameworks import frameworks_of
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.sagemaker.options import SageMakerJob
-    from distrain_nb.layout import Layout
+    from collections.abc import Iterator
 
-# What the frameworks of the containers are imported as.
-IMPORTED_AS = {
-    "pytorch": ("torch", "lightning", "accelerate"),
-    "tensorflow": ("tensorflow", "keras"),
-}
+    from distrain_nb.backends.sagemaker.options import SageMakerJob
+    from distrain_nb.cluster.equipment import Equipment
 
 # Python's own image, for programs of no framework.
 BARE = "python:"
 
 _OURS = re.compile(r"(?:^|/)(pytorch|tensorflow)-training[:@]")
 _PYTHON = re.compile(r"-py(\d)(\d+)?(?:-|$)")
+_PROCESSOR = re.compile(r"(?P<version>[\d.]+)-(?P<device>cpu|gpu)-")
+# What the worker needs.
+_OLDEST_PYTHON = (3, 8)
 
 
-class Container(NamedTuple):
+class Release(NamedTuple):
     """A row of `containers.csv`; `python` is the last part of its tag, such as `py311`."""
 
     framework: str
@@ -41,9 +43,9 @@ class Container(NamedTuple):
 
 
 @cache
-def containers() -> tuple[Container, ...]:
+def containers() -> tuple[Release, ...]:
     """All that are known, each framework's oldest first."""
-    return tuple(Container(**row) for row in _table("containers.csv"))
+    return tuple(Release(**row) for row in _table("containers.csv"))
 
 
 @cache
@@ -52,49 +54,82 @@ def registries() -> dict[str, str]:
     return {row["region"]: row["registry"] for row in _table("registries.csv")}
 
 
-def container_of(job: SageMakerJob, region: str) -> str | None:
-    """The container of the layout's framework, or of the program's, in the version that was asked
-    for, or else the newest; None if there is none, or no registry is known in the region. Where the
-    region is yet to be chosen, so is the registry."""
-    layout = job.layout
-    framework = layout.framework_name or framework_of(job)
-    asked = layout.framework_version
-    fitting = [
-        row for row in containers() if row.framework == framework and is_of(row.version, asked)
-    ]
+def equipment_of(job: SageMakerJob, region: str) -> Equipment:
+    """The base image with the packages that the program needs on it: as chosen, else the container
+    of its framework, else Python's own image in this notebook's version, which a rehearsal, too,
+    gets without being logged in to AWS. Script mode has its framework's container, or none (empty).
+    """
+    layout, script = job.layout, job.options.python_package
+    image = hosts(layout).image or layout.image
+    named = str(image or job.options.base)
+    there = () if job.options.rehearsed and not script else offered(region, script=script)
+    python = f"{BARE}{sys.version_info.major}.{sys.version_info.minor}-slim"
+    stock = Stock(
+        (*there, *_of_name(named)), "" if script else python, named, IMAGE if image else BASE
+    )
+    equipment = equip(uses_of(job), hardware_of(layout), stock)
+    return replace(equipment, image=_tagged(equipment.image, layout.framework_version))
+
+
+def _tagged(image: str, wanted: str | None) -> str:
+    """With the release that was asked for, of which the table has the newest patch release."""
+    found = _PROCESSOR.search(image) if wanted and _OURS.search(image) else None
+    if not found or not is_of(found["version"], wanted):
+        return image
+    return image.replace(f":{found['version']}-", f":{wanted}-")
+
+
+@cache
+def offered(region: str, *, script: bool = False) -> tuple[Container, ...]:
+    """AWS's containers in that region; where it is yet to be chosen, so is the registry. Script
+    mode has those of every Python, and none from AWS's public registry."""
     registry = registries().get(region) if region else REGISTRY
-    if not fitting or registry is None:
-        return None
-    row = max(fitting, key=lambda row: Version(row.version))
-    tag = f"{asked or row.version}-{_processor(layout)}-{row.python}"
-    return f"{registry}/{framework}-training:{tag}"
+    found = []
+    for row in containers() if registry else ():
+        for device in (CPU, GPU):
+            image = f"{registry}/{row.framework}-training:{row.version}-{device}-{row.python}"
+            if script or (python_of(image) or (0, 0)) >= _OLDEST_PYTHON:
+                found.append(Container(image, row.framework, row.version, (device,)))
+    return (*found, *(() if script else _neuron_containers()))
+
+
+@cache
+def _neuron_containers() -> tuple[Container, ...]:
+    """Those for Trainium, from AWS's public registry: an image is built on them."""
+    return tuple(
+        Container(
+            row["image"],
+            row["framework"],
+            row["version"],
+            (NEURON,),
+            needs=tuple(filter(None, row["needs"].split(";"))),
+            note=row["note"],
+        )
+        for row in _table("neuron_containers.csv")
+    )
+
+
+def _of_name(image: str) -> Iterator[Container]:
+    """A framework container that the user names, as its tag tells of it."""
+    found = _OURS.search(image)
+    device = _PROCESSOR.search(image.rpartition(":")[2])
+    if found and device:
+        yield Container(image, found[1], device["version"], (device["device"],))
 
 
 def framework_of(job: SageMakerJob) -> str | None:
-    """The framework that a program imports, or that its container's name tells."""
+    """The framework of containers that its container's name tells, or that the program imports."""
     found = _OURS.search(hosts(job.layout).image or job.layout.image or "")
     if found:
         return found[1]
-    named = (f for f, modules in IMPORTED_AS.items() if job.program.imports & set(modules))
-    return next(named, None)
+    known = {row.framework for row in containers()}
+    return next((name for name in frameworks_of(job.program.imports) if name in known), None)
 
 
 def python_of(image: str) -> tuple[int, int] | None:
     """The version of Python that a framework container's tag tells of; `py3` is 3.6."""
     found = _PYTHON.search(image.rpartition(":")[2]) if _OURS.search(image) else None
     return (int(found[1]), int(found[2] or 6)) if found else None
-
-
-def devices(layout: Layout) -> int:
-    """How many devices every host trains on: its GPUs or Neuron cores, 0 if one has neither."""
-    instances = current().instances
-    rows = [instances.get(pool.machine or "") for _, pool in layout.pools()]
-    return min(((row.gpu_count or row.neuron_cores or 0) if row else 0 for row in rows), default=0)
-
-
-def _processor(layout: Layout) -> str:
-    row = current().instances.get(hosts(layout).machine or "")
-    return "gpu" if row and row.gpu_count else "cpu"
 
 
 def _table(name: str) -> list[dict[str, str]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import IO, TYPE_CHECKING
 
 from distrain_nb.backends.remote.delivery import files_of_worker, pack, to_install
-from distrain_nb.backends.sagemaker.containers import IMPORTED_AS
 from distrain_nb.backends.sagemaker.script import ENTRY
+from distrain_nb.program.frameworks import PACKAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,4 +39,5 @@ def write_archive(program: Laid, framework: str | None, file: IO[bytes]) -> None
 
 def needed(program: Requiring, framework: str | None) -> Iterator[str]:
     """What a framework container is to install; its own framework stays."""
-    return to_install(program, IMPORTED_AS.get(framework or "", ())[:1])
+    there = PACKAGES.get(framework or "")
+    return to_install(program, [there] if there else ())

@@ -41,6 +41,7 @@ _OPTIONS = {
     "Tags": "label",
     "CheckpointConfig": "checkpoint",
     "RemoteDebugConfig": "web_access",
+    "InfraCheckConfig": "check_machines",
     "Environment": "env",
     "RetryStrategy": "attempts",
 }

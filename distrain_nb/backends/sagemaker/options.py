@@ -56,6 +56,7 @@ class SageMakerOptions(RemoteOptions):
         "N", "how often the service starts the job at most", "", like=("restart",)
     )
     reservation: str = option("ARN", "training plan whose machines to use", "")
+    check_machines: bool = option("", "test the machines before the program starts", False)
     web_access: bool = option("", "allow a shell in the replicas", False)
     warm_start: tuple[str, ...] = option(
         "JOB[,transfer]", "a tuning job whose trials a study begins with", ()

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.found import filled, notes
 from distrain_nb.backends.remote.delivery import Delivery
+from distrain_nb.backends.remote.equipment import equipped
 from distrain_nb.backends.remote.naming import run_name, short_name
 from distrain_nb.backends.remote.submission import Spec, substituted
 from distrain_nb.backends.remote.variables import NOTE, plain
 from distrain_nb.backends.sagemaker import options
-from distrain_nb.backends.sagemaker.containers import (
-    BARE,
-    container_of,
-    devices,
-    framework_of,
-    python_of,
-)
+from distrain_nb.backends.sagemaker.containers import equipment_of, framework_of, python_of
 from distrain_nb.backends.sagemaker.limits import beyond
 from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, REGION, RUN
 from distrain_nb.backends.sagemaker.request import Start, read, request_of
@@ -29,6 +23,7 @@ from distrain_nb.backends.sagemaker.validation import findings
 from distrain_nb.cluster import PER_GPU, about_processes, choose, ranks_per_replica
 from distrain_nb.image.base.names import requirement_name
 from distrain_nb.layout.formats.sagemaker import groups, hosts
+from distrain_nb.layout.hardware import AMD64, hardware_of
 from distrain_nb.secrets import HIDDEN
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
@@ -41,8 +36,6 @@ if TYPE_CHECKING:
     from distrain_nb.findings import Finding
     from distrain_nb.layout import Layout
     from distrain_nb.types import Json, JsonObject
-
-_OLDEST_PYTHON = (3, 8)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +60,7 @@ class SageMakerPlan:
     base: str
     request: JsonObject = field(repr=False)
     findings: tuple[Finding, ...]
+    platform: str = AMD64
 
     @property
     def ranks_per_replica(self) -> int:
@@ -74,7 +68,7 @@ class SageMakerPlan:
 
     @property
     def gpus(self) -> int:
-        return devices(self.job.layout)
+        return hardware_of(self.job.layout).processes
 
     def spec(self) -> SageMakerSpec:
         """What a service needs later."""
@@ -86,6 +80,8 @@ class SageMakerPlan:
             repository=self.settings.repository,
             builder=self.job.options.builder,
             base=self.base,
+            platform=self.platform,
+            device=hardware_of(self.job.layout).device,
             below=self.settings.below,
             framework=self.job.layout.framework_name or framework_of(self.job),
             requirements=self._requirements(),
@@ -157,16 +153,18 @@ def plan(job: SageMakerJob) -> SageMakerPlan:
         layout=replace(_with_primary(job.layout), launcher=_launcher(job)),
         options=filled(job.options, fitting(job)),
     )
-    base = _base(job, settings)
+    equipment = equipment_of(job, settings.region)
+    job, base = equipped(job, equipment), equipment.image
     start = _start(job, base)
     request = request_of(job, settings, start)
     found = (
         *wrong(settings, rehearsed=job.options.rehearsed),
+        *equipment.findings,
         *findings(job, start, base),
-        *about_processes(job.program, job.layout, start.ranks, devices(job.layout)),
+        *about_processes(job.program, job.layout, start.ranks, hardware_of(job.layout).processes),
         *beyond(request),
     )
-    return SageMakerPlan(job, settings, origins, start, base, request, found)
+    return SageMakerPlan(job, settings, origins, start, base, request, found, equipment.platform)
 
 
 def _with_primary(layout: Layout) -> Layout:
@@ -194,25 +192,10 @@ def _start(job: SageMakerJob, base: str) -> Start:
     return Start(delivery, image or IMAGE, job.layout.launcher, _ranks(job))
 
 
-def _base(job: SageMakerJob, settings: Settings) -> str:
-    """The base image: as chosen, else the framework's container, else Python's own image in this
-    notebook's version, which a rehearsal, too, gets without being logged in to AWS. Script mode has
-    its framework's container, or none (empty)."""
-    chosen = job.options.base
-    if chosen:
-        return str(chosen)
-    found = container_of(job, settings.region) or ""
-    if job.options.python_package:
-        return found
-    if not job.options.rehearsed and (python_of(found) or (0, 0)) >= _OLDEST_PYTHON:
-        return found
-    return f"{BARE}{sys.version_info.major}.{sys.version_info.minor}-slim"
-
-
 def _ranks(job: SageMakerJob) -> int:
     layout = job.layout
     several = layout.launcher in PER_GPU or layout.distribution
-    return ranks_per_replica(job.program, layout, devices(layout) if several else 1)
+    return ranks_per_replica(job.program, layout, hardware_of(layout).processes if several else 1)
 
 
 def _in_shell(text: str) -> str:

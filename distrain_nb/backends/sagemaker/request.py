@@ -115,6 +115,7 @@ def request_of(job: SageMakerJob, settings: Settings, start: Start) -> dict[str,
         Environment=_environment(job, start),
         RetryStrategy=present(MaximumRetryAttempts=options.attempts(given.attempts)),
         RemoteDebugConfig=present(EnableRemoteDebug=given.web_access or None),
+        InfraCheckConfig=present(EnableInfraCheck=given.check_machines or None),
     )
 
 
@@ -176,8 +177,10 @@ def _resources(job: SageMakerJob, settings: Settings) -> dict[str, Json]:
 def _times(layout: Layout) -> dict[str, Json]:
     """Limits that always hold; the service wants both of a spot job."""
     runs = layout.timeout or figure(current(), "sagemaker", "run_seconds_default")
-    waits = layout.max_wait or (runs + SPOT_WAIT_S if layout.spot else None)
-    return present(MaxRuntimeInSeconds=runs, MaxWaitTimeInSeconds=waits)
+    if not layout.spot:
+        return {"MaxRuntimeInSeconds": runs}
+    waits = layout.max_wait or runs + SPOT_WAIT_S
+    return {"MaxRuntimeInSeconds": runs, "MaxWaitTimeInSeconds": waits}
 
 
 def _tags(job: SageMakerJob) -> list[dict[str, str]]:

@@ -146,7 +146,15 @@ class SageMakerService(CloudService[SageMakerSpec]):
             if ACCOUNT in self.spec.repository:
                 make_repository(self._client("ecr"), home.partition("/")[2])
         base, target = self.spec.base, f"{home}:{run}"
-        recipe = Recipe(base, target, program.required, look_inside=True, guarded=True)
+        recipe = Recipe(
+            base,
+            target,
+            program.required,
+            platform=self.spec.platform,
+            device=self.spec.device,
+            look_inside=True,
+            guarded=True,
+        )
         return build(program, recipe, self.spec.builder, tell).uri
 
     @cached_property

@@ -69,6 +69,9 @@ def _findings(trial: SageMakerPlan, spec: StudySpec) -> Iterator[Finding]:
         yield _error("study-image", "image", message)
     if given.web_access:
         yield _error("study-access", "web_access", "tuning jobs have no shell in their trials")
+    if given.check_machines:
+        message = "tuning jobs don't test the machines of their trials"
+        yield _error("study-machines", "check_machines", message)
     fixed = options.hyperparameters(given.hyperparameter)
     for name in dict.fromkeys(p.name for p in spec.parameters if p.name in fixed):
         message = f"--hyperparameter {name}: trials give {name} its values, by --tune"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.backends.checks import login, packages
@@ -75,6 +76,12 @@ class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):
         from distrain_nb.backends.vertex.settings import settled
 
         return settled(job)
+
+    def machine(self, job: VertexJob) -> Mapping[str, str]:  # noqa: ARG002
+        """The date: containers end at one."""
+        from distrain_nb.backends.remote.equipment import TODAY
+
+        return {TODAY: datetime.now(timezone.utc).date().isoformat()}
 
     def plan(self, job: VertexJob) -> VertexPlan:
         """Raises OptionError for options that can't be read."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import IO, TYPE_CHECKING
 
 from distrain_nb.backends.remote.delivery import files_of_worker, pack, to_install
-from distrain_nb.backends.vertex.containers import IMPORTED_AS
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
+from distrain_nb.program.frameworks import PACKAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,4 +64,5 @@ def write_archive(program: Laid, base: str, file: IO[bytes]) -> None:
 def needed(program: Requiring, base: str) -> Iterator[str]:
     """What a prebuilt container is to install; its own framework stays."""
     row = prebuilt(current(), base)
-    return to_install(program, IMPORTED_AS.get(row.framework, ())[:1] if row else ())
+    there = PACKAGES.get(row.framework) if row else None
+    return to_install(program, [there] if there else ())

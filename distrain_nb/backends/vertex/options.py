@@ -59,6 +59,11 @@ class VertexOptions(RemoteOptions):
     restart: bool = option(
         "", "start the whole job again when a replica is lost", False, like=("attempts",)
     )
+    no_retries: bool = option("", "end the job at an internal error of the service", False)
+    network_attachment: str = option(
+        "NAME", "network attachment by which the job reaches your VPC", "", like=("subnet",)
+    )
+    ip_range: tuple[str, ...] = option("NAME", "reserved IP range for the job's machines", ())
     kms_key: str = option("ID", "key that volumes and output are encrypted with", "")
 
 

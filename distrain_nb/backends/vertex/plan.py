@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.backends.found import notes as notes_of
 from distrain_nb.backends.remote.delivery import Delivery
+from distrain_nb.backends.remote.equipment import equipped
 from distrain_nb.backends.remote.naming import run_name, short_name
 from distrain_nb.backends.remote.submission import Spec, substituted
 from distrain_nb.backends.remote.variables import NOTE, plain
 from distrain_nb.backends.vertex import options, request
-from distrain_nb.backends.vertex.containers import base_of
+from distrain_nb.backends.vertex.containers import equipment_of
 from distrain_nb.backends.vertex.settings import missing, settings_of, settled
 from distrain_nb.backends.vertex.validation import beyond, findings, launcher_of
 from distrain_nb.cluster import PER_GPU, about_processes, ranks_per_replica
 from distrain_nb.layout.formats.vertex import IMAGE
+from distrain_nb.layout.hardware import AMD64, hardware_of
 from distrain_nb.layout.yamls import data_yaml
 from distrain_nb.secrets import HIDDEN
 
@@ -54,6 +56,7 @@ class VertexPlan:
     gpus: int
     request: JsonObject = field(repr=False)
     findings: tuple[Finding, ...]
+    platform: str = AMD64
 
     @property
     def pipeline(self) -> bool:
@@ -84,6 +87,8 @@ class VertexPlan:
             pipeline=self.pipeline,
             builder=self.job.options.builder,
             base=self.base,
+            platform=self.platform,
+            device=hardware_of(self.job.layout).device,
             requirements=self.job.program.requirements,
             required=self.job.program.required,
             uploads=self.job.uploads,
@@ -147,21 +152,17 @@ class VertexPlan:
 def plan(job: VertexJob) -> VertexPlan:
     """Of the same job always the same. Raises OptionError."""
     settings = settings_of(job)
-    base = base_of(job, settings.region)
-    gpus = _gpus(job)
+    equipment = equipment_of(job, settings.region)
+    job, base = equipped(job, equipment), equipment.image
+    gpus = hardware_of(job.layout).processes
     started = gpus if launcher_of(job) in PER_GPU else 1
     ranks = ranks_per_replica(job.program, job.layout, started)
     asked = request.custom_job(job, settings, ranks, base)
     found = (
         *missing(settings),
+        *equipment.findings,
         *findings(job, settings, base),
         *beyond(asked),
         *about_processes(job.program, job.layout, ranks, gpus),
     )
-    return VertexPlan(job, settings, base, ranks, gpus, asked, found)
-
-
-def _gpus(job: VertexJob) -> int:
-    """GPUs of the primary; the chips of a TPU slice are one process's."""
-    primary = job.layout.primary
-    return 0 if primary is None or primary.topology else primary.accelerator_count
+    return VertexPlan(job, settings, base, ranks, gpus, asked, found, equipment.platform)

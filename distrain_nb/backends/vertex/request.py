@@ -147,7 +147,9 @@ def with_variables(
 
 def _job_spec(job: VertexJob, settings: Settings, ranks: int, base: str) -> dict[str, Json]:
     given = job.options
-    restart = present(restartJobOnWorkerRestart=given.restart or None)
+    again = present(
+        restartJobOnWorkerRestart=given.restart or None, disableRetries=given.no_retries or None
+    )
     specs = worker_pool_specs(job.layout)
     variables = environment(job, settings, ranks)
     for role, pool in job.layout.pools():
@@ -157,9 +159,11 @@ def _job_spec(job: VertexJob, settings: Settings, ranks: int, base: str) -> dict
     return present(
         persistentResourceId=given.persistent_resource or None,
         workerPoolSpecs=specs,
-        scheduling=scheduling(job.layout) | restart,
+        scheduling=scheduling(job.layout) | again,
         serviceAccount=settings.service_account or None,
         network=settings.network or None,
+        reservedIpRanges=list(given.ip_range),
+        pscInterfaceConfig=present(networkAttachment=given.network_attachment or None),
         baseOutputDirectory={"outputUriPrefix": output_folder(settings)},
         tensorboard=_resource(settings, "tensorboards", settings.tensorboard),
         enableWebAccess=given.web_access or None,

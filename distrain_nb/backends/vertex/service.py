@@ -130,6 +130,8 @@ class VertexService(CloudService[VertexSpec]):
             base=base,
             target=f"{home}/{run.rpartition('-')[0]}:{run}",
             requirements=program.required,
+            platform=self.spec.platform,
+            device=self.spec.device,
             look_inside=prebuilt(current(), base) is None,
             guarded=True,
         )

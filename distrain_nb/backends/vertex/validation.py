@@ -33,6 +33,7 @@ def findings(job: VertexJob, settings: Settings, base: str) -> Iterator[Finding]
     """All that the rules of layouts don't look at."""
     yield from _of_launcher(job)
     yield from _of_tracking(job, settings)
+    yield from _of_network(job, settings)
     image = job.layout.image or base
     if job.options.python_package and prebuilt(current(), image) is None:
         message = (
@@ -49,6 +50,22 @@ def findings(job: VertexJob, settings: Settings, base: str) -> Iterator[Finding]
         yield Finding("vertex.reduction-backend", Severity.WARNING, "reducers", message)
     if job.layout.reducers and not job.layout.image:
         yield from _of_reduction(base)
+
+
+def _of_network(job: VertexJob, settings: Settings) -> Iterator[Finding]:
+    given = job.options
+    if given.no_retries and given.restart:
+        message = "--no-retries rules --restart out: the service would start nothing again"
+        yield _error("retries", "restart", message)
+    if given.ip_range and not settings.network:
+        message = "--ip-range is a range of a VPC network: name it with --network"
+        yield _error("ip-range", "ip_range", message)
+    if given.network_attachment and settings.network:
+        message = (
+            "--network peers the job with a VPC, --network-attachment reaches one without that: "
+            "leave one of the two out"
+        )
+        yield _error("two-networks", "network_attachment", message)
 
 
 def _of_launcher(job: VertexJob) -> Iterator[Finding]:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from distrain_nb.image.registry.client import Registry
 
 _PROCESSORS = {"amd64": "x86_64", "arm64": "aarch64"}
-# glibc 2.28 is in every base from Debian 10 and RHEL 8 on; wheels for it run on later ones.
+# Wheels for a glibc run on later ones. 2.28 is in every base from Debian 10 and RHEL 8 on; the
+# wheels of `libtpu` are for 2.31.
+_GLIBCS = ((2, 17), (2, 28), (2, 31), (2, 34))
 _USUAL_GLIBC = (2, 28)
 # What the frameworks of the catalog are called as packages.
 _FRAMEWORKS = {"pytorch": "torch", "tensorflow": "tensorflow", "scikit-learn": "scikit-learn"}
@@ -85,5 +87,6 @@ def _platform(base: Base, scan: LayerScan) -> str:
         )
     if scan.musl:
         return f"{machine}-unknown-linux-musl"
-    old = scan.glibc is not None and scan.glibc < _USUAL_GLIBC
-    return f"{machine}-manylinux_{'2_17' if old else '2_28'}"
+    there = scan.glibc or _USUAL_GLIBC
+    major, minor = max((each for each in _GLIBCS if each <= there), default=_GLIBCS[0])
+    return f"{machine}-manylinux_{major}_{minor}"

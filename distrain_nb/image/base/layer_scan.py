@@ -35,7 +35,9 @@ _PACKAGE = re.compile(
     r".*/python([\d.]+)/(?:site|dist)-packages/([^/]+?)-([^/-]+)(?:-py[\d.]+)?\.(?:dist|egg)-info"
 )
 _PYTHON = re.compile(r"(?:.*/)?(?:bin|etc/alternatives)/python(?:3(?:\.\d+)?)?")
-_LIBC = re.compile(r"(?:.*/)?libc-2\.(\d+)\.so")
+_LIBC = re.compile(r"(?:.*/)?libc(?:-2\.(\d+)\.so|\.so\.6)")
+# Before this glibc, `libc.so.6` was a link to `libc-2.31.so` or the like.
+_WITHOUT_NUMBER = 34
 _MUSL = re.compile(r"(?:.*/)?ld-musl-[^/]+\.so\.1")
 _UNREADABLE = (
     BadEntry, EOFError, OverflowError, ValueError, tarfile.TarError, zlib.error, lzma.LZMAError,
@@ -44,7 +46,7 @@ _UNREADABLE = (
 
 @dataclass(frozen=True)
 class LayerScan:
-    """What was seen: `python` as `3.11`, `packages` by name, `glibc` if it is an old one."""
+    """What was seen: `python` as `3.11`, `packages` by name, `glibc`, which is at least that."""
 
     python: str | None = None
     packages: Mapping[str, str] = field(default_factory=dict)
@@ -69,9 +71,9 @@ def _seen(names: Mapping[str, str], program: str) -> LayerScan:
     homes = (python, "3") if program.startswith("usr/bin/") else (python,)
     matches = [match for match in map(_PACKAGE.fullmatch, names) if match]
     packages: dict[str, str] = {canonicalize_name(m[2]): m[3] for m in matches if m[1] in homes}
-    old = [int(match[1]) for match in map(_LIBC.fullmatch, names) if match]
+    libc = [int(match[1] or _WITHOUT_NUMBER) for match in map(_LIBC.fullmatch, names) if match]
     musl = any(_MUSL.fullmatch(name) for name in names)
-    return LayerScan(python, packages, (2, max(old)) if old else None, musl)
+    return LayerScan(python, packages, (2, max(libc)) if libc else None, musl)
 
 
 def _python_on(path: str, names: Mapping[str, str]) -> str:
@@ -114,7 +116,7 @@ def _remove(names: dict[str, str], place: str, *, itself: bool) -> None:
 def _layer_names(
     registry: Registry, repository: str, layer: Descriptor, meter: Meter
 ) -> list[tuple[str, str]]:
-    path = cache_folder("layer-scans") / f"{layer.digest.replace(':', '-')}.json"
+    path = cache_folder("layer-scans") / f"{layer.digest.replace(':', '-')}-2.json"
     if path.exists():
         return [(name, link) for name, link in json.loads(path.read_bytes())]
     if layer.media_type.endswith("zstd"):
@@ -142,7 +144,7 @@ def _interesting(file: _StreamFile) -> Iterator[tuple[str, str]]:
                 yield (package[0] if package else name), ""
             elif _PYTHON.fullmatch(name):
                 yield name, entry.linkname
-            elif _LIBC.fullmatch(name) or _MUSL.fullmatch(name):
+            elif (entry.isreg() and _LIBC.fullmatch(name)) or _MUSL.fullmatch(name):
                 yield name, ""
     while buffered.read(1 << 18):
         pass  # the digest is of the whole blob

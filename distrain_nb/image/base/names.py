@@ -9,28 +9,6 @@ from distrain_nb.errors import ImageError
 from distrain_nb.program.requirements import public_version
 from distrain_nb.secrets import without_secret
 
-# Packages that are the same modules for other hardware, or of other days: each would replace what
-# another has installed. The first has the plain name.
-_BUILDS = (
-    (
-        *("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-intel"),
-        *("tensorflow-macos", "tensorflow-rocm", "tensorflow-cpu-aws", "intel-tensorflow"),
-        *("tf-nightly", "tf-nightly-cpu", "tf-nightly-gpu"),
-    ),
-    ("xgboost", "xgboost-cpu"),
-    ("onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino", "onnxruntime-directml"),
-    ("opencv-python", "opencv-python-headless"),
-    ("faiss-cpu", "faiss-gpu", "faiss-gpu-cu11", "faiss-gpu-cu12"),
-    ("cupy", "cupy-cuda11x", "cupy-cuda12x", "cupy-cuda13x"),
-)
-
-
-def builds(name: str) -> tuple[str, ...]:
-    """Return all names that a package has in its builds for other hardware, its own first."""
-    own = canonicalize_name(name)
-    family = next((names for names in _BUILDS if own in names), (own,))
-    return (own, *(other for other in family if other != own))
-
 
 def without_local_version(requirement: str) -> str:
     """`torch==2.3.0+cpu` is `torch==2.3.0`: local versions are on no public index."""

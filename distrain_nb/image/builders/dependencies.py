@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 from distrain_nb.errors import ImageError
 from distrain_nb.image.base.cache import cache_folder, draft_of
 from distrain_nb.image.base.installed import Installed, find_installed
-from distrain_nb.image.base.names import builds, requirement_name, without_local_version
+from distrain_nb.image.base.names import requirement_name, without_local_version
 from distrain_nb.image.builders import uv
 from distrain_nb.image.image import PACKAGES, Recipe
 from distrain_nb.image.layers import Layer, write_layer
 from distrain_nb.image.progress import Listener, announce
+from distrain_nb.layout.hardware import GPU
+from distrain_nb.program.builds import CPU_BUILDS, builds, plain_name
 from distrain_nb.program.requirements import public_version
 from distrain_nb.scratch import Scratch
 
@@ -29,6 +31,11 @@ if TYPE_CHECKING:
 
 # Part of every key: a new number when the same packages are to be packed in another way.
 _FORMAT = "1"
+# The packages without which one of that extra computes on the CPU.
+_BROUGHT = {
+    "cuda12": re.compile(r"jax-cuda\d+-plugin"),
+    "tpu": re.compile(r"libtpu(-nightly)?"),
+}
 _SHEBANG = re.compile(rb"#!.*python[\d.]*")
 
 
@@ -62,6 +69,7 @@ def packages_for(
     if not imported and not recipe.requirements:
         return Packages()
     installed = find_installed(base, recipe, registry, listener)
+    _refuse_other_builds(imported, recipe, installed)
     wanted, notes = wanted_of(imported, recipe.requirements, installed)
     if not wanted:
         return Packages(python=installed.python, notes=notes)
@@ -112,6 +120,27 @@ def wanted_of(
         elif here and public_version(has) != public_version(here):
             notes.append(f"{name} is the base's {has}; the notebook has {here}")
     return tuple(wanted.values()), tuple(notes)
+
+
+def _refuse_other_builds(imported: Sequence[str], recipe: Recipe, installed: Installed) -> None:
+    """Raise ImageError for a package of the base that computes on the CPU, where the machines have
+    devices for it."""
+    asked = {plain_name(requirement_name(line)) for line in recipe.requirements}
+    for line in imported:
+        name = requirement_name(line)
+        has = next((each for each in builds(name) if each in installed.packages), None)
+        if has and plain_name(name) not in asked and _is_for_cpus(line, has, recipe, installed):
+            raise ImageError(
+                f"{recipe.base} has {has} {installed.packages[has]}, which does not use the "
+                f"{recipe.device.upper()}s of the job: name another base, or leave --base out"
+            )
+
+
+def _is_for_cpus(line: str, has: str, recipe: Recipe, installed: Installed) -> bool:
+    if recipe.device == GPU and (has in CPU_BUILDS or installed.packages[has].endswith("+cpu")):
+        return True
+    brings = next((one for extra, one in _BROUGHT.items() if f"[{extra}]" in line), None)
+    return brings is not None and not any(map(brings.fullmatch, installed.packages))
 
 
 def _python(installed: Installed, recipe: Recipe) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import ImageError
 from distrain_nb.image.base.base import read_base
-from distrain_nb.image.base.names import builds, requirement_name, without_local_version
+from distrain_nb.image.base.names import requirement_name, without_local_version
 from distrain_nb.image.image import (
     ENTRYPOINT,
     PROGRAM,
@@ -28,6 +28,7 @@ from distrain_nb.image.image import (
 from distrain_nb.image.progress import Listener, announce
 from distrain_nb.image.registry.client import open_registries
 from distrain_nb.image.registry.reference import Reference
+from distrain_nb.program.builds import builds
 from distrain_nb.scratch import Scratch
 from distrain_nb.secrets import refuse_secrets
 

@@ -175,6 +175,40 @@ class Distribution(NamedTuple):
     note: str
 
 
+class Device(NamedTuple):
+    """What programs have to know of an accelerator, by its short name: NVIDIA's compute capability,
+    how many processes one serves where each has devices of its own, and its machines' platform if
+    it is not `amd64`."""
+
+    name: str
+    capability: Float
+    processes: Int
+    host: str
+    source: str
+    note: str
+
+
+class FrameworkBuild(NamedTuple):
+    """A package that has a framework for a kind of accelerator, where its plain one does not.
+
+    `accelerators` limits it to these, `capability` is the least of a GPU. `needs` are modules of
+    which a program has to import one. `arm` says that there are wheels for Arm hosts too.
+    """
+
+    framework: str
+    device: str
+    accelerators: Texts
+    min_version: str
+    max_version: str
+    package: str
+    extra: str
+    needs: Texts
+    capability: Float
+    arm: bool
+    source: str
+    note: str
+
+
 class Limit(NamedTuple):
     """A single figure or list of names, such as the smallest boot disk."""
 

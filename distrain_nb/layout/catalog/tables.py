@@ -39,6 +39,10 @@ TABLES: dict[str, Table] = {
     "containers": Table(rows.PrebuiltContainer, "vertex_prebuilt_containers", ("image_uri",)),
     "instances": Table(rows.Instance, "aws_training_instances", ("instance_type",)),
     "distributions": Table(rows.Distribution, "sagemaker_distributions", ("distribution",)),
+    "devices": Table(rows.Device, "devices", ("name",)),
+    "framework_builds": Table(
+        rows.FrameworkBuild, "framework_builds", ("framework", "device", "min_version")
+    ),
     "limits": Table(rows.Limit, "limits", ("service", "name")),
     "sources": Table(rows.SourceDocument, "sources", ("key",)),
 }
@@ -111,6 +115,14 @@ class Catalog:
     @cached_property
     def distributions(self) -> Mapping[str, rows.Distribution]:
         return self._read("distributions")
+
+    @cached_property
+    def devices(self) -> Mapping[str, rows.Device]:
+        return self._read("devices")
+
+    @cached_property
+    def framework_builds(self) -> Mapping[tuple[str, str, str], rows.FrameworkBuild]:
+        return self._read("framework_builds")
 
     @cached_property
     def limits(self) -> Mapping[tuple[str, str], rows.Limit]:

@@ -237,7 +237,9 @@ def _from_trainer(values: dict[str, object]) -> Imported:
         image=given.text("training_image"),
         scheduling="SPOT" if is_spot else None,
         timeout=stop.number("max_runtime_in_seconds"),
-        max_wait=stop.number("max_wait_time_in_seconds"),
+        max_wait=stop.number(
+            "max_wait_time_in_seconds" if is_spot else "max_pending_time_in_seconds"
+        ),
         checkpoint=checkpoint.text("s3_uri"),
     )
     layout, left = _launched(layout, given)

@@ -74,7 +74,7 @@ def estimator_arguments(layout: Layout) -> dict[str, Json]:
         volume_size=pool.disk_gb,
         max_run=layout.timeout,
         use_spot_instances=layout.spot or None,
-        max_wait=layout.max_wait,
+        max_wait=layout.max_wait if layout.spot else None,
         checkpoint_s3_uri=layout.checkpoint,
         distribution={} if apart else distribution_argument(layout),
     )
@@ -147,8 +147,10 @@ def resources(layout: Layout) -> dict[str, Json]:
 
 
 def times(layout: Layout) -> dict[str, Json]:
-    """What was chosen of how long the job may take, as a `StoppingCondition`."""
-    return present(MaxRuntimeInSeconds=layout.timeout, MaxWaitTimeInSeconds=layout.max_wait)
+    """What was chosen of how long the job may take, as a `StoppingCondition`. On spot machines the
+    time to wait counts the run; otherwise it is what the job may be pending."""
+    waits = "MaxWaitTimeInSeconds" if layout.spot else "MaxPendingTimeInSeconds"
+    return present(**{"MaxRuntimeInSeconds": layout.timeout, waits: layout.max_wait})
 
 
 def _group(name: str, pool: Pool) -> dict[str, Json]:
@@ -163,16 +165,17 @@ def from_training_job(value: object) -> Imported:
     algorithm, output = given.below("AlgorithmSpecification"), given.below("OutputDataConfig")
     if algorithm.values.get("TrainingInputMode") == _INPUT_MODE:
         del algorithm.values["TrainingInputMode"]
-    disk = machines.number("VolumeSizeInGB")
+    disk, spot = machines.number("VolumeSizeInGB"), given.flag("EnableManagedSpotTraining")
+    waits = "MaxWaitTimeInSeconds" if spot else "MaxPendingTimeInSeconds"
     primary, workers = pools_of(machines)
     layout = Layout(
         "sagemaker",
         primary=replace(primary, disk_gb=disk) if primary else None,
         workers=replace(workers, disk_gb=disk),
         image=algorithm.text("TrainingImage"),
-        scheduling="SPOT" if given.flag("EnableManagedSpotTraining") else None,
+        scheduling="SPOT" if spot else None,
         timeout=stop.number("MaxRuntimeInSeconds"),
-        max_wait=stop.number("MaxWaitTimeInSeconds"),
+        max_wait=stop.number(waits),
         checkpoint=checkpoint.text("S3Uri"),
     )
     layout = hyperparameters.read(layout, more)

@@ -157,16 +157,42 @@ def wait_shorter_than_run(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 @rule(
-    "wait-without-spot",
-    "Only a job on spot machines has a time to wait.",
-    "SM-API;SM-SDK",
+    "pending-time",
+    "Without spot machines, max_wait is how long a job may be pending: 30 minutes to 28 days.",
+    "SM-API",
     on=_HERE,
 )
-def wait_without_spot(job: ResolvedLayout) -> Iterator[Problem]:
-    if job.layout.max_wait is not None and not job.layout.spot:
+def pending_time(job: ResolvedLayout) -> Iterator[Problem]:
+    waits = job.layout.max_wait
+    shortest, longest = map(int, limit(job.catalog, "sagemaker", "pending_seconds"))
+    if waits is not None and not job.layout.spot and not shortest <= waits <= longest:
+        nearest = min(max(waits, shortest), longest)
         yield Problem(
             "max_wait",
-            "max_wait is for spot machines, which this job does not ask for.",
+            f"A job may be pending for {duration(shortest)} to {duration(longest)}, not "
+            f"{duration(waits)}.",
+            lambda: [
+                repair(f"Wait for up to {duration(nearest)}", max_wait=nearest),
+                repair("Remove max_wait", max_wait=None),
+            ],
+        )
+
+
+@rule(
+    "pending-without-accelerator",
+    "A time to be pending holds for jobs on machines with accelerators.",
+    "SM-API",
+    on=_HERE,
+    severity=Severity.WARNING,
+)
+def pending_without_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
+    waits, spot = job.layout.max_wait, job.layout.spot
+    known = [pool for pool in job.pools if pool.known]
+    if waits is not None and not spot and known and not any(p.accelerator for p in known):
+        yield Problem(
+            "max_wait",
+            "max_wait has no effect here: only jobs on machines with accelerators are stopped when "
+            "they have been pending for so long.",
             lambda: [
                 repair("Remove max_wait", max_wait=None),
                 repair("Use spot machines", scheduling="SPOT"),

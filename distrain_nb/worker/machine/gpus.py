@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
 LIBRARY = "libnvidia-ml.so.1"
 
@@ -55,9 +55,16 @@ class Gpus:
             found["gpu memory MB"] = memory.used / 1e6
         return found
 
-    def _device(self, environment: Mapping[str, str]) -> Optional[ctypes.c_void_p]:
+    def visible(self, environment: Mapping[str, str]) -> int:
+        """How many of them a process of that environment sees."""
+        return len(self._visible(environment))
+
+    def _visible(self, environment: Mapping[str, str]) -> List[str]:
         names = environment.get("CUDA_VISIBLE_DEVICES")
-        visible = list(map(str, range(self.count))) if names is None else _listed(names)
+        return list(map(str, range(self.count))) if names is None else _listed(names)
+
+    def _device(self, environment: Mapping[str, str]) -> Optional[ctypes.c_void_p]:
+        visible = self._visible(environment)
         if not visible:
             return None
         name = visible[int(environment.get("LOCAL_RANK", "0")) % len(visible)]
@@ -69,7 +76,7 @@ class Gpus:
         return None if failed else device
 
 
-def _listed(names: str) -> list[str]:
+def _listed(names: str) -> List[str]:
     """CUDA stops at the first that is none: `-1` or nothing."""
     visible = []
     for name in names.split(","):

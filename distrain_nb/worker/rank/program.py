@@ -21,7 +21,7 @@ from types import CodeType, ModuleType
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from distrain_nb.worker.functions import labels, tell_linecache
-from distrain_nb.worker.rank import expected, interactive, process_groups
+from distrain_nb.worker.rank import expected, interactive, jax_cluster, process_groups
 
 MAIN, SOURCE_MAP, ARGUMENTS, ENTRY = "main.py", "main.json", "main.args", "main.entry"
 ENVIRONMENT = "main.environ"  # variables that the program finds, as a JSON object
@@ -171,6 +171,7 @@ def run(folder: Path) -> Dict[str, Any]:
     interactive.begin()
     process_groups.change()
     process_groups.reduce()
+    jax_cluster.change()
     for piece in pieces:
         if piece.is_cell:
             expected.check(folder, vars(main))

@@ -14,7 +14,7 @@ from typing import Mapping, Optional
 
 from distrain_nb.worker.files.launch import Launch, ProcessSpec
 from distrain_nb.worker.replica import container
-from distrain_nb.worker.replica.replica import label, place
+from distrain_nb.worker.replica.replica import SAGEMAKER_PORT, label, place, rendezvous
 
 _MPI = {
     "RANK": "OMPI_COMM_WORLD_RANK",
@@ -53,7 +53,8 @@ def _spec(environment: Mapping[str, str]) -> ProcessSpec:
     elif "RANK" in environment:
         rank = int(environment["RANK"])
     else:
-        variables = place(0, 1, host, len(hosts))
+        own = place(0, 1, host, len(hosts))
+        variables = {**own, **rendezvous(f"{hosts[0]}:{SAGEMAKER_PORT}", "distrain")}
     return ProcessSpec(label(role, replica, rank), role, replica, rank, dict(variables))
 
 

@@ -1,0 +1,251 @@
+"""What a program runs on: an image that can use the accelerators of the pools that train, with the
+packages that this takes, or findings that say why there is none.
+
+Whatever nobody can tell is believed: a package that is not in the tables may use any accelerator,
+and so may an image whose name says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from packaging.version import Version
+
+from distrain_nb.cluster import packages
+from distrain_nb.findings import Finding, Fix, Severity
+from distrain_nb.layout.hardware import AMD64, CPU, GPU, NEURON, TITLES, TPU
+from distrain_nb.layout.releases import is_of
+from distrain_nb.repairs import add_line, add_option, with_option, write_option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from distrain_nb.cluster.packages import Reason, Uses
+    from distrain_nb.layout.hardware import Hardware
+
+BASE, IMAGE = "base", "image"
+
+# Python's own images, on which every package is added.
+_BARE = re.compile(r"(?:^|/)python:[\w.-]+$")
+_WORDS = {
+    NEURON: re.compile(r"(?<![a-z])neuronx?(?![a-z])"),
+    TPU: re.compile(r"(?<![a-z])tpu(?![a-z])"),
+    GPU: re.compile(r"(?<![a-z])(?:gpu|cuda|cu1\d\d)(?![a-z])"),
+    CPU: re.compile(r"(?<![a-z])cpu(?![a-z])"),
+}
+
+
+@dataclass(frozen=True)
+class Container:
+    """An image that a place offers for a framework on some kinds of devices.
+
+    `accelerators` limits it to these. `needs` are modules of which the program has to import one.
+    `ends` is the date (ISO) after which the place may have removed it. `note` is said of a job
+    that runs in it.
+    """
+
+    image: str
+    framework: str
+    version: str
+    devices: tuple[str, ...]
+    accelerators: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    ends: str = ""
+    note: str = ""
+
+    def fits(self, hardware: Hardware) -> bool:
+        """Whether it was made for these devices."""
+        named = not self.accelerators or set(hardware.names) <= set(self.accelerators)
+        return named and hardware.device in self.devices and hardware.platform == AMD64
+
+
+@dataclass(frozen=True)
+class Stock:
+    """The images to choose from: what a place offers, and `bare`, on which everything is added;
+    empty where there is none.
+
+    `named` is the image that the user has named by the option `option`, BASE or IMAGE. `today`
+    (ISO) is empty where nobody asks what has ended.
+    """
+
+    containers: tuple[Container, ...]
+    bare: str
+    named: str = ""
+    option: str = BASE
+    today: str = ""
+
+    def known(self, image: str) -> Container | None:
+        """The row of an image that the place offers, in whichever region."""
+        return next((row for row in self.containers if row.image == image), None)
+
+
+@dataclass(frozen=True)
+class Equipment:
+    """The image (empty if there is none), and the packages that the program needs beside those of
+    the image. An error among the findings means that no image would use the devices."""
+
+    image: str
+    requirements: tuple[str, ...]
+    required: tuple[str, ...]
+    platform: str
+    findings: tuple[Finding, ...]
+
+
+def equip(uses: Uses, hardware: Hardware, stock: Stock) -> Equipment:
+    """Choose the image and the packages with which a program uses the devices that are paid for."""
+    whole = bool(stock.named) and stock.option == IMAGE
+    if stock.named and (whole or not _BARE.search(stock.named)):
+        image, row = stock.named, stock.known(stock.named)
+        findings = (*_about_named(row, uses, hardware, stock),)
+        if row and row.framework not in uses.frameworks and not whole:
+            findings += (*_about_frameworks(None, uses, hardware, stock),)
+    else:
+        row = None if stock.named else _container(uses, hardware, stock)
+        image = stock.named or (row.image if row else stock.bare)
+        findings = (*_about_frameworks(row, uses, hardware, stock),)
+    covered = (row.framework,) if row else ()
+    added = packages.built(uses, hardware, covered)
+    found = (*findings, *_about_container(row, uses, hardware, stock),
+             *_about_required(uses, hardware))  # fmt: skip
+    asked = (uses.requirements, uses.required) if whole else added
+    return Equipment(image, *asked, hardware.platform, found)
+
+
+def _container(uses: Uses, hardware: Hardware, stock: Stock) -> Container | None:
+    """The newest of the framework that was asked for, or else for the first of the program's that
+    the place has one for."""
+    for framework in (uses.chosen,) if uses.chosen else uses.frameworks:
+        fitting = [
+            row
+            for row in stock.containers
+            if row.framework == framework
+            and row.fits(hardware)
+            and is_of(row.version, uses.version)
+        ]
+        if fitting:
+            return max(fitting, key=lambda row: Version(row.version))
+    return None
+
+
+# -- what is wrong --------------------------------------------------------------------------------
+
+
+def _about_named(
+    row: Container | None, uses: Uses, hardware: Hardware, stock: Stock
+) -> Iterator[Finding]:
+    """An image that is for other devices; one that tells nothing of itself is believed."""
+    kinds = frozenset(row.devices) if row else _kinds_in(stock.named)
+    if row and hardware.platform != AMD64:
+        message = f"{stock.named} is for {AMD64}, and machines with {hardware.title} are Arm"
+        yield _finding("platform", Severity.ERROR, stock.option, message, _without(stock.option))
+    if not kinds or hardware.device in kinds:
+        return
+    titles = " and ".join(f"{TITLES[kind]}s" for kind in sorted(kinds))
+    if hardware.device == CPU:
+        message = (
+            f"{stock.named} is for {titles}, which no pool has: it is larger than one for CPUs, "
+            "and takes longer to fetch"
+        )
+        yield _finding("needless-image", Severity.INFO, stock.option, message)
+    elif not row or row.framework in uses.frameworks or stock.option == IMAGE:
+        message = (
+            f"{stock.named} is for {titles}: the {hardware.title} of the pool would be paid for "
+            f"and not used; leave --{stock.option} out, or name an image for it"
+        )
+        severity = Severity.ERROR if row else Severity.WARNING
+        yield _finding("other-image", severity, stock.option, message, _without(stock.option))
+
+
+def _about_frameworks(
+    row: Container | None, uses: Uses, hardware: Hardware, stock: Stock
+) -> Iterator[Finding]:
+    """An error where none of the program's frameworks can use the devices, a warning where it has
+    none, nor anything that may bring one."""
+    if hardware.device == CPU or row:
+        return
+    if not uses.frameworks:
+        if not any(packages.unknown(uses)):
+            message = f"the program imports nothing that is known to use a {hardware.title}"
+            yield _finding("no-framework", Severity.WARNING, hardware.where, message)
+        return
+    reasons = [packages.reason(name, uses, hardware) for name in uses.frameworks]
+    failed = [reason for reason in reasons if reason]
+    if len(failed) == len(reasons):
+        yield _unused(failed[0], hardware, stock)
+
+
+def _about_container(
+    row: Container | None, uses: Uses, hardware: Hardware, stock: Stock
+) -> Iterator[Finding]:
+    if row is None or not row.fits(hardware):
+        return
+    if row.needs and not uses.imports & set(row.needs):
+        text = f"{row.framework} reaches a {hardware.title} through {' or '.join(row.needs)}"
+        note = f" ({row.note})" if row.note else ""
+        reason = packages.Reason(f"{text}, which is not imported{note}", row.needs[0])
+        yield _unused(reason, hardware, stock)
+    elif row.note:
+        yield _finding("note", Severity.WARNING, BASE, f"{row.image}: {row.note}")
+    if row.ends and stock.today > row.ends:
+        message = f"{row.image} may be gone: its end of availability was {row.ends}"
+        if stock.bare and stock.named != stock.bare:
+            message += (
+                f"; on --base {stock.bare}, the notebook's own {row.framework} is installed instead"
+            )
+        yield _finding("image-ended", Severity.WARNING, BASE, message, *_on(stock.bare))
+
+
+def _unused(reason: Reason, hardware: Hardware, stock: Stock) -> Finding:
+    images = [row.image for row in stock.containers if row.fits(hardware)]
+    there = [*packages.offered(hardware), *images[-3:]]
+    known = f"There is {', '.join(there)}; " if there else ""
+    message = (
+        f"{reason.text}: the {hardware.title} would be paid for and not used. {known}--base names "
+        "an image of your own that uses it"
+    )
+    fixes = (
+        *([add_line(f"import {reason.needs}")] if reason.needs else ()),
+        *([add_option(reason.option)] if reason.option else ()),
+    )
+    return _finding("unused", Severity.ERROR, hardware.where, message, *fixes)
+
+
+def _about_required(uses: Uses, hardware: Hardware) -> Iterator[Finding]:
+    """Packages that were asked for in a build for other devices."""
+    for line in uses.required:
+        plain = packages.plain(line)
+        if hardware.device == GPU and packages.is_cpu_build(line):
+            message = (
+                f"{line} computes on the CPU: the {hardware.title} would be paid for and not used; "
+                f"ask for {plain}"
+            )
+            fix = write_option(line, plain)
+            yield _finding("cpu-build", Severity.ERROR, f"--require {line}", message, fix)
+        elif hardware.device == CPU and packages.local_of(line).startswith("cu"):
+            message = f"{line} is built for GPUs, which no pool has; ask for {plain}"
+            yield _finding("needless-build", Severity.INFO, f"--require {line}", message)
+
+
+def _on(base: str) -> Iterable[Fix[str]]:
+    if base:
+        yield Fix(
+            f"Take --base {base}", lambda cell: with_option(cell, ["--base"], f"--base {base}")
+        )
+
+
+def _without(option: str) -> Fix[str]:
+    return Fix(f"Leave --{option} out", lambda cell: with_option(cell, [f"--{option}"], ""))
+
+
+def _finding(code: str, severity: Severity, where: str, message: str, *fixes: Fix[str]) -> Finding:
+    return Finding(f"accelerator.{code}", severity, where, message, fixes)
+
+
+@lru_cache(maxsize=512)
+def _kinds_in(image: str) -> frozenset[str]:
+    """The kinds of devices that an image's name tells of."""
+    name = image.rpartition("/")[2].lower()
+    return frozenset(kind for kind, word in _WORDS.items() if word.search(name))

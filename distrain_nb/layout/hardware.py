@@ -1,0 +1,84 @@
+"""What computes in the pools that train: which kind of device, how many, and for how many ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from distrain_nb.layout.catalog.active import current, short_name
+from distrain_nb.layout.resolved import resolve
+
+if TYPE_CHECKING:
+    from distrain_nb.layout.catalog.rows import Device
+    from distrain_nb.layout.layout import Layout
+    from distrain_nb.layout.resolved import ResolvedPool
+
+CPU, GPU, TPU, NEURON = "cpu", "gpu", "tpu", "neuron"
+AMD64, ARM64 = "linux/amd64", "linux/arm64"
+
+# How messages call the kinds.
+TITLES = {CPU: "CPU", GPU: "GPU", TPU: "TPU", NEURON: "Neuron device"}
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """`device` is the kind, `names` the accelerators by their full names in the tables.
+
+    `count` is how many every training replica has at least, and `processes` how many ranks they
+    serve where each rank has devices of its own. `capability` is the least compute capability of
+    the GPUs, as far as it is known. `where` is the field of the layout that asks for them.
+    """
+
+    device: str = CPU
+    names: tuple[str, ...] = ()
+    count: int = 0
+    processes: int = 0
+    capability: float | None = None
+    platform: str = AMD64
+    where: str = ""
+
+    @property
+    def title(self) -> str:
+        """`T4`, or the kind where there is no name."""
+        return " and ".join(map(short_name, self.names)) or TITLES[self.device]
+
+
+def hardware_of(layout: Layout) -> Hardware:
+    """The devices of the pools that train; where only some have any, those, for no rank of its
+    own."""
+    pools = resolve(layout).training
+    devices = [(pool, _device(pool)) for pool in pools]
+    kind = next((device for _, device in devices if device != CPU), CPU)
+    equipped = [pool for pool, device in devices if device == kind]
+    if kind == CPU or not equipped:
+        return Hardware(platform=_platform(pools))
+    facts = [found for found in map(_facts, equipped) if found]
+    counts = [pool.accelerators if device == kind else 0 for pool, device in devices]
+    per_device = 0 if kind == TPU else min((row.processes or 1 for row in facts), default=1)
+    return Hardware(
+        kind,
+        tuple(dict.fromkeys(pool.accelerator or "" for pool in equipped if pool.accelerator)),
+        min(counts),
+        min(counts) * per_device,
+        min((row.capability for row in facts if row.capability), default=None),
+        _platform(equipped),
+        equipped[0].where("accelerator" if equipped[0].pool.accelerator else "machine"),
+    )
+
+
+def _device(pool: ResolvedPool) -> str:
+    name = pool.accelerator or ""
+    if pool.is_tpu or name.startswith("TPU"):
+        return TPU
+    if pool.instance and pool.instance.neuron_name:
+        return NEURON
+    return GPU if name or pool.accelerators else CPU
+
+
+def _facts(pool: ResolvedPool) -> Device | None:
+    return current().devices.get(short_name(pool.accelerator or ""))
+
+
+def _platform(pools: tuple[ResolvedPool, ...] | list[ResolvedPool]) -> str:
+    hosts = {row.host for row in map(_facts, pools) if row}
+    return ARM64 if "arm64" in hosts else AMD64

@@ -1,0 +1,79 @@
+"""How `jax.distributed.initialize()` without arguments finds the world of its rank.
+
+JAX reads no variables for that but the coordinator's address. For the rest it asks the first of its
+`ClusterEnv` classes that knows where it is, and takes in each class that is defined: so it has been
+from JAX 0.4 to 0.10. Ours goes by the variables that ranks have, and before all others, as
+`mpirun`'s does not know which GPUs are whose. Machines with TPUs tell JAX themselves.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, List, Optional
+
+from distrain_nb.worker.machine.gpus import Gpus
+from distrain_nb.worker.rank.on_import import on_import
+
+_VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+DEVICES = "JAX_LOCAL_DEVICE_IDS"
+
+
+def change() -> None:
+    """Tell JAX of this rank's world when the program imports it."""
+    on_import({"jax._src.clusters": _add})
+
+
+def _add(module: Any) -> None:
+    known: List[Any] = module.ClusterEnv._cluster_types
+
+    class DistrainCluster(module.ClusterEnv):  # type: ignore[misc]
+        """The ranks of this run."""
+
+        name = "distrain"
+
+        @classmethod
+        def is_env_present(cls) -> bool:
+            return all(os.environ.get(name) for name in _VARIABLES) and not _has_tpu()
+
+        @classmethod
+        def get_coordinator_address(cls, *_: Any, **__: Any) -> str:
+            port = os.environ.get("JAX_COORDINATOR_PORT") or os.environ["MASTER_PORT"]
+            return os.environ["MASTER_ADDR"] + ":" + port
+
+        @classmethod
+        def get_process_count(cls) -> int:
+            return int(os.environ["WORLD_SIZE"])
+
+        @classmethod
+        def get_process_id(cls) -> int:
+            return int(os.environ["RANK"])
+
+        @classmethod
+        def get_local_process_id(cls) -> Optional[int]:
+            """One process of a machine has all its devices; of several, each has a GPU."""
+            several = int(os.environ["LOCAL_WORLD_SIZE"]) > 1
+            return int(os.environ["LOCAL_RANK"]) if several else None
+
+    known.remove(DistrainCluster)  # where it put itself when it was defined
+    known.insert(0, DistrainCluster)
+    _share_gpus()
+
+
+def _has_tpu() -> bool:
+    try:
+        from jax._src.cloud_tpu_init import running_in_cloud_tpu_vm
+    except ImportError:
+        return False
+    return bool(running_in_cloud_tpu_vm)
+
+
+def _share_gpus() -> None:
+    """Where a machine has more GPUs than ranks, JAX would give each rank one: they share all."""
+    ranks, rank = (int(os.environ.get(name, "1")) for name in ("LOCAL_WORLD_SIZE", "LOCAL_RANK"))
+    if ranks < 2 or DEVICES in os.environ:
+        return
+    gpus = Gpus.open()
+    each = gpus.visible(os.environ) // ranks if gpus else 0
+    if each > 1:
+        own = range(rank * each, (rank + 1) * each)
+        os.environ[DEVICES] = ",".join(map(str, own))
