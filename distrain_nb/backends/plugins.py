@@ -73,6 +73,18 @@ def choices(layout: Layout, path: str) -> tuple[Choice, ...]:
     return (*tables.choices(layout, path), *chain.from_iterable(own))
 
 
+def option_choices(layout: Layout, name: str) -> tuple[Choice, ...]:
+    """What an option of the backend of a layout's place can take; nothing where it can't tell."""
+    backend = _usable(layout.on)
+    option = None if isinstance(backend, Exception) else declared(backend.options).get(name)
+    if option is None or option.choices is None:
+        return ()
+    try:
+        return tuple(option.choices(layout))
+    except Exception:  # the service may be away: what is typed is taken as it is
+        return ()
+
+
 def settings() -> dict[str, str]:
     """The settings that backends declare, by name, and what they are for."""
     options = [option for each in all_backends() for option in declared(each.options).values()]

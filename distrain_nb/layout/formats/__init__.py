@@ -54,6 +54,11 @@ class Export:
     title: str
     places: tuple[str, ...]
     text: Callable[[Layout], str]
+    but: tuple[str, ...] = ()
+
+    def serves(self, place: str) -> bool:
+        """Whether layouts of a place have this form."""
+        return place not in self.but and (not self.places or place in self.places)
 
     def left_out(self, layout: Layout) -> tuple[str, ...]:
         """The fields of a layout that this form has no place for, such as `workers.topology`.
@@ -128,8 +133,9 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "options",
         "%%distrain",
-        ("local", "vertex", "sagemaker"),
+        (),
         lambda it: heading(printed(it)) + "\n",
+        but=("ai-platform",),
     ),
     Export(
         "successor",
@@ -137,18 +143,13 @@ EXPORTS: tuple[Export, ...] = (
         ("ai-platform",),
         lambda it: heading(printed(on_vertex(it))) + "\n",
     ),
-    Export(
-        "yaml",
-        "layouts/NAME.yaml",
-        ("local", "vertex", "sagemaker", "ai-platform"),
-        lambda it: it.to_yaml(),
-    ),
+    Export("yaml", "layouts/NAME.yaml", (), lambda it: it.to_yaml()),
 )
 
 
 def exports(layout: Layout) -> dict[str, str]:
     """Every form of a layout by the form's name, as text to copy."""
-    return {form.name: form.text(layout) for form in EXPORTS if layout.on in form.places}
+    return {form.name: form.text(layout) for form in EXPORTS if form.serves(layout.on)}
 
 
 def left_out(imported: Imported) -> tuple[Finding, ...]:
