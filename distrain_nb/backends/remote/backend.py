@@ -10,13 +10,14 @@ from abc import abstractmethod
 from dataclasses import asdict, fields
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, TypeVar
 
 from distrain_nb.backends.base import Backend, Plan
 from distrain_nb.backends.folders import Folder
 from distrain_nb.backends.plugins import rehearsal_of
 from distrain_nb.backends.remote.clock import is_recent
 from distrain_nb.backends.remote.options import RemoteOptions, RemoteOptionsT
+from distrain_nb.backends.remote.service import Pace
 from distrain_nb.backends.remote.submission import Journal, Submission, substituted
 from distrain_nb.backends.remote.tracker import MLFLOW_RUN, told
 from distrain_nb.program.progress import report
@@ -61,9 +62,13 @@ RemotePlanT = TypeVar("RemotePlanT", bound=RemotePlan)
 
 
 class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
-    """Hands a run to a process of its own, which outlives the kernel; reads its folder."""
+    """Hands a run to a process of its own, which outlives the kernel; reads its folder.
+
+    `pace` says how often its service is asked, and how long its log may take to be whole.
+    """
 
     has_image = True
+    pace: ClassVar[Pace] = Pace()
 
     @abstractmethod
     def service(self, spec: JsonObject, endpoints: Mapping[str, str]) -> Service:
