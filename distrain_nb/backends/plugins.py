@@ -116,7 +116,7 @@ def _load(entry: EntryPoint) -> AnyBackend:
     unknown = sorted(set(backend.reads) - _paths())
     if unknown:
         raise ValueError(f"`reads` names {unknown[0]!r}, which is no field of a layout")
-    declare(backend.name, backend.title, backend.reads)
+    declare(backend.name, backend.title, backend.reads, implies_primary=backend.implies_primary)
     return backend
 
 

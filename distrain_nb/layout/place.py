@@ -68,7 +68,7 @@ _PLACES = {
 PLACES = tuple(_PLACES)  # those that the fact tables know
 
 
-def declare(name: str, title: str, reads: Iterable[str]) -> None:
+def declare(name: str, title: str, reads: Iterable[str], *, implies_primary: bool = False) -> None:
     """Make a backend's place known, by the paths of the fields that it reads, as
     `Place.reads` takes them. Places that the fact tables know stay as they are."""
     if name in PLACES:
@@ -77,7 +77,7 @@ def declare(name: str, title: str, reads: Iterable[str]) -> None:
     roles = tuple(role for role in Role if role in {name for name, _, _ in paths})
     pool_fields = frozenset(field for _, _, field in paths if field)
     fields = frozenset(name for name, _, field in paths if not field)
-    _PLACES[name] = Place(name, title, roles, fields - set(Role), pool_fields)
+    _PLACES[name] = Place(name, title, roles, fields - set(Role), pool_fields, implies_primary)
 
 
 def places() -> Mapping[str, Place]:

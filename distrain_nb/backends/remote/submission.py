@@ -44,7 +44,7 @@ class Spec:
     `study` says that the request is for a study.
     """
 
-    region: str
+    region: str = ""
     job: str = ""
     study: bool = False
     run: str = ""
