@@ -28,5 +28,6 @@ def installed(backend: type[Any], site: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (site, Path(__file__).parents[1]))))
     plugins._installed.cache_clear()
     yield
-    plugins._installed.cache_clear()
+    for cache in (plugins._installed, plugins._load):
+        cache.cache_clear()
     place._PLACES.pop(backend.name, None)

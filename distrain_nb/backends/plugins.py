@@ -9,6 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from distrain_nb.backends.options import declared
+from distrain_nb.backends.tuning import Tunes
 from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.layout import OPTIONS, Pool, Role
 from distrain_nb.layout.place import declare
@@ -116,7 +117,13 @@ def _load(entry: EntryPoint) -> AnyBackend:
     unknown = sorted(set(backend.reads) - _paths())
     if unknown:
         raise ValueError(f"`reads` names {unknown[0]!r}, which is no field of a layout")
-    declare(backend.name, backend.title, backend.reads, implies_primary=backend.implies_primary)
+    declare(
+        backend.name,
+        backend.title,
+        backend.reads,
+        implies_primary=backend.implies_primary,
+        tunes=isinstance(backend, Tunes),
+    )
     return backend
 
 

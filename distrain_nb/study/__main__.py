@@ -54,9 +54,9 @@ def _own(folder: Path) -> None:
 
 
 def _carry(folder: Path) -> None:
-    if StudyFile.read(folder).backend != "local":
-        from distrain_nb.study.service import carry
+    from distrain_nb.study.service import carry, service_of
 
+    if service_of(StudyFile.read(folder).backend) is not None:
         return carry(folder)
     from distrain_nb.study.process import StudyProcess
 

@@ -19,6 +19,7 @@ from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.delivery import Laid, loose_files
 from distrain_nb.backends.remote.service import LogEntry, Observed, Stored
 from distrain_nb.backends.remote.submission import Spec
+from distrain_nb.backends.tuning import trial_variables
 from distrain_nb.cluster import choose, preload
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Role
@@ -96,7 +97,8 @@ def environment(job: Job[RemoteOptions], ranks_per_replica: int, gpus: int = 0) 
         shared.REPLICAS_VARIABLE: ",".join(f"{role}={n}" for role, n in _pools(job.layout) if n),
         "PYTHONUNBUFFERED": "1",
     }
-    return {**{name: text for name, text in told.items() if text}, **tracker.variables(job)}
+    own = {name: text for name, text in told.items() if text}
+    return {**own, **tracker.variables(job), **trial_variables(job.trial)}
 
 
 def _pools(layout: Layout) -> Iterator[tuple[str, int]]:

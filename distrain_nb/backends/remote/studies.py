@@ -23,6 +23,7 @@ from distrain_nb.backends.remote.options import RemoteOptionsT
 from distrain_nb.backends.remote.rehearsed import rehearse, wait_for_tracker
 from distrain_nb.backends.remote.sending import Cancelled, send
 from distrain_nb.backends.remote.submission import Submission, follow
+from distrain_nb.backends.remote.tracker import MLFLOW_RUN, told
 from distrain_nb.backends.remote.variables import forget
 from distrain_nb.backends.tuning import StudyPlan
 from distrain_nb.worker.files.fields import Damaged
@@ -69,7 +70,8 @@ class TuningBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):
 
     def submit_study(self, plan: RemoteStudyPlan, folder: Path) -> None:
         """Raises CheckFailed, OptionError as `submit` does."""
-        self._write(cast("RemotePlanT", plan.trial), plan.spec(), folder, study=True)
+        known = {MLFLOW_RUN: told(folder, study=True)}
+        self._write(cast("RemotePlanT", plan.trial), plan.spec(), folder, known)
 
     def carry_study(self, folder: Path, keeper: TrialKeeper) -> None:
         """Returns when the study has ended, or can't go on."""

@@ -99,7 +99,8 @@ def _mount_folders() -> None:
     """Name folders in Cloud Storage as files see them, and have them there. A trial of a study has
     its output in a folder of its own, which Vertex AI calls by the trial's number."""
     trial = os.environ.get(TRIAL_VARIABLE)
-    if trial and "DISTRAIN_OUTPUT" in os.environ and not sagemaker.is_training_job():
+    own = sagemaker.is_training_job() or shared.is_member()  # has a folder for each trial
+    if trial and "DISTRAIN_OUTPUT" in os.environ and not own:
         os.environ["DISTRAIN_OUTPUT"] += "/" + trial
     for name in FOLDER_VARIABLES:
         folder = os.environ.get(name, "")
