@@ -76,7 +76,7 @@ class PreparedStudy:
         shown = [*map(str, self.findings), *study_options.printed(self.spec)]
         if self.plan is None:
             return "\n".join([*shown, str(self.prepared)])
-        return "\n".join([*shown, self.prepared.job.program.describe(), str(self.plan)])
+        return "\n".join([*shown, self.prepared.shown(self.plan)])
 
 
 @with_study_options

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, TypeVar
 
 from distrain_nb.backends.base import Backend, Plan
+from distrain_nb.backends.checks import Health, packages
 from distrain_nb.backends.folders import Folder
 from distrain_nb.backends.plugins import rehearsal_of
 from distrain_nb.backends.remote.clock import is_recent
@@ -71,10 +72,14 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
     """Hands a run to a process of its own, which outlives the kernel; reads its folder.
 
     `pace` says how often its service is asked, and how long its log may take to be whole.
+    `packages` are distributions without which nothing can be submitted; `extra` of ours brings
+    them.
     """
 
     has_image = True
     pace: ClassVar[Pace] = Pace()
+    packages: ClassVar[tuple[str, ...]] = ()
+    extra: ClassVar[str] = ""
 
     @abstractmethod
     def service(self, spec: JsonObject, endpoints: Mapping[str, str]) -> Service:
@@ -129,6 +134,9 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
     def _write(self, plan: RemotePlanT, what: Spec, folder: Path, known: Mapping[str, str]) -> None:
         """Have in a folder all that is needed to carry that, with what is known by now in the place
         of its stand-ins. Raises as `submit` does."""
+        needed = packages("packages", self.packages, self.extra)
+        if needed.state is not Health.GOOD:
+            raise DistrainError(f"{self.title}: {needed.found}; {needed.remedy}")
         job = plan.job
         if job.options.rehearsed:
             rehearsal_of(self.name)
@@ -142,7 +150,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         kernel = Owner.of(os.getpid()) if job.waits else None
         processes = tuple(_processes(job.layout, plan.ranks_per_replica))
         spec = substituted(asdict(what), known)
-        Submission(self.name, spec, processes, kernel, job.options.rehearse).write(folder)
+        Submission(self.name, spec, processes, kernel, job.options.rehearsal).write(folder)
         self._begin(folder, rehearsed=job.options.rehearsed)
 
     def _begin(self, folder: Path, *, rehearsed: bool) -> None:
