@@ -65,8 +65,12 @@ class Prepared:
             raise CheckFailed(errors(self.findings))
 
     def __str__(self) -> str:
+        return self.shown(self.plan)
+
+    def shown(self, plan: object) -> str:
+        """What `--dry-run` shows, with that plan."""
         other = [str(f) for f in self.findings if f not in self.job.program.findings]
-        return "\n".join([*other, self.job.program.describe(), str(self.plan)])
+        return "\n".join([*other, self.job.program.describe(), str(plan)])
 
 
 @with_options

@@ -109,7 +109,8 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
     `mounted` are folders, each with a slash at its end, that its machines have of their own.
     `reads` are the fields of a layout that `plan` reads, such as `workers`, `workers.machine` and
     `launcher`: the form offers them, and any other that a layout has is an error or a warning.
-    Of places that the fact tables know, `layout.place` has them.
+    `implies_primary` says that a job whose layout names no primary has one all the same. Of places
+    that the fact tables know, `layout.place` has both.
 
     A handle is what finds a run again, as JSON values, known before anything is sent; what is
     learned later belongs into the run's folder.
@@ -124,6 +125,7 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
     example: ClassVar[Mapping[str, str]] = {}
     mounted: ClassVar[tuple[str, ...]] = ()
     reads: ClassVar[tuple[str, ...]] = ("ranks_per_replica",)
+    implies_primary: ClassVar[bool] = False
 
     def defaults(self, environ: Mapping[str, str]) -> Settled:  # noqa: ARG002
         """Settings that the cloud's own tools and the place have on this machine, by name, such as

@@ -7,10 +7,16 @@ What the magic's parser, its `--help` and completion, Python's keyword arguments
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+
+    from distrain_nb.layout import Layout
+    from distrain_nb.layout.choices import Choice
+
+    # What an option can take beside a layout.
+    Choices: TypeAlias = Callable[[Layout], Iterable[Choice]]
 
 Options = TypeVar("Options")
 Default = TypeVar("Default")
@@ -35,6 +41,8 @@ class Declaration:
     bare: str | None = None
     topic: str = ""
     read: Callable[[str], tuple[str, ...]] | None = None
+    label: str = ""
+    choices: Choices | None = None
 
     @property
     def name(self) -> str:
@@ -69,6 +77,8 @@ def option(
     bare: str | None = None,
     topic: str = "",
     read: Callable[[str], tuple[str, ...]] | None = None,
+    label: str = "",
+    choices: Choices | None = None,
 ) -> Default:
     """Declare an option: a field of a frozen dataclass, `queue: str = option("NAME", "…", "")`.
 
@@ -78,11 +88,16 @@ def option(
     options of other backends that do the same, `elsewhere` what does the same where there is no
     such option. `bare` is the value of an option that is written without one. `topic` is what
     `--help` shows it under besides. `read` makes texts of what was written for one that may be
-    given several times. What may hold secrets isn't `shown`.
+    given several times. What may hold secrets isn't `shown`. `label` names a field of the form for
+    it, which has a text. `choices` gives what it can take beside a layout: Tab and the form offer
+    it. It is asked at every keystroke and may ask the service, so it keeps what it was answered;
+    where it raises, nothing is offered.
     """
+    if label and not isinstance(default, (str, type(None))):
+        raise TypeError(f"option({form!r}): a field of the form is for a text, not {default!r}")
     metadata = {
         "form": form, "help": what, "setting": setting, "like": like, "elsewhere": elsewhere,
-        "bare": bare, "topic": topic, "read": read,
+        "bare": bare, "topic": topic, "read": read, "label": label, "choices": choices,
     }  # fmt: skip
     return field(default=default, repr=shown, metadata=metadata)
 

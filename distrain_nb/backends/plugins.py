@@ -9,6 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from distrain_nb.backends.options import declared
+from distrain_nb.backends.tuning import Tunes
 from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.layout import OPTIONS, Pool, Role
 from distrain_nb.layout.place import declare
@@ -73,6 +74,18 @@ def choices(layout: Layout, path: str) -> tuple[Choice, ...]:
     return (*tables.choices(layout, path), *chain.from_iterable(own))
 
 
+def option_choices(layout: Layout, name: str) -> tuple[Choice, ...]:
+    """What an option of the backend of a layout's place can take; nothing where it can't tell."""
+    backend = _usable(layout.on)
+    option = None if isinstance(backend, Exception) else declared(backend.options).get(name)
+    if option is None or option.choices is None:
+        return ()
+    try:
+        return tuple(option.choices(layout))
+    except Exception:  # the service may be away: what is typed is taken as it is
+        return ()
+
+
 def settings() -> dict[str, str]:
     """The settings that backends declare, by name, and what they are for."""
     options = [option for each in all_backends() for option in declared(each.options).values()]
@@ -104,7 +117,13 @@ def _load(entry: EntryPoint) -> AnyBackend:
     unknown = sorted(set(backend.reads) - _paths())
     if unknown:
         raise ValueError(f"`reads` names {unknown[0]!r}, which is no field of a layout")
-    declare(backend.name, backend.title, backend.reads)
+    declare(
+        backend.name,
+        backend.title,
+        backend.reads,
+        implies_primary=backend.implies_primary,
+        tunes=isinstance(backend, Tunes),
+    )
     return backend
 
 

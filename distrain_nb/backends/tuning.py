@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
+from distrain_nb.worker.metrics.goals import TRIAL_VARIABLE
+from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
@@ -12,7 +15,12 @@ if TYPE_CHECKING:
     from distrain_nb.backends.base import Plan, SDKJob
     from distrain_nb.findings import Finding
     from distrain_nb.tuning.spec import StudySpec, Value
-    from distrain_nb.types import Unknown
+    from distrain_nb.types import Json, Unknown
+    from distrain_nb.worker.files.status import Status
+
+# Texts of a plan's job in whose place each trial has its own: its number, its values as arguments
+# of the program in JSON, and what makes its run's name its own.
+TRIAL, TRIAL_ARGUMENTS, TRIAL_NONCE = "${TRIAL}", "${TRIAL_ARGUMENTS}", "${TRIAL_NONCE}"
 
 # Ends the code of a finding about an option that does nothing without a study.
 STUDY_ONLY = ".study-only"
@@ -21,6 +29,11 @@ STUDY_ONLY = ".study-only"
 TrialWord: TypeAlias = Literal[
     "requested", "running", "stopping", "succeeded", "stopped", "failed", "cancelled"
 ]
+
+
+def trial_variables(trial: str | None) -> dict[str, str]:
+    """What the environment of a job says of the trial that it is for; nothing for other jobs."""
+    return {} if trial is None else {TRIAL_VARIABLE: trial, ARGUMENTS_VARIABLE: TRIAL_ARGUMENTS}
 
 
 @dataclass(frozen=True)
@@ -99,6 +112,53 @@ class Tunes(Protocol):
     def carry_study(self, folder: Path, keeper: TrialKeeper) -> None:
         """Carry the study of that folder to its end, or go on with it; its status, and those of
         its trials' runs, are kept in their folders. One process does so at a time."""
+
+
+@dataclass(frozen=True)
+class TrialStart:
+    """What a trial has of its own: its number from 1, its values as arguments of the program, such
+    as `--lr=0.01`, and its share of the place, as `trial_job` gave it; a fork server that starts
+    runs for it ends after `idle` seconds without one."""
+
+    number: int
+    arguments: tuple[str, ...]
+    share: str | None = None
+    idle: float = 600.0
+
+
+@runtime_checkable
+class StartsTrials(Protocol):
+    """What a backend brings whose jobs can be the trials of a study that is tuned from here: each
+    trial is a run. Remote backends submit them.
+
+    `adds_trials`: more can be wanted of a study that has ended.
+    """
+
+    title: str
+    here: bool
+    adds_trials: bool
+
+    def trial_job(self, job: Unknown, parallel: int) -> tuple[Unknown, tuple[str, ...]]:
+        """The job that each trial varies, `parallel` of them at once, and the share that each of
+        these has of the place; no shares where there is nothing to share out."""
+
+    def write_trials(self, plan: Unknown, folder: Path) -> None:
+        """Write into the study's folder all that `begin_trial` needs, of the plan of that job; its
+        status too. Raises DistrainError for what can't be."""
+
+    def begin_trial(self, study: Path, trial: TrialStart, folder: Path) -> None:
+        """Start the run of a trial, whose folder has its program. Raises DistrainError where it
+        can't be started."""
+
+    def has_begun(self, folder: Path) -> bool:
+        """Whether the run of a trial was begun, by a process that has died since. One that may just
+        be on its way is told not to begin."""
+
+    def status(self, handle: Mapping[str, Json], folder: Path) -> Status:
+        """How the run of a trial is doing."""
+
+    def end_trials(self, study: Path) -> None:
+        """Forget what only trials to come would need: the study has ended."""
 
 
 @runtime_checkable

@@ -7,6 +7,7 @@ from distrain_nb.cluster.launchers import (
     about_processes,
     choose,
     framework_of,
+    preload,
     ranks_per_replica,
 )
 from distrain_nb.cluster.ranks import Rank, ranks, replica_environment
@@ -19,6 +20,7 @@ __all__ = [
     "about_processes",
     "choose",
     "framework_of",
+    "preload",
     "ranks",
     "ranks_per_replica",
     "replica_environment",

@@ -1,7 +1,4 @@
-"""`CLUSTER_SPEC` and `TF_CONFIG`: how each replica knows its cluster.
-
-Keys, their order and their values are those of Vertex AI's documentation, "Distributed training".
-"""
+"""A cluster, and how each of its replicas knows it: `CLUSTER_SPEC` and `TF_CONFIG`."""
 
 from __future__ import annotations
 
@@ -9,19 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.layout import Role
+from distrain_nb.worker.replica import contracts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-ENVIRONMENT = "cloud"
-
-_TASK_TYPES = {
-    Role.PRIMARY: "chief",
-    Role.WORKERS: "worker",
-    Role.SERVERS: "ps",
-    Role.REDUCERS: "ps",
-    Role.EVALUATORS: "evaluator",
-}
 
 
 @dataclass(frozen=True)
@@ -53,36 +41,12 @@ class Cluster:
 
     def cluster_spec(self, role: Role, index: int) -> dict[str, Any]:
         """Return the value of `CLUSTER_SPEC` for one replica."""
-        pools = {_pool(r): list(a) for r, a in self.addresses.items() if a}
-        task: dict[str, Any] = {"type": _pool(role), "index": index}
-        if self.trial is not None:
-            task["trial"] = self.trial
-        return {
-            "cluster": dict(sorted(pools.items())),
-            "environment": ENVIRONMENT,
-            "task": task,
-            "job": dict(self.job),
-        }
+        return contracts.cluster_spec(self._by_name, role.value, index, self.job, self.trial)
 
     def tf_config(self, role: Role, index: int) -> dict[str, Any] | None:
         """Return the value of `TF_CONFIG`; None in a job of a single replica, which has none."""
-        if self.replicas < 2:
-            return None
-        tasks = {
-            _TASK_TYPES[r]: list(a)
-            for r, a in self.addresses.items()
-            if a and r is not Role.EVALUATORS
-        }
-        task: dict[str, Any] = {"cloud": self.id, "index": index}
-        if self.trial is not None:
-            task["trial"] = self.trial
-        return {
-            "cluster": dict(sorted(tasks.items())),
-            "environment": ENVIRONMENT,
-            "job": dict(self.job),
-            "task": {**task, "type": _TASK_TYPES[role]},
-        }
+        return contracts.tf_config(self._by_name, role.value, index, self.job, self.trial, self.id)
 
-
-def _pool(role: Role) -> str:
-    return f"workerpool{role.position}"
+    @property
+    def _by_name(self) -> dict[str, tuple[str, ...]]:
+        return {role.value: addresses for role, addresses in self.addresses.items()}

@@ -9,6 +9,7 @@ from distrain_nb import api
 from distrain_nb.backends import plugins
 from distrain_nb.backends.checks import Check, Health
 from distrain_nb.backends.found import is_found
+from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 
@@ -43,12 +44,13 @@ def _of_example(backend: AnyBackend) -> Iterator[Check]:
         yield Check("settings", Health.WRONG, str(error))
         return
     settled = backend.settings(prepared.job)
-    wrong_settings = [finding.where for finding in errors(prepared.findings)]
-    if wrong_settings:
-        remedy = f"%distrain config {' '.join(f'{name}=…' for name in wrong_settings)} keeps them"
-        found = f"not set: {', '.join(wrong_settings)}"
-        yield Check("settings", Health.MISSING, found, remedy)
-    else:
+    wrong, known = errors(prepared.findings), Config.known(plugins.settings())
+    lacking = [finding.where for finding in wrong if finding.where in known]
+    yield from (Check("jobs", Health.WRONG, f.message) for f in wrong if f.where not in known)
+    if lacking:
+        remedy = f"%distrain config {' '.join(f'{name}=…' for name in lacking)} keeps them"
+        yield Check("settings", Health.MISSING, f"not set: {', '.join(lacking)}", remedy)
+    elif not wrong:
         yield Check("settings", Health.GOOD, _complete(settled))
     yield from _answers(backend, settled)
 

@@ -21,7 +21,8 @@ class Place:
 
     `roles` are the pools that its jobs may have, in the order of their positions; `fields` are the
     other fields of a layout that it reads, and `pool_fields` those of a pool besides `replicas`.
-    `implies_primary` says that a job whose layout names no primary pool has a primary replica.
+    `implies_primary` says that a job whose layout names no primary pool has a primary replica, and
+    `tunes` that a service there suggests the trials of studies and runs them.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Place:
     fields: frozenset[str]
     pool_fields: frozenset[str] = frozenset()
     implies_primary: bool = False
+    tunes: bool = False
 
     def reads(self, path: str) -> bool:
         """Return whether jobs there depend on a field, such as `region` or `workers.machine`."""
@@ -51,24 +53,34 @@ _PLACES = {
             "vertex", "Vertex AI", tuple(Role),
             _CLOUD | {"mpi_options", "scheduling", "max_wait"},
             _GOOGLE | {"topology"},
+            tunes=True,
         ),
         Place(
             "sagemaker", "SageMaker", (Role.PRIMARY, Role.WORKERS),
             _CLOUD | {"mpi_options", "scheduling", "max_wait", "distribution", "checkpoint"},
             _MACHINE,
+            tunes=True,
         ),
         Place(
             "ai-platform", "AI Platform",
             (Role.PRIMARY, Role.WORKERS, Role.SERVERS, Role.EVALUATORS),
             _CLOUD | {"tier"},
             _GOOGLE,
+            tunes=True,
         ),
     )
 }  # fmt: skip
 PLACES = tuple(_PLACES)  # those that the fact tables know
 
 
-def declare(name: str, title: str, reads: Iterable[str]) -> None:
+def declare(
+    name: str,
+    title: str,
+    reads: Iterable[str],
+    *,
+    implies_primary: bool = False,
+    tunes: bool = False,
+) -> None:
     """Make a backend's place known, by the paths of the fields that it reads, as
     `Place.reads` takes them. Places that the fact tables know stay as they are."""
     if name in PLACES:
@@ -77,7 +89,9 @@ def declare(name: str, title: str, reads: Iterable[str]) -> None:
     roles = tuple(role for role in Role if role in {name for name, _, _ in paths})
     pool_fields = frozenset(field for _, _, field in paths if field)
     fields = frozenset(name for name, _, field in paths if not field)
-    _PLACES[name] = Place(name, title, roles, fields - set(Role), pool_fields)
+    _PLACES[name] = Place(
+        name, title, roles, fields - set(Role), pool_fields, implies_primary, tunes
+    )
 
 
 def places() -> Mapping[str, Place]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from distrain_nb.backends import plugins
 from distrain_nb.config import Config
 from distrain_nb.errors import DistrainError
-from distrain_nb.layout import Layout, Pool, load
+from distrain_nb.layout import OPTIONS, Layout, Pool, load
 from distrain_nb.layout.files import saved
+from distrain_nb.layout.options import changed
 from distrain_nb.magics.help import topics
 from distrain_nb.program.python.names import names_of
 from distrain_nb.repairs import head_lines
@@ -63,6 +65,8 @@ def values(
         return word.rpartition(",")[2], list(_FROM_CELL[name](cell))
     if name in _OFFERED:
         return word, list(_OFFERED[name]())
+    if own := list(_of_backend(name, place, before)):
+        return word, own
     allowed = list(action.choices or str(action.metavar).split("|"))
     return word, [Completion(item) for item in allowed if len(allowed) > 1]
 
@@ -93,6 +97,25 @@ def _chosen(path: str, place: str, pools: Mapping[str, Pool] | None = None) -> I
         for item in _fitting(path, on, pools or {}):
             about = item.label.partition(" · ")[2]
             yield Completion(str(item.value), ", ".join(filter(None, (about, title))))
+
+
+def _of_backend(name: str, place: str, before: Sequence[str]) -> Iterator[Completion]:
+    """What an option of a backend can take beside the layout of a line, as far as that is read."""
+    for each in plugins.option_choices(_layout_in(before, place), name) if place else ():
+        if each.fits and each.value is not None:
+            yield Completion(str(each.value), each.label.partition(" · ")[2])
+
+
+def _layout_in(words: Sequence[str], place: str) -> Layout:
+    """The layout that the words of a line give, with those options that can be read."""
+    layout, fields = Layout(), {name: o.field for o in OPTIONS for name in (o.name, o.flag) if name}
+    for word, after in pairwise(words):
+        name, equals, value = word.partition("=")
+        with suppress(DistrainError):
+            layout = changed(
+                layout, {fields[name]: value if equals else after} if name in fields else {}
+            )
+    return replace(layout, on=place)
 
 
 def _places_of(place: str) -> list[str]:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from distrain_nb.backends.remote.carried import Carried, Pace
+from distrain_nb.backends.remote.carried import Carried
 from distrain_nb.backends.remote.carrier import give_up
 from distrain_nb.backends.remote.lock import alone
 from distrain_nb.errors import DistrainError
@@ -54,9 +54,9 @@ def _own(folder: Path) -> None:
 
 
 def _carry(folder: Path) -> None:
-    if StudyFile.read(folder).backend != "local":
-        from distrain_nb.study.service import carry
+    from distrain_nb.study.service import carry, service_of
 
+    if service_of(StudyFile.read(folder).backend) is not None:
         return carry(folder)
     from distrain_nb.study.process import StudyProcess
 
@@ -83,7 +83,7 @@ def _say(folder: Path, note: str) -> None:
 def _on_a_service(folder: Path) -> Carried | None:
     """The study, if a service may have its tuning job, which goes on without us."""
     with suppress(Exception):
-        carried = Carried(folder, Pace())
+        carried = Carried(folder)
         return carried if carried.may_be_there else None
     return None
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distrain_nb.run.metrics.events import EventFolder
-from distrain_nb.study.files import HYPERTUNE_FILE
-from distrain_nb.worker.files.folder import EVENTS_FOLDER
+from distrain_nb.worker.files.folder import EVENTS_FOLDER, HYPERTUNE_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -39,11 +39,6 @@ WANTED_FILE = "wanted"  # text: how many trials there are to be in all
 WANTED_LOCK = "wanted.lock"  # held by whoever changes that
 STOP_FILE = "stop-{}"  # empty: that trial is to be stopped
 
-# In a trial's run: what `cloudml-hypertune` writes, by the process's index.
-HYPERTUNE_FILE = "hypertune-{}.metrics"
-
-TRIAL = "${TRIAL}"  # in a launch file: the number of the trial
-
 
 @dataclass(frozen=True)
 class StudyFile:

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from distrain_nb.backends.local import begin
+from distrain_nb.backends.plugins import find
+from distrain_nb.backends.tuning import TrialStart
 from distrain_nb.errors import RunNotFound
 from distrain_nb.run import Run, Store
-from distrain_nb.study.files import HYPERTUNE_FILE, TRIAL
 from distrain_nb.tracking import begin_trial
-from distrain_nb.worker.files.folder import PROGRAM_FOLDER, STATUS_FILE
-from distrain_nb.worker.files.launch import RUN, Launch
-from distrain_nb.worker.files.status import Owner, State, Status, request_cancel
-from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
+from distrain_nb.worker.files.folder import PROGRAM_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
+    from distrain_nb.backends.tuning import StartsTrials
     from distrain_nb.run.store import Record
     from distrain_nb.study.files import StudyFile, TrialFile
     from distrain_nb.types import Json
+    from distrain_nb.worker.files.status import Status
 
 LINKED_FROM_BYTES = 1 << 20
 
@@ -68,68 +63,40 @@ class TrialRuns:
 
 
 class TrialLauncher(TrialRuns):
-    """Starts the runs of a study's trials, each once."""
+    """Starts the runs of a study's trials, each once. Raises OptionError where their backend is
+    gone."""
 
     def __init__(self, study: StudyFile, folder: Path) -> None:
         super().__init__(study)
         self._folder = folder
-        self._launch = Launch.read(folder)
+        self._backend = cast("StartsTrials", find(study.backend))
 
     def begin(self, trial: TrialFile, record: Record) -> None:
         """Start a run that was added. Raises DistrainError or OSError where it can't be."""
         target = record.folder / PROGRAM_FOLDER
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(self._folder / PROGRAM_FOLDER, target, copy_function=_copy)
-        begin_trial(record, self._folder, here=True)
-        devices = self._study.devices[trial.slot] if self._study.devices else None
-        begin(of_trial(self._launch, trial, devices), record.folder, self._study.idle)
+        begin_trial(record, self._folder, here=self._backend.here)
+        arguments = tuple(f"--{name}={text}" for name, text in _texts(trial).items())
+        share = self._study.devices[trial.slot] if self._study.devices else None
+        start = TrialStart(trial.number, arguments, share, self._study.idle)
+        self._backend.begin_trial(self._folder, start, record.folder)
+
+    def status(self, record: Record) -> Status:
+        """How a run is doing."""
+        return self._backend.status(record.handle, record.folder)
+
+    def has_begun(self, record: Record) -> bool:
+        """Whether a run was begun that was added before this process was there."""
+        return self._backend.has_begun(record.folder)
 
     def discard(self, record: Record) -> None:
         """Forget a run that was never begun."""
         self._store.delete(record)
 
-
-def has_begun(record: Record) -> bool:
-    """Whether a fork server has a run that was added before this process was there.
-
-    Where it may just be on its way to one, it is told not to begin.
-    """
-    status = Status.read(record.folder) if (record.folder / STATUS_FILE).exists() else None
-    if status is None:
-        return False
-    owner = status.supervisor
-    if status.state is not State.STARTING:
-        return True
-    if owner is not None and owner != Owner.of(os.getpid()) and owner.alive:  # not still ours
-        return True
-    request_cancel(record.folder)
-    return Status.read(record.folder) != status  # it may have been taken, or have ended, since
-
-
-def of_trial(launch: Launch, trial: TrialFile, devices: str | None) -> Launch:
-    """What starts that trial: its number, its values as arguments, and its GPUs."""
-    arguments = json.dumps([f"--{name}={text}" for name, text in _texts(trial).items()])
-    own = {
-        ARGUMENTS_VARIABLE: arguments,
-        "CLOUD_ML_TRIAL_ID": str(trial.number),
-        **({"CUDA_VISIBLE_DEVICES": devices} if devices is not None else {}),
-    }
-    processes = [
-        replace(process, environment={**_numbered(process.environment, trial.number), **own})
-        for process in launch.processes
-    ]
-    for index, process in enumerate(processes):
-        process.environment["CLOUD_ML_HP_METRIC_FILE"] = f"{RUN}/{HYPERTUNE_FILE.format(index)}"
-    return replace(launch, processes=tuple(processes))
-
-
-def shares(gpus: Sequence[str], parallel: int) -> tuple[str, ...]:
-    """Which GPUs each of the trials has that run at once; some share one where there are fewer."""
-    if not gpus or parallel < 2:
-        return ()
-    each = max(1, len(gpus) // parallel)
-    firsts = (number * each % len(gpus) for number in range(parallel))
-    return tuple(",".join(gpus[first : first + each]) for first in firsts)
+    def end(self) -> None:
+        """The study has ended."""
+        self._backend.end_trials(self._folder)
 
 
 def run_of(trial: TrialFile) -> Run | None:
@@ -140,10 +107,6 @@ def run_of(trial: TrialFile) -> Run | None:
 def _texts(trial: TrialFile) -> dict[str, str]:
     """The values as a command line has them."""
     return {name: str(value) for name, value in trial.parameters.items()}
-
-
-def _numbered(environment: Mapping[str, str], number: int) -> dict[str, str]:
-    return {name: text.replace(TRIAL, str(number)) for name, text in environment.items()}
 
 
 def _copy(source: str, target: str) -> None:

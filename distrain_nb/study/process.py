@@ -33,7 +33,7 @@ from distrain_nb.study.files import (
     wanted,
 )
 from distrain_nb.study.full_disk import is_of_full_disk, says_full
-from distrain_nb.study.launching import TrialLauncher, has_begun
+from distrain_nb.study.launching import TrialLauncher
 from distrain_nb.tuning.engine import Outcome, SearchEngine
 from distrain_nb.tuning.stopping import reason_to_stop
 from distrain_nb.worker.files.folder import CANCEL_FILE
@@ -156,7 +156,7 @@ class StudyProcess:
             self._conclude(trial, Ending(TrialState.FAILED, "its run was deleted"))
         elif record is None:
             self._begin(trial)
-        elif has_begun(record):
+        elif self._launcher.has_begun(record):
             self._save(replace(trial, run=record.id, state=_begun(trial)))
             self._records[trial.number] = record
         else:
@@ -168,7 +168,7 @@ class StudyProcess:
     def _look_after(self, trial: TrialFile) -> None:
         record = self._records[trial.number]
         try:
-            status = Status.current(record.folder)
+            status = self._launcher.status(record)
         except (OSError, ValueError):
             self._conclude(trial, Ending(TrialState.FAILED, "its run was deleted"))
             return
@@ -197,7 +197,7 @@ class StudyProcess:
         elif says_full(status.error) and trial.uncounted < MOST_UNCOUNTED:
             self._again(replace(trial, uncounted=trial.uncounted + 1))
         elif status.lost_before_it_began and trial.uncounted < MOST_UNCOUNTED:
-            if not has_begun(record):  # its supervisor may just have come to life
+            if not self._launcher.has_begun(record):  # its supervisor may just have come to life
                 self._again(replace(trial, uncounted=trial.uncounted + 1))
         elif trial.attempt - trial.uncounted < MOST_ATTEMPTS:
             self._again(trial)
@@ -298,6 +298,7 @@ class StudyProcess:
         if self._ending is None and not any(t.state in _COUNT for t in self._trials.values()):
             state, error = State.FAILED, "no trial has come to an end with a value"
         self._enter(state, error=error)
+        self._launcher.end()
 
     def _enter(self, state: State, error: str = "") -> None:
         self._status = self._status.enter(state, str(state), error=error, note="")

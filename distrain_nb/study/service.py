@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.plugins import find
-from distrain_nb.backends.tuning import Tunes
+from distrain_nb.backends.tuning import StartsTrials, Tunes
 from distrain_nb.errors import OptionError
 from distrain_nb.study.curves import TrialMetrics
 from distrain_nb.study.endings import final_values
@@ -35,6 +35,15 @@ def tuning_service(name: str) -> Tunes:
     if not isinstance(backend, Tunes):
         raise OptionError(f"--tune: {backend.title} has no studies; leave out --on {name}")
     return backend
+
+
+def service_of(name: str) -> Tunes | None:
+    """The backend of that name if its service tunes; None where its trials are runs that are
+    suggested here. Raises OptionError for one that has neither."""
+    backend = find(name)
+    if isinstance(backend, StartsTrials) and not isinstance(backend, Tunes):
+        return None
+    return tuning_service(name)
 
 
 def carry(folder: Path) -> None:

@@ -8,20 +8,17 @@ import sys
 import time
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from distrain_nb import api
 from distrain_nb.api.keywords import with_study_options
 from distrain_nb.api.submission import compared_options
-from distrain_nb.backends.local.buckets import fetch_all
-from distrain_nb.backends.local.machine import gpus_of
 from distrain_nb.backends.tuning import STUDY_ONLY
 from distrain_nb.errors import OptionError
 from distrain_nb.options import read
-from distrain_nb.study.files import TRIAL, StudyFile
-from distrain_nb.study.launching import shares
+from distrain_nb.study.files import StudyFile
 from distrain_nb.study.listing import new_folder, new_key
-from distrain_nb.study.service import tuning_service
+from distrain_nb.study.service import service_of, tuning_service
 from distrain_nb.study.spawn import start_process
 from distrain_nb.study.study import Study
 from distrain_nb.study.wanted import checked, take_spec
@@ -31,8 +28,7 @@ from distrain_nb.tuning.choosing import choose, grid
 from distrain_nb.tuning.engine import require
 from distrain_nb.tuning.spec import Categorical, Discrete, Integer, StudySpec
 from distrain_nb.tuning.stopping import check as check_stopping
-from distrain_nb.worker.files.folder import PROGRAM_FOLDER
-from distrain_nb.worker.files.status import Owner, State, Status
+from distrain_nb.worker.files.status import Owner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,12 +38,10 @@ if TYPE_CHECKING:
 
     from distrain_nb.api import Code, Prepared
     from distrain_nb.api.keywords import StudyOptions
-    from distrain_nb.backends.local.plan import LocalPlan
-    from distrain_nb.backends.tuning import StudyPlan
+    from distrain_nb.backends.tuning import StartsTrials, StudyPlan, Tunes
     from distrain_nb.findings import Finding
     from distrain_nb.program import Program
     from distrain_nb.tuning.spec import Parameter, Value
-    from distrain_nb.worker.files.launch import Launch
 
 # Of these, one that is imported says that the program reads its arguments.
 _READERS = frozenset(
@@ -60,15 +54,14 @@ _READERS = frozenset(
 class PreparedStudy:
     """A study that has been checked, and the job that each of its trials varies.
 
-    `plan` is what a service is to be sent; `launch` and `devices`, the GPUs of each of the trials
-    that run at once, are those of a study on this machine.
+    `plan` is what a service that tunes is to be sent; `devices` is what each of the trials that run
+    at once has of the place where they don't share all of it, such as its GPUs.
     """
 
     spec: StudySpec
     prepared: Prepared
     findings: tuple[Finding, ...]
     plan: StudyPlan | None = None
-    launch: Launch | None = None
     devices: tuple[str, ...] = ()
 
     @property
@@ -83,7 +76,7 @@ class PreparedStudy:
         shown = [*map(str, self.findings), *study_options.printed(self.spec)]
         if self.plan is None:
             return "\n".join([*shown, str(self.prepared)])
-        return "\n".join([*shown, self.prepared.job.program.describe(), str(self.plan)])
+        return "\n".join([*shown, self.prepared.shown(self.plan)])
 
 
 @with_study_options
@@ -116,10 +109,9 @@ def prepare(code: Code, spec: StudySpec | None = None, **options: object) -> Pre
     file = options.get("study")
     spec, written = take_spec(spec, options)
     place = read(options).layout.on
-    if place != "local":
-        tuning_service(place)
+    service = service_of(place)
     findings = checked(spec, place, file, written=written)
-    if place == "local":
+    if service is None:
         _check_here(spec)
     values = _placeholders(spec)
     given = options.get("param")
@@ -137,42 +129,36 @@ def prepare(code: Code, spec: StudySpec | None = None, **options: object) -> Pre
     )
     program = _tuned(prepared.job.program, spec, values)
     job = replace(prepared.job, program=program)
-    if place == "local":
+    if service is None:
         return _of_trials(replace(prepared, job=job), spec, findings)
-    return _of_service(replace(prepared, job=job, plan=prepared.backend.plan(job)), spec, findings)
+    planned = replace(prepared, job=job, plan=prepared.backend.plan(job))
+    return _of_service(service, planned, spec, findings)
 
 
 def _of_service(
-    prepared: Prepared, spec: StudySpec, findings: tuple[Finding, ...]
+    service: Tunes, prepared: Prepared, spec: StudySpec, findings: tuple[Finding, ...]
 ) -> PreparedStudy:
-    plan = tuning_service(prepared.backend.name).plan_study(prepared.plan, spec)
+    plan = service.plan_study(prepared.plan, spec)
     known = (each for each in prepared.findings if not each.code.endswith(STUDY_ONLY))
     prepared = replace(prepared, findings=(*known, *plan.findings))
     return PreparedStudy(spec, prepared, findings, plan)
 
 
 def _of_trials(prepared: Prepared, spec: StudySpec, findings: tuple[Finding, ...]) -> PreparedStudy:
-    """The job of any trial: it knows its number, and has its share of this machine."""
-    machine = {**prepared.job.machine, "jobs": str(spec.parallel)}
-    devices = shares(gpus_of(prepared.job.environ), spec.parallel)
-    if devices:
-        machine["gpus"] = str(len(devices[0].split(",")))
-    job = replace(prepared.job, trial=TRIAL, machine=machine)
-    plan: LocalPlan = prepared.backend.plan(job)
-    varied = replace(prepared, job=job, plan=plan)
-    return PreparedStudy(spec, varied, findings, launch=plan.launch, devices=devices)
+    """The job of any trial: it knows its number, and has its share of the place."""
+    backend = cast("StartsTrials", prepared.backend)
+    job, devices = backend.trial_job(prepared.job, spec.parallel)
+    varied = replace(prepared, job=job, plan=prepared.backend.plan(job))
+    return PreparedStudy(spec, varied, findings, devices=devices)
 
 
 def start(prepared: PreparedStudy) -> Study:
     """Start what has been prepared. Raises CaptureError or CheckFailed if it can't run."""
     prepared.refuse()
-    if prepared.plan is None:
-        options = prepared.prepared.options
-        fetch_all(options.data, prepared.prepared.job.config.data_limit)
     number, folder = new_folder()
     file = _study_file(prepared, number)
     try:
-        _mirror(file, folder, here=prepared.plan is None)
+        _mirror(file, folder, here=prepared.prepared.backend.here)
         _lay_down(prepared, file, folder)
         file.write(folder)
     except BaseException:
@@ -184,14 +170,11 @@ def start(prepared: PreparedStudy) -> Study:
 
 def _lay_down(prepared: PreparedStudy, file: StudyFile, folder: Path) -> None:
     """Write what the study's process needs besides `StudyFile`."""
-    job = prepared.prepared.job
     if prepared.plan is not None:
         tuning_service(file.backend).submit_study(prepared.plan, folder)
         return
-    assert prepared.launch is not None
-    job.program.write(folder / PROGRAM_FOLDER)
-    replace(prepared.launch, kernel=file.kernel).write(folder)
-    Status(State.STARTING).enter(State.STARTING, "starting").write(folder)
+    backend = cast("StartsTrials", prepared.prepared.backend)
+    backend.write_trials(prepared.prepared.plan, folder)
 
 
 def _study_file(prepared: PreparedStudy, number: int) -> StudyFile:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from distrain_nb.backends.plugins import find, title_of
 from distrain_nb.backends.remote.lock import alone
 from distrain_nb.errors import (
     DistrainError,
@@ -37,7 +38,7 @@ from distrain_nb.study.files import (
     writable,
 )
 from distrain_nb.study.reading import TrialReader
-from distrain_nb.study.service import tuning_service
+from distrain_nb.study.service import service_of
 from distrain_nb.study.spawn import start_process
 from distrain_nb.tuning.engine import SearchEngine, open_storage, require
 from distrain_nb.tuning.spec import Search
@@ -205,7 +206,7 @@ class Study:
         require("optuna", "study.optuna")
         import optuna
 
-        if self.file.backend != "local":
+        if self.on_service:
             return _as_optuna(self)
         path = self.folder / STORAGE_FILE
         if not path.exists():
@@ -242,8 +243,20 @@ class Study:
 
     @property
     def adds_trials(self) -> bool:
-        """Whether more can be wanted than it began with."""
-        return self.file.backend == "local"
+        """Whether more can be wanted than it began with, as far as its backend is installed
+        here."""
+        with suppress(OptionError):
+            backend = find(self.file.backend)
+            return self._service is None and bool(getattr(backend, "adds_trials", False))
+        return False
+
+    @property
+    def on_service(self) -> bool:
+        """Whether a service suggests its trials and runs them, as far as its backend is installed
+        here."""
+        with suppress(OptionError):
+            return self._service is not None
+        return False
 
     @property
     def stops_trials(self) -> bool:
@@ -271,10 +284,9 @@ class Study:
     def more(self, trials: int) -> None:
         """Ask for that many trials more, also of a study that has ended. Raises OptionError,
         StoreError."""
-        if self._service is not None:
-            raise OptionError(
-                f"{self._service.title} adds no trials to a study: start another with --tune"
-            )
+        if not self.adds_trials:
+            title = self._service.title if self._service else title_of(self.file.backend)
+            raise OptionError(f"{title} adds no trials to a study: start another with --tune")
         if trials < 1:
             raise OptionError(f"invalid --trials +{trials}: expected 1 or more")
         with writable(self.folder), self._counting():
@@ -303,8 +315,9 @@ class Study:
 
     @cached_property
     def _service(self) -> Tunes | None:
-        """What its trials are suggested and run by; None on this machine. Raises OptionError."""
-        return None if self.file.backend == "local" else tuning_service(self.file.backend)
+        """What its trials are suggested and run by; None where that is this machine. Raises
+        OptionError."""
+        return service_of(self.file.backend)
 
     @property
     def _way_out(self) -> str:

@@ -151,7 +151,6 @@ def summary_of(study: Study) -> StudySummary:
     status, trials = study.status, study.each()
     now, final = time.time(), status.state.final
     end = status.times.get(str(status.state), now) if final else None
-    on_service = study.file.backend != "local"
     return StudySummary(
         study.id,
         study.name,
@@ -166,7 +165,7 @@ def summary_of(study: Study) -> StudySummary:
         now,
         status.phase,
         escapes.plain(status.note),
-        steps_of(study.file.created, status, end) if on_service else (),
+        steps_of(study.file.created, status, end) if study.on_service else (),
         None if final else status.progress,
         study.adds_trials,
         study.stops_trials,

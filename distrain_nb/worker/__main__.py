@@ -15,6 +15,8 @@ a tuning job of SageMaker `DISTRAIN_TUNED` names the hyperparameters that do.
 `DISTRAIN_RESULTS` are names of rank 0, separated by commas, to save below the folder
 `DISTRAIN_OUTPUT`. Folders in Cloud Storage, `gs://…`, are used where Vertex AI mounts them,
 `/gcs/…`.
+
+Where replicas share a folder, `replica/shared.py` has the variables that say so.
 """
 
 from __future__ import annotations

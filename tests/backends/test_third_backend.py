@@ -14,13 +14,14 @@ import pytest
 pytestmark = pytest.mark.slow  # it installs a wheel and runs two jobs
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "backends.md"
-MOST_LINES = 150
+MOST_LINES = 160
+SECRET = "correct-horse-7"
 
 USE = """
-import contextlib, json, sys
+import contextlib, json, os, sys
 import distrain_nb as d
 from distrain_nb.backends.plugins import all_backends
-from distrain_nb.errors import OptionError, RunCancelled
+from distrain_nb.errors import OptionError, RunCancelled, RunFailed
 from distrain_nb.magics.help import help_page
 from distrain_nb.magics.completion import match
 from IPython.core.completer import CompletionContext
@@ -48,29 +49,58 @@ found = {
     "dry": str(d.plan("print(1)", on="lab", queue=queue, ranks_per_replica=2)),
     "missing": [f.code for f in d.check("print(1)", on="lab")],
     "unread": sorted((f.code, f.severity.value, f.where) for f in d.check(
-        "1", on="lab", queue=queue, workers=3, launcher="mpi", region="here", image="python")),
+        "1", on="lab", queue=queue, servers=3, region="here", image="python")),
 }
 cell = '''
-import os
+import json, os, socket, time
 from distrain_nb import log_metrics
+place = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+if os.environ["RANK"] == "0":
+    server = socket.create_server(place)
+    met = [server.accept()[0].recv(9).decode() for _ in range(int(os.environ["WORLD_SIZE"]) - 1)]
+    log_metrics({"loss": 0.5}, step=1)
+    total = ",".join(sorted(met))
+    print("secret of", len(os.environ["TOKEN"]))
+else:
+    while True:
+        try:
+            connection = socket.create_connection(place)
+            break
+        except OSError:
+            time.sleep(0.1)
+    connection.sendall(os.environ["RANK"].encode())
 print("hello from", os.environ["RANK"])
-log_metrics({"loss": 0.5}, step=1)
-total = 42
 '''
-lab = {"on": "lab", "queue": queue}
-run = d.submit(cell, **lab, ranks_per_replica=2, name="first", result="total", wait=True)
+lab = {"on": "lab", "queue": os.path.relpath(queue)}
+run = d.submit(cell, **lab, workers=3, ranks_per_replica=2, name="first", result="total",
+               env="TOKEN=" + sys.argv[2], wait=True)
 found["log"] = str(run.logs())
 found["metrics"] = repr(run.metrics())
 found["result"] = dict(run.results)["total"]
+code = '''
+import os, time
+if os.environ["RANK"] == "1":
+    raise ValueError("no luck")
+time.sleep(600)
+'''
+broken = d.submit(code, **lab, workers=2, name="broken")
+with contextlib.suppress(RunFailed):
+    broken.wait()
+found["error"] = broken.status.error
 long = d.submit("import time\\nprint('begun', flush=True)\\nwhile True: time.sleep(0.1)",
                 **lab, name="second")
 import time
 while "begun" not in str(long.logs()):
     time.sleep(0.2)
-long.cancel()
-with contextlib.suppress(RunCancelled):
-    long.wait()
-found["states"] = [str(run.state), str(long.state)]
+waiting = d.submit("1", **lab, name="third")  # which nobody picks up
+while not waiting.status.note:
+    time.sleep(0.2)
+found["waiting"] = [str(waiting.state), waiting.status.phase, waiting.status.note]
+for each in (waiting, long):
+    each.cancel()
+    with contextlib.suppress(RunCancelled):
+        each.wait()
+found["states"] = [str(each.state) for each in (run, broken, waiting, long)]
 found["runs"] = d.runs().frame.to_string()
 Config().changed("queue", queue, {"queue": ""}).save()
 found["settled"] = [f.code for f in d.check("print(1)", on="lab")]
@@ -110,7 +140,7 @@ def test_an_installed_backend_is_known_everywhere_and_runs_jobs(site: Path, tmp_
     )
     try:
         done = subprocess.run(
-            [sys.executable, "-c", USE, str(queue)],
+            [sys.executable, "-c", USE, str(queue), SECRET],
             env=environment, cwd=tmp_path, capture_output=True, text=True,
         )  # fmt: skip
     finally:
@@ -127,18 +157,21 @@ def test_an_installed_backend_is_known_everywhere_and_runs_jobs(site: Path, tmp_
     assert found["other"] == "--nfs has no meaning on the lab's machine: it is for --on vertex"
     assert "local, sagemaker, vertex, lab" in found["nowhere"]
     assert "the lab's machine\n" in found["doctor"] and "not set: queue" in found["doctor"]
-    assert found["dry"].startswith("2 ranks on the machine that serves ")
+    assert found["dry"].startswith("1 x 2 ranks, by way of ")
     assert (found["missing"], found["settled"]) == (["lab.no-queue"], [])
     assert found["unread"] == [
         ["field-ignored", "warning", "image"],
         ["field-ignored", "warning", "region"],
-        ["ranks-not-here", "error", "launcher"],
-        ["role-not-here", "error", "workers"],
+        ["role-not-here", "error", "servers"],
     ]
-    assert {"hello from 0", "hello from 1"} <= {
-        line.rpartition("] ")[2] for line in found["log"].splitlines()
-    }
+    lines = [line.rpartition("] ")[2] for line in found["log"].splitlines()]
+    assert {f"hello from {rank}" for rank in range(6)} <= set(lines)
+    assert f"secret of {len(SECRET)}" in lines
     assert "loss" in found["metrics"]
-    assert found["result"] == 42
-    assert found["states"] == ["succeeded", "cancelled"]
+    assert found["result"] == "1,2,3,4,5"
+    assert found["error"].startswith("rank 1 failed") and "ValueError: no luck" in found["error"]
+    assert found["waiting"] == ["queued", "waiting for the machine", "0 before it"]
+    assert found["states"] == ["succeeded", "failed", "cancelled", "cancelled"]
     assert "the lab's machine" in found["runs"]
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert not [path for path in files if SECRET.encode() in path.read_bytes()]

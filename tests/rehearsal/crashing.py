@@ -25,7 +25,7 @@ import requests.adapters
 import distrain_nb
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote import carrier
-from distrain_nb.backends.remote.carried import Pace
+from distrain_nb.backends.remote.service import Pace
 from distrain_nb.backends.remote.submission import Journal, Submission
 from distrain_nb.worker.files.folder import JOURNAL_FILE, PROGRAM_FOLDER, SUBMISSION_FILE
 from distrain_nb.worker.files.status import Process, State, Status
@@ -178,7 +178,7 @@ def _carry(folder: Path, endpoints: dict[str, str], point: int, room: str) -> No
     os.dup2(log, 1)
     os.dup2(log, 2)
     _count(folder, point, room)
-    Pace.of = lambda endpoints: PACE  # type: ignore[method-assign]
+    Pace.of = lambda own, endpoints: PACE  # type: ignore[method-assign]
     carrier.carry(folder, endpoints)
 
 

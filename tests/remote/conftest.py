@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.backends.remote import carrier
-from distrain_nb.backends.remote.carried import Pace
+from distrain_nb.backends.remote.service import Pace
 
-from .folder_service import PACE, FolderBackend, FolderService, new_run
+from .folder_service import FolderBackend, FolderService, new_run
 
 
 @pytest.fixture
 def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FolderService:
     monkeypatch.setattr(carrier, "find", lambda name: FolderBackend())
-    monkeypatch.setattr(Pace, "of", lambda endpoints: PACE)
+    monkeypatch.setattr(Pace, "of", lambda own, endpoints: own)
     folder = tmp_path / "service"
     (folder / "results").mkdir(parents=True)
     (folder / "results" / "index.json").write_text("{}")

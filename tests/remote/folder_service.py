@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.remote import carrier
 from distrain_nb.backends.remote.backend import RemoteBackend, RemotePlan
-from distrain_nb.backends.remote.carried import Pace
 from distrain_nb.backends.remote.options import RemoteOptions
-from distrain_nb.backends.remote.service import LogEntry, Observed, Stored
+from distrain_nb.backends.remote.service import LogEntry, Observed, Pace, Stored
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.run.log.reader import LogReader
 from distrain_nb.worker.files.disk import replace_file
@@ -105,6 +104,7 @@ class FolderService:
 
 class FolderBackend(RemoteBackend[RemoteOptions, RemotePlan]):
     name, title, options = "folder", "a folder", RemoteOptions
+    pace = PACE
 
     def plan(self, job: Any) -> RemotePlan:
         raise NotImplementedError

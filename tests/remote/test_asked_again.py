@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from distrain_nb import api
-from distrain_nb.backends import plugins
 from distrain_nb.backends.remote import carrier
 from distrain_nb.backends.remote.submission import Journal
 from distrain_nb.errors import RunNotReady
 from distrain_nb.run.store import Store
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.rank import values
+from tests import guests
 from tests.kernels import Kernel, kernel
 
 from .folder_service import LINES, FolderBackend, FolderService, new_run
@@ -27,17 +27,9 @@ RUN = "night"
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The backend of folders is known to every process, as that of another package would be."""
-    site = tmp_path / "site"
-    package = site / "folder_place-1.dist-info"
-    package.mkdir(parents=True)
-    (package / "METADATA").write_text("Name: folder-place\nVersion: 1\n")
-    entry = f"folder = {FolderBackend.__module__}:{FolderBackend.__name__}"
-    (package / "entry_points.txt").write_text(f"[{plugins.GROUP}]\n{entry}\n")
-    monkeypatch.syspath_prepend(site)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (site, Path(__file__).parents[2]))))
-    yield
-    plugins._installed.cache_clear()
+    """The backend of folders is known to every process."""
+    with guests.installed(FolderBackend, tmp_path / "site", monkeypatch):
+        yield
 
 
 @pytest.fixture

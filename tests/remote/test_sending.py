@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 
 from distrain_nb.backends.remote import carrier
-from distrain_nb.backends.remote.carried import Pace
 from distrain_nb.backends.remote.service import Gone, Observed, Unanswered
 from distrain_nb.backends.remote.submission import Journal
 from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.status import State, Status, request_cancel
 
-from .folder_service import PACE, FolderService, carry_in_a_process
+from .folder_service import PACE, FolderBackend, FolderService, carry_in_a_process
 
 HERE = {"service": "here"}
 
@@ -70,7 +69,7 @@ def test_a_request_may_arrive_when_its_sender_has_died(
         return _create(self, request) if len(looks) == 3 else ""
 
     monkeypatch.setattr(FolderService, "find", find)
-    monkeypatch.setattr(Pace, "of", lambda endpoints: replace(PACE, arrival=3600.0))
+    monkeypatch.setattr(FolderBackend, "pace", replace(PACE, arrival=3600.0))
     carrier.carry(run, HERE)
     assert len(looks) == 3 and requests(service) == 1
     assert Status.read(run).state is (State.CANCELLED if stopped else State.SUCCEEDED)

@@ -12,7 +12,7 @@ import pytest
 from distrain_nb import api
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote import backend, variables
-from distrain_nb.backends.remote.carried import Carried, Pace
+from distrain_nb.backends.remote.carried import Carried
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.run import Run
@@ -86,7 +86,7 @@ class _Jobs:
 
 def test_a_run_that_ends_before_its_job_is_there_leaves_no_value(tmp_path: Path) -> None:
     folder = submitted("sagemaker", f"MINE={VALUE}").folder
-    Carried(folder, Pace()).end(State.FAILED, "no image")
+    Carried(folder).end(State.FAILED, "no image")
     assert not holding(tmp_path, VALUE)
 
 

@@ -36,7 +36,9 @@ SAID = {
     "starting": (told("InProgress", "Starting"), Observed(State.STARTING, "starting")),
     "no machines": (
         told("InProgress", "Starting", message="Insufficient capacity error from EC2, retrying!"),
-        Observed(State.STARTING, "starting: Insufficient capacity error from EC2, retrying!"),
+        Observed(
+            State.STARTING, "starting", reason="Insufficient capacity error from EC2, retrying!"
+        ),
     ),
     "running": (
         told("InProgress", "Training", "", "Starting", "Downloading", message="in progress."),
@@ -48,11 +50,11 @@ SAID = {
     ),
     "running again": (
         told("InProgress", "Training", "", "Training", "Interrupted", "Starting"),
-        Observed(State.RUNNING, "running, interrupted once before"),
+        Observed(State.RUNNING, "running", attempt=2),
     ),
     "twice": (
         told("InProgress", "Training", "", "Interrupted", "Training", "Interrupted"),
-        Observed(State.RUNNING, "running, interrupted 2 times before"),
+        Observed(State.RUNNING, "running", attempt=3),
     ),
     "uploading": (told("InProgress", "Uploading"), Observed(State.RUNNING, "uploading results")),
     "a new status": (told("InProgress", "Pondering"), Observed(State.STARTING, "pondering")),

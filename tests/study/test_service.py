@@ -18,9 +18,8 @@ from mlflow import MlflowClient
 
 from distrain_nb.backends.remote import carrier, studies
 from distrain_nb.backends.remote.backend import RemotePlan
-from distrain_nb.backends.remote.carried import Pace
 from distrain_nb.backends.remote.options import RemoteOptions
-from distrain_nb.backends.remote.service import Observed
+from distrain_nb.backends.remote.service import Observed, Pace
 from distrain_nb.backends.remote.studies import TuningBackend
 from distrain_nb.backends.remote.submission import Journal, Spec, Submission
 from distrain_nb.backends.tuning import ServiceTrial
@@ -112,7 +111,7 @@ class FolderBackend(TuningBackend[RemoteOptions, RemotePlan]):
 def service(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> FolderTuning:
     for module in (carrier, studies, of_studies, of_runs):
         monkeypatch.setattr(module, "find", lambda name: FolderBackend())
-    monkeypatch.setattr(Pace, "of", lambda endpoints: PACE)
+    monkeypatch.setattr(Pace, "of", lambda own, endpoints: PACE)
     folder = tmp_path / "service"
     for number in TRIALS:
         (folder / f"trial-{number}" / "results").mkdir(parents=True)

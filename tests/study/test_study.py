@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from distrain_nb import api, script, study
+from distrain_nb.backends.local.trials import shares
 from distrain_nb.errors import CheckFailed, OptionError, RunFailed, RunNotReady, StudyNotFound
 from distrain_nb.run import Store
 from distrain_nb.run.room import cleaning
 from distrain_nb.study import Study
-from distrain_nb.study.launching import shares
 from distrain_nb.study.listing import delete, ended_before
 from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
@@ -226,5 +226,5 @@ def test_trials_at_once_share_the_cpus_and_gpus(
     prepared = prepare(f"import torch\n{QUICK}", tune="x=1..3", goal="min:loss", parallel=2)
     assert prepared.devices == ("4,5", "6,7")
     assert prepared.prepared.plan.ranks_per_replica == 2
-    environment = prepared.launch.processes[0].environment
+    environment = prepared.prepared.plan.launch.processes[0].environment
     assert environment["OMP_NUM_THREADS"] == "2"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.base import Backend
-from distrain_nb.backends.local import buckets
+from distrain_nb.backends.local import buckets, trials
 from distrain_nb.backends.local.machine import machine
 from distrain_nb.backends.local.plan import FOLDERS, LocalPlan, plan
 from distrain_nb.backends.local.warm import hand_over
@@ -16,6 +16,7 @@ from distrain_nb.config import path_named
 from distrain_nb.errors import OptionError
 from distrain_nb.worker.data.storage import in_bucket
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER
+from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.status import Owner, State, Status, request_cancel
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.backends.base import Handle, Job
-    from distrain_nb.worker.files.launch import Launch
+    from distrain_nb.backends.local.plan import LocalJob
+    from distrain_nb.backends.tuning import TrialStart
 
 
 def begin(launch: Launch, folder: Path, idle: float) -> None:
@@ -78,6 +80,27 @@ class LocalBackend(Backend[NoOptions, LocalPlan]):
             raise
         waiting = Owner.of(os.getpid()) if plan.job.waits else None
         begin(replace(plan.launch, kernel=waiting), folder, plan.job.config.idle)
+
+    adds_trials = True
+
+    def trial_job(self, job: LocalJob, parallel: int) -> tuple[LocalJob, tuple[str, ...]]:
+        return trials.job_of_trial(job, parallel)
+
+    def write_trials(self, plan: LocalPlan, folder: Path) -> None:
+        buckets.fetch_all(plan.job.data, plan.job.config.data_limit)
+        plan.job.program.write(folder / PROGRAM_FOLDER)
+        waiting = Owner.of(os.getpid()) if plan.job.waits else None
+        replace(plan.launch, kernel=waiting).write(folder)
+        Status(State.STARTING).enter(State.STARTING, "starting").write(folder)
+
+    def begin_trial(self, study: Path, trial: TrialStart, folder: Path) -> None:
+        begin(trials.launch_of(Launch.read(study), trial), folder, trial.idle)
+
+    def has_begun(self, folder: Path) -> bool:
+        return trials.has_begun(folder)
+
+    def end_trials(self, study: Path) -> None:
+        """More may be wanted yet."""
 
     def status(self, handle: Handle, folder: Path) -> Status:  # noqa: ARG002
         return Status.current(folder)

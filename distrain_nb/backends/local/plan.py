@@ -13,6 +13,7 @@ from distrain_nb.cluster import (
     Cluster,
     about_processes,
     choose,
+    preload,
     ranks,
     ranks_per_replica,
 )
@@ -21,7 +22,7 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout import Layout, Pool, Role
 from distrain_nb.worker.data.storage import in_bucket
 from distrain_nb.worker.files.folder import CHECKPOINTS_FOLDER, MODEL_FOLDER
-from distrain_nb.worker.files.launch import FORK_SAFE, OPTIMIZER, RUN, Launch, ProcessSpec
+from distrain_nb.worker.files.launch import RUN, Launch, ProcessSpec
 from distrain_nb.worker.machine import threads
 from distrain_nb.worker.reduction import groups as reduction
 from distrain_nb.worker.replica.mpi import custom_options, mpirun
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from distrain_nb.backends.base import Job
     from distrain_nb.backends.options import NoOptions
-    from distrain_nb.program import Program
     from distrain_nb.types import Json
 
 LocalJob: TypeAlias = "Job[NoOptions]"
@@ -96,7 +96,7 @@ def plan(job: LocalJob) -> LocalPlan:
         processes=processes,
         working_folder=str(job.folder),
         ports=cluster.replicas,
-        preload=tuple(_preload(job.program, launcher, gpus)),
+        preload=tuple(preload(job.program, launcher, gpus)),
         results=job.results,
         mpirun=_mpirun(job, len(processes)) if launcher == "mpi" else (),
         grace=job.config.grace,
@@ -104,16 +104,6 @@ def plan(job: LocalJob) -> LocalPlan:
         distributes=launcher != "python",
     )
     return LocalPlan(job, launcher, per_replica, gpus, launch, tuple(findings))
-
-
-def _preload(program: Program, launcher: str, gpus: int) -> Iterator[str]:
-    """What all ranks would import, and one import does for all. Where there are GPUs, nothing that
-    may look for them: CUDA is for ranks alone."""
-    for name in FORK_SAFE:
-        if name in program.imports or (name, launcher) == ("torch", "torchrun"):
-            yield name
-    if launcher == "torchrun" and not gpus and "optim" in program.main:
-        yield OPTIMIZER
 
 
 def _cluster(job: LocalJob) -> Cluster:

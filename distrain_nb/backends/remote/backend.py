@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import os
+import secrets
 import subprocess
 import sys
 import time
 from abc import abstractmethod
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, TypeVar
 
 from distrain_nb.backends.base import Backend, Plan
+from distrain_nb.backends.checks import Health, packages
 from distrain_nb.backends.folders import Folder
 from distrain_nb.backends.plugins import rehearsal_of
 from distrain_nb.backends.remote.clock import is_recent
 from distrain_nb.backends.remote.options import RemoteOptions, RemoteOptionsT
+from distrain_nb.backends.remote.service import Pace
 from distrain_nb.backends.remote.submission import Journal, Submission, substituted
 from distrain_nb.backends.remote.tracker import MLFLOW_RUN, told
+from distrain_nb.backends.remote.variables import forget
+from distrain_nb.backends.tuning import TRIAL, TRIAL_ARGUMENTS, TRIAL_NONCE
+from distrain_nb.errors import DistrainError
 from distrain_nb.program.progress import report
 from distrain_nb.secrets import refuse_secret_files, refuse_secret_texts, refuse_secrets
 from distrain_nb.worker.files.folder import (
@@ -37,6 +44,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.base import Handle, Job
     from distrain_nb.backends.remote.service import Service
     from distrain_nb.backends.remote.submission import Spec
+    from distrain_nb.backends.tuning import TrialStart
     from distrain_nb.backends.uploads import Upload
     from distrain_nb.layout import Layout
     from distrain_nb.types import JsonObject, Unknown
@@ -61,9 +69,17 @@ RemotePlanT = TypeVar("RemotePlanT", bound=RemotePlan)
 
 
 class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
-    """Hands a run to a process of its own, which outlives the kernel; reads its folder."""
+    """Hands a run to a process of its own, which outlives the kernel; reads its folder.
+
+    `pace` says how often its service is asked, and how long its log may take to be whole.
+    `packages` are distributions without which nothing can be submitted; `extra` of ours brings
+    them.
+    """
 
     has_image = True
+    pace: ClassVar[Pace] = Pace()
+    packages: ClassVar[tuple[str, ...]] = ()
+    extra: ClassVar[str] = ""
 
     @abstractmethod
     def service(self, spec: JsonObject, endpoints: Mapping[str, str]) -> Service:
@@ -73,14 +89,54 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
     def handle(self, plan: RemotePlanT) -> Handle:
         return {"rehearsal": True} if plan.job.options.rehearsed else {}
 
+    adds_trials: ClassVar[bool] = False  # the values of --env are gone when a study has ended
+
+    def trial_job(
+        self,
+        job: Job[RemoteOptionsT],
+        parallel: int,  # noqa: ARG002
+    ) -> tuple[Job[RemoteOptionsT], tuple[str, ...]]:
+        return replace(job, trial=TRIAL, nonce=TRIAL_NONCE), ()
+
+    def write_trials(self, plan: RemotePlanT, folder: Path) -> None:
+        spec = plan.spec()
+        if TRIAL_ARGUMENTS not in json.dumps(asdict(spec)):
+            raise DistrainError(
+                f"--tune: {self.title} hands no values on to trials: its `spec` leaves out "
+                "`backends.tuning.trial_variables`"
+            )
+        self._write(plan, spec, folder, {})
+
+    def begin_trial(self, study: Path, trial: TrialStart, folder: Path) -> None:
+        submission = Submission.read(study)
+        own = {
+            TRIAL_ARGUMENTS: json.dumps(list(trial.arguments)),
+            TRIAL_NONCE: secrets.token_hex(4),
+            TRIAL: str(trial.number),
+            MLFLOW_RUN: told(folder, study=False),
+        }
+        replace(submission, spec=substituted(submission.spec, own), kernel=None).write(folder)
+        self._begin(folder, rehearsed=submission.rehearse is not None)
+        start_carrier(folder)
+
+    def has_begun(self, folder: Path) -> bool:
+        return (folder / STATUS_FILE).exists()
+
+    def end_trials(self, study: Path) -> None:
+        forget(study)
+
     def submit(self, plan: RemotePlanT, folder: Path) -> None:
         """Raises CheckFailed, before anything leaves this machine, for what looks like a secret,
         and OptionError where nothing stands in for the service that is to be rehearsed."""
-        self._write(plan, plan.spec(), folder)
+        self._write(plan, plan.spec(), folder, {MLFLOW_RUN: told(folder, study=False)})
         start_carrier(folder)
 
-    def _write(self, plan: RemotePlanT, what: Spec, folder: Path, *, study: bool = False) -> None:
-        """Have in a folder all that is needed to carry that. Raises as `submit` does."""
+    def _write(self, plan: RemotePlanT, what: Spec, folder: Path, known: Mapping[str, str]) -> None:
+        """Have in a folder all that is needed to carry that, with what is known by now in the place
+        of its stand-ins. Raises as `submit` does."""
+        needed = packages("packages", self.packages, self.extra)
+        if needed.state is not Health.GOOD:
+            raise DistrainError(f"{self.title}: {needed.found}; {needed.remedy}")
         job = plan.job
         if job.options.rehearsed:
             rehearsal_of(self.name)
@@ -93,9 +149,12 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
             refuse_secret_files(upload.name, _paths(upload), job.allowed_secrets)
         kernel = Owner.of(os.getpid()) if job.waits else None
         processes = tuple(_processes(job.layout, plan.ranks_per_replica))
-        spec = substituted(asdict(what), {MLFLOW_RUN: told(folder, study=study)})
-        Submission(self.name, spec, processes, kernel, job.options.rehearse).write(folder)
-        phase = "starting the rehearsal" if job.options.rehearsed else "preparing to submit"
+        spec = substituted(asdict(what), known)
+        Submission(self.name, spec, processes, kernel, job.options.rehearsal).write(folder)
+        self._begin(folder, rehearsed=job.options.rehearsed)
+
+    def _begin(self, folder: Path, *, rehearsed: bool) -> None:
+        phase = "starting the rehearsal" if rehearsed else "preparing to submit"
         progress = Progress(phase, since=time.time())
         Status(State.STARTING).enter(State.STARTING, phase, progress=progress).write(folder)
 

@@ -5,51 +5,33 @@ from __future__ import annotations
 import logging
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.clock import is_recent
+from distrain_nb.backends.remote.service import Pace
 from distrain_nb.backends.remote.submission import Journal
 from distrain_nb.backends.remote.variables import forget
 from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.status import Owner, Process, State, Status, request_cancel
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from distrain_nb.worker.files.status import Progress
 
 LONGEST_PAUSE_S = 30.0
+HEARD_WITHIN_S = 0.2
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Pace:
-    """Seconds: from one look at the service to the next; without new lines until a log counts as
-    read; how late a request may arrive that got no answer; and for how long what a job left
-    behind is asked for when the service doesn't give it."""
-
-    look: float = 2.0
-    quiet: float = 6.0
-    arrival: float = 20.0
-    fetch: float = 120.0
-
-    @classmethod
-    def of(cls, endpoints: Mapping[str, str]) -> Pace:
-        """A rehearsal, which says how late lines may come, is quicker than the service."""
-        if not endpoints:
-            return cls()
-        return cls(look=0.3, quiet=1.0 + float(endpoints.get("late", 0)), arrival=1.0, fetch=20.0)
 
 
 class Carried:
     """A run on its way. What is kept is on disk before it counts."""
 
-    def __init__(self, folder: Path, pace: Pace) -> None:
+    def __init__(self, folder: Path, pace: Pace | None = None) -> None:
         self.folder = folder
-        self.pace = pace
+        self.pace = pace or Pace()
         self.journal = Journal.read(folder)
         self.status = Status.read(folder)
         self.kernel: Owner | None = None
@@ -97,7 +79,7 @@ class Carried:
     def note(self, text: str, wrong: Exception | None = None) -> None:
         """Show what goes on with the run, empty for nothing of note; `wrong` is behind it."""
         if text and text != self.status.note:
-            _log.warning("%s", text, exc_info=wrong)
+            _log.log(logging.WARNING if wrong else logging.INFO, "%s", text, exc_info=wrong)
         self.put(replace(self.status, note=text))
 
     def show(self, progress: Progress) -> None:
@@ -114,9 +96,30 @@ class Carried:
 
     def stop_wanted(self) -> bool:
         """Whether somebody asked for the end, or the kernel has gone that waited for the run."""
-        if self.kernel and not self.kernel.alive:
+        there = (self.folder / CANCEL_FILE).exists()
+        if not there and self.kernel and not self.kernel.alive:
             request_cancel(self.folder)
-        return (self.folder / CANCEL_FILE).exists()
+            return True
+        return there
+
+    def last_request(self) -> int:
+        """When somebody last asked for the end, as the folder's file system counts; 0 for never."""
+        try:
+            return (self.folder / CANCEL_FILE).stat().st_mtime_ns if self.stop_wanted() else 0
+        except FileNotFoundError:
+            return 0
+
+    def rest(self, seconds: float, request: int | None = None) -> bool:
+        """Wait, but only until somebody asks for the end, since that `request` or from now on; say
+        whether somebody has."""
+        before = self.last_request() if request is None else request
+        end = time.monotonic() + seconds
+        while self.last_request() == before:
+            left = end - time.monotonic()
+            if left <= 0:
+                return False
+            time.sleep(min(left, HEARD_WITHIN_S))
+        return True
 
 
 def _replica(index: int, label: str) -> Process:

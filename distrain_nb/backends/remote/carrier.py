@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from distrain_nb import __version__
 from distrain_nb.backends.plugins import find
-from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Carried, Pace, brief
+from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Carried, brief
 from distrain_nb.backends.remote.collector import Collector, kinds
 from distrain_nb.backends.remote.links import write_links
 from distrain_nb.backends.remote.lock import NoLock, alone
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     Step = tuple[str, Callable[[], object]]
 
 _log = logging.getLogger(__name__)
+_A_DAY_S = 24 * 3600.0
 
 
 def carry(
@@ -49,13 +50,12 @@ def carry(
 
     `endpoints` are those of a rehearsal's services, `doing` is what it says of itself.
     """
-    pace = Pace.of(endpoints or {})
     try:
         with alone(folder) as mine:
             if mine:
-                _carry(Carried(folder, pace), endpoints or {}, doing)
+                _carry(Carried(folder), endpoints or {}, doing)
     except NoLock as wrong:
-        give_up(Carried(folder, pace), wrong, ends_with_us=False)
+        give_up(Carried(folder), wrong, ends_with_us=False)
 
 
 def _carry(run: Carried, endpoints: Mapping[str, str], doing: Doing | None) -> None:
@@ -71,6 +71,7 @@ def _carry(run: Carried, endpoints: Mapping[str, str], doing: Doing | None) -> N
         if ends_with_us and not endpoints:
             return  # it went with its stand-in, and is not for the service itself
         backend = cast("AnyRemoteBackend", find(submission.backend))
+        run.pace = backend.pace.of(endpoints)
         carrier = Carrier(run, submission, backend.service(submission.spec, endpoints), doing)
         carrier.fetch_again() if run.over else carrier.run()
     except Cancelled:
@@ -151,6 +152,7 @@ class Carrier:
         that can't be reached is asked again, more and more seldom."""
         run, pause = self._run, self._run.pace.look
         while True:
+            request = run.last_request()
             try:
                 observed = self._observe()
             except Exception as wrong:
@@ -159,10 +161,11 @@ class Carrier:
             else:
                 if observed.state.final:
                     return observed
-                trouble = self._do_what_can_be_done(steps)
+                trouble, behind = self._do_what_can_be_done(steps)
+                run.note(trouble or ("" if self._asked else waiting(observed)), behind)
                 self._see(observed)
             pause = min(2 * pause, LONGEST_PAUSE_S) if trouble else run.pace.look
-            time.sleep(pause)
+            run.rest(pause, request)
 
     def _observe(self) -> Observed:
         try:
@@ -173,9 +176,10 @@ class Carrier:
             stopped = self._asked or self._run.stop_wanted()
             return Observed(State.CANCELLED if stopped else State.FAILED, error=str(wrong))
 
-    def _do_what_can_be_done(self, steps: Sequence[Step]) -> str:
-        """Each step by itself; notes what went wrong in the first that did."""
-        trouble, behind = "", None
+    def _do_what_can_be_done(self, steps: Sequence[Step]) -> tuple[str, Exception | None]:
+        """Each step by itself; what went wrong in the first that did, in words, and its error."""
+        trouble: str = ""
+        behind: Exception | None = None
         for doing, step in (
             ("stop the job", self._stop_if_wanted),
             ("say where the job is", self._link),
@@ -186,8 +190,7 @@ class Carrier:
             except Exception as wrong:
                 if not trouble:
                     trouble, behind = f"can't {doing}, trying again: {brief(wrong)}", wrong
-        self._run.note(trouble, behind)
-        return trouble
+        return trouble, behind
 
     def _stop_if_wanted(self) -> None:
         if not self._asked and self._run.stop_wanted():
@@ -203,7 +206,23 @@ class Carrier:
     def _see(self, observed: Observed) -> None:
         state = State.STOPPING if self._asked else observed.state
         step = self._doing.before(state) if self._doing else None
-        phase = step.phase if step else observed.phase or str(state)
+        phase = step.phase if step else phase_of(observed, state)
         status = self._run.status
         entered = status.reach(phase) if state is status.state else status.enter(state, phase)
         self._run.put(replace(entered, progress=step))
+
+
+def phase_of(observed: Observed, state: State) -> str:
+    """The phase in words, with its attempt if that isn't the first."""
+    phase = observed.phase or str(state)
+    return phase if observed.attempt < 2 else f"{phase}, attempt {observed.attempt}"
+
+
+def waiting(observed: Observed) -> str:
+    """Why a job is where it is, and when it is expected to start, in words."""
+    now = time.time()
+    start = ""
+    if observed.expected > now:
+        form = "%H:%M" if observed.expected < now + _A_DAY_S else "%H:%M on %-d %B"
+        start = time.strftime(f"expected to start at {form}", time.localtime(observed.expected))
+    return "; ".join(filter(None, (observed.reason, start)))

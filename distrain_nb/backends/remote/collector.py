@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.backends.remote import fetch
 from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Carried, brief
 from distrain_nb.backends.remote.service import Denied, LogEntry
+from distrain_nb.errors import DistrainError
 from distrain_nb.image import at_most_every
 from distrain_nb.worker.files.folder import RESULTS_FOLDER
 from distrain_nb.worker.files.status import Progress
@@ -32,6 +33,10 @@ _STARTS_AGAIN = re.compile(r"\b(preempted|restarting)\b", re.IGNORECASE)
 _log = logging.getLogger(__name__)
 
 
+class Unfinished(DistrainError):
+    """What a job leaves behind has not come to an end in the time that there is for it."""
+
+
 class Collector:
     """Lines, event files and results of one run."""
 
@@ -40,6 +45,7 @@ class Collector:
         self._service = service
         self._log = fetch.Log(run.folder, run.journal)
         self._points = fetch.Points(run.folder)
+        self._request = 0
 
     def close(self) -> None:
         self._log.close()
@@ -67,8 +73,9 @@ class Collector:
             self._tell_once(str(wrong))
 
     def all_of(self, kinds: Sequence[str], retry_s: float) -> dict[str, str]:
-        """Fetch what an ended job has left, each kind tried for `retry_s` seconds; what
-        is missing then, and why."""
+        """Fetch what an ended job has left, each kind tried for `retry_s` seconds, or until
+        somebody asks for the end; what is missing then, and why."""
+        self._request = self._run.last_request()
         steps = {LINES: self._last_lines, EVENTS: self.events, RESULTS: self._results}
         found = {kind: self._persist(kind, steps[kind], retry_s) for kind in kinds}
         return {kind: why for kind, why in found.items() if why}
@@ -85,6 +92,8 @@ class Collector:
             except Denied as wrong:
                 self._tell_once(str(wrong))
                 return str(wrong)
+            except Unfinished as wrong:
+                return str(wrong)
             except Exception as wrong:
                 if time.monotonic() + pause > until:
                     _log.warning("can't fetch %s", kind, exc_info=True)
@@ -93,18 +102,25 @@ class Collector:
             else:
                 _log.info("fetched %s", kind)
                 return ""
-            time.sleep(pause)
+            if self._run.rest(pause, self._request):
+                return "the run was cancelled while it was asked for"
             pause = min(2 * pause, LONGEST_PAUSE_S)
 
     def _last_lines(self) -> None:
-        """The job has ended; its last lines may take a while to come."""
-        self._run.show(Progress("waiting for the last lines"))
-        heard = time.monotonic()
-        while time.monotonic() < heard + self._run.pace.quiet:
+        """The job has ended; its last lines may take a while to come. Raises Unfinished where they
+        go on coming: a machine that the service has lost may go on with its part."""
+        pace = self._run.pace
+        if pace.quiet:
+            self._run.show(Progress("waiting for the last lines"))
+        heard = begun = time.monotonic()
+        while time.monotonic() < heard + pace.quiet:
             if self.lines():
                 heard = time.monotonic()
-            time.sleep(self._run.pace.look)
+            if heard > begun + pace.longest or self._run.rest(pace.look, self._request):
+                break
         self.lines(last=True)
+        if heard > begun + pace.longest:
+            raise Unfinished(f"still being written {pace.longest:g} s after the job had ended")
 
     def _results(self) -> None:
         tell = at_most_every(TELL_EVERY_S, self._run.show)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.plugins import rehearsal_of
-from distrain_nb.backends.remote.carried import Carried, Pace
+from distrain_nb.backends.remote.carried import Carried
 from distrain_nb.backends.remote.carrier import give_up
 from distrain_nb.backends.remote.doing import Doing
 from distrain_nb.program.progress import report, report_to
@@ -59,7 +59,7 @@ def rehearse(
             services = stand_in(submission.rehearse or "", named)
             endpoints = stack.enter_context(services)
         except Exception as wrong:
-            give_up(Carried(folder, Pace()), wrong, ends_with_us=True)
+            give_up(Carried(folder), wrong, ends_with_us=True)
             return
         _log.info("the services of the rehearsal: %s", endpoints)
         stack.enter_context(shown(folder, endpoints))

@@ -102,4 +102,4 @@ def _look_for(run: Carried, service: Service) -> str:
             if job or late:
                 run.note("")
                 return job
-        time.sleep(pause)
+        run.rest(pause)

@@ -49,11 +49,46 @@ class LogEntry:
 
 @dataclass(frozen=True)
 class Observed:
-    """How a job is doing: its state, the phase in words, and the service's reason if it failed."""
+    """How a job is doing: its state, the phase in a few words, and the service's `error` if it
+    failed.
+
+    `reason` says why it is where it is, such as what it waits for. `expected` is when the service
+    expects it to start, in seconds since the epoch, 0 where it doesn't say. `attempt` counts from
+    1: a service may start a job anew that has lost its machines.
+    """
 
     state: State
     phase: str = ""
     error: str = ""
+    reason: str = ""
+    expected: float = 0.0
+    attempt: int = 1
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How a service is asked, in seconds.
+
+    `look` is from one look at it to the next. `quiet` is how long an ended job has to have given no
+    new lines for its log to count as read; 0 says that the log is whole once the state is final.
+    `longest` is how long lines are waited for at most. `arrival` is how late a request may arrive
+    that got no answer, and `fetch` for how long what a job left behind is asked for when the
+    service doesn't give it.
+    """
+
+    look: float = 2.0
+    quiet: float = 6.0
+    longest: float = 60.0
+    arrival: float = 20.0
+    fetch: float = 120.0
+
+    def of(self, endpoints: Mapping[str, str]) -> Pace:
+        """As it is at these endpoints: a rehearsal's, which say how late lines may come, are
+        quicker than the service."""
+        if not endpoints:
+            return self
+        late = float(endpoints.get("late", 0))
+        return Pace(look=0.3, quiet=1.0 + late, longest=60.0 + late, arrival=1.0, fetch=20.0)
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote.backend import RemoteBackend, RemotePlan, RemotePlanT
-from distrain_nb.backends.remote.carried import Carried, Pace, brief
+from distrain_nb.backends.remote.carried import Carried, brief
 from distrain_nb.backends.remote.carrier import Carrier, carry, give_up
 from distrain_nb.backends.remote.options import RemoteOptionsT
 from distrain_nb.backends.remote.rehearsed import rehearse, wait_for_tracker
 from distrain_nb.backends.remote.sending import Cancelled, send
 from distrain_nb.backends.remote.submission import Submission, follow
+from distrain_nb.backends.remote.tracker import MLFLOW_RUN, told
 from distrain_nb.backends.remote.variables import forget
 from distrain_nb.backends.tuning import StudyPlan
 from distrain_nb.worker.files.fields import Damaged
@@ -69,7 +70,8 @@ class TuningBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):
 
     def submit_study(self, plan: RemoteStudyPlan, folder: Path) -> None:
         """Raises CheckFailed, OptionError as `submit` does."""
-        self._write(cast("RemotePlanT", plan.trial), plan.spec(), folder, study=True)
+        known = {MLFLOW_RUN: told(folder, study=True)}
+        self._write(cast("RemotePlanT", plan.trial), plan.spec(), folder, known)
 
     def carry_study(self, folder: Path, keeper: TrialKeeper) -> None:
         """Returns when the study has ended, or can't go on."""
@@ -90,10 +92,11 @@ def carry_study(
     doing: Doing | None = None,
 ) -> None:
     """Carry the study of that folder to its end; `endpoints` and `doing` are as in `carry`."""
-    run = Carried(folder, Pace.of(endpoints or {}))
+    run = Carried(folder)
     submission = Submission.read(folder)
     try:
         backend = cast("AnyRemoteBackend", find(submission.backend))
+        run.pace = backend.pace.of(endpoints or {})
         service = cast("TuningService", backend.service(submission.spec, endpoints or {}))
         carrier = StudyCarrier(run, submission, service, doing, keeper, endpoints or {})
         carrier.run()
@@ -186,7 +189,7 @@ class StudyCarrier(Carrier):
             late = time.monotonic() > until
             if settled and not self._any_pending() and (late or not trouble):
                 return trouble
-            time.sleep(run.pace.look)
+            run.rest(run.pace.look)
 
     def _any_pending(self) -> bool:
         return any(map(self._is_pending, self._folders))

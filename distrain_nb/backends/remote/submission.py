@@ -45,7 +45,7 @@ class Spec:
     `study` says that the request is for a study.
     """
 
-    region: str
+    region: str = ""
     job: str = ""
     study: bool = False
     run: str = ""

@@ -33,6 +33,8 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
     """Jobs in AWS, which a cell does not wait for."""
 
     name = "sagemaker"
+    packages = ("boto3",)
+    extra = "sagemaker"
     title = "SageMaker"
     options = SageMakerOptions
     example: ClassVar = {"workers": "ml.m5.xlarge"}
@@ -120,7 +122,7 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
     def checks(self) -> Iterator[Check]:
         from distrain_nb.backends.sagemaker.settings import login_of
 
-        yield packages("packages", ("boto3",), "sagemaker")
+        yield packages("packages", self.packages, self.extra)
         yield login(
             login_of(os.environ), "run aws configure or aws sso login; in Studio its role serves"
         )

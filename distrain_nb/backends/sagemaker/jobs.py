@@ -157,7 +157,8 @@ def observed(answer: Description) -> Observed:
     if status == "Stopping":
         return Observed(State.STOPPING, "stopping")
     state, phase = _PHASES.get(second, (State.STARTING, second.lower() or "starting"))
-    return Observed(state, phase + _story(answer.get("SecondaryStatusTransitions", [])))
+    reason, attempt = _story(answer.get("SecondaryStatusTransitions", []))
+    return Observed(state, phase, reason=reason, attempt=attempt)
 
 
 def refuse_deleted(status: str, what: str) -> None:
@@ -183,13 +184,10 @@ def readable(reason: str) -> str:
     return found["said"] if found else reason.strip()
 
 
-def _story(transitions: Sequence[Transition]) -> str:
-    """What the last statuses tell beyond their names: interruptions, and a lack of instances."""
-    times = sum(each["Status"] == "Interrupted" for each in transitions)
+def _story(transitions: Sequence[Transition]) -> tuple[str, int]:
+    """What the last statuses tell beyond their names: that instances lack, and which attempt it is,
+    which ends with an interruption."""
     latest: Transition = transitions[-1] if transitions else {}
     message = latest.get("StatusMessage", "")
-    if "capacity" in message.lower():
-        return f": {message}"
-    if not times or latest["Status"] == "Interrupted":
-        return ""
-    return f", interrupted {'once' if times == 1 else f'{times} times'} before"
+    over = sum(each["Status"] == "Interrupted" for each in transitions[:-1])
+    return (message if "capacity" in message.lower() else ""), 1 + over

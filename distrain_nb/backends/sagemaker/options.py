@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from distrain_nb.backends.options import option
-from distrain_nb.backends.remote.options import RemoteOptions
+from distrain_nb.backends.remote.options import CloudOptions
 from distrain_nb.backends.remote.variables import no_secret
 from distrain_nb.backends.sagemaker.channels import Channel
 from distrain_nb.errors import OptionError
@@ -26,7 +26,7 @@ VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
-class SageMakerOptions(RemoteOptions):
+class SageMakerOptions(CloudOptions):
     """Options of a job besides its layout and those of every job."""
 
     role: str = option(

@@ -30,6 +30,8 @@ class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):
     """Jobs in Google Cloud, which a cell does not wait for."""
 
     name = "vertex"
+    packages = ("google-cloud-aiplatform", "google-cloud-logging", "google-cloud-storage")
+    extra = "vertex"
     title = "Vertex AI"
     options = VertexOptions
     example: ClassVar = {"primary": "n1-standard-4"}
@@ -106,11 +108,7 @@ class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):
     def checks(self) -> Iterator[Check]:
         from distrain_nb.backends.vertex.settings import login_of
 
-        yield packages(
-            "packages",
-            ("google-cloud-aiplatform", "google-cloud-logging", "google-cloud-storage"),
-            "vertex",
-        )
+        yield packages("packages", self.packages, self.extra)
         yield login(
             login_of(os.environ),
             "run gcloud auth application-default login; on Workbench the machine's account serves",

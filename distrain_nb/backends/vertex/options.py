@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from distrain_nb.backends.options import option
-from distrain_nb.backends.remote.options import RemoteOptions
+from distrain_nb.backends.remote.options import CloudOptions
 from distrain_nb.backends.remote.variables import no_secret
 from distrain_nb.errors import OptionError
 
@@ -35,7 +35,7 @@ _ANY, _NONE = "any", "none"
 
 
 @dataclass(frozen=True)
-class VertexOptions(RemoteOptions):
+class VertexOptions(CloudOptions):
     """Options of a job besides its layout and those of every job."""
 
     project: str = option("NAME", "project of Google Cloud", "", setting="project")

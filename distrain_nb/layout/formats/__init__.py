@@ -54,6 +54,11 @@ class Export:
     title: str
     places: tuple[str, ...]
     text: Callable[[Layout], str]
+    but: tuple[str, ...] = ()
+
+    def serves(self, place: str) -> bool:
+        """Whether layouts of a place have this form."""
+        return place not in self.but and (not self.places or place in self.places)
 
     def left_out(self, layout: Layout) -> tuple[str, ...]:
         """Return the fields of a layout that this form has no place for, such as
@@ -129,8 +134,9 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "options",
         "%%distrain",
-        ("local", "vertex", "sagemaker"),
+        (),
         lambda it: heading(printed(it)) + "\n",
+        but=("ai-platform",),
     ),
     Export(
         "successor",
@@ -138,18 +144,13 @@ EXPORTS: tuple[Export, ...] = (
         ("ai-platform",),
         lambda it: heading(printed(on_vertex(it))) + "\n",
     ),
-    Export(
-        "yaml",
-        "layouts/NAME.yaml",
-        ("local", "vertex", "sagemaker", "ai-platform"),
-        lambda it: it.to_yaml(),
-    ),
+    Export("yaml", "layouts/NAME.yaml", (), lambda it: it.to_yaml()),
 )
 
 
 def exports(layout: Layout) -> dict[str, str]:
     """Return every form of a layout by the form's name, as text to copy."""
-    return {form.name: form.text(layout) for form in EXPORTS if layout.on in form.places}
+    return {form.name: form.text(layout) for form in EXPORTS if form.serves(layout.on)}
 
 
 def left_out(imported: Imported) -> tuple[Finding, ...]:

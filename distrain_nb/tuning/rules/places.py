@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import shown
+from distrain_nb.layout.place import place_of
 from distrain_nb.tuning.choosing import combinations
 from distrain_nb.tuning.rules.repairs import (
     at,
@@ -53,9 +54,11 @@ SAGEMAKER_TRIALS, SAGEMAKER_RANDOM_TRIALS = 750, 10_000
 
 
 def place_findings(spec: StudySpec, place: str) -> Iterator[Finding]:
-    """What is wrong with a study at one place; nothing for one that isn't known here."""
-    if place == "local":
-        yield from _this_machine(spec)
+    """What is wrong with a study at one place: where no service of it tunes, with one whose trials
+    are suggested here; nothing for a service that isn't known."""
+    known = place_of(place)
+    if known is not None and not known.tunes:
+        yield from _suggested_here(spec, known.title)
     elif place == "vertex":
         yield from _vertex(spec)
     elif place == "sagemaker":
@@ -67,23 +70,23 @@ def place_findings(spec: StudySpec, place: str) -> Iterator[Finding]:
         yield from _ai_platform(spec)
 
 
-def _this_machine(spec: StudySpec) -> Iterator[Finding]:
+def _suggested_here(spec: StudySpec, title: str) -> Iterator[Finding]:
     if spec.end != StudyEnd():
         fix = setting("Leave it out", end=StudyEnd())
-        yield error("--end", "end-place", "--end is not known on this machine yet", fix)
+        yield error("--end", "end-place", f"--end is not known on {title} yet", fix)
     for number, goal in enumerate(spec.goals):
         if goal.safety_threshold is not None and objectives(spec):
             kept = spec.goals[:number] + spec.goals[number + 1 :]
-            message = "a threshold of --goal is not known on this machine yet"
+            message = f"a threshold of --goal is not known on {title} yet"
             fix = setting(f"Leave {goal.metric} out", goals=kept)
             yield error(f"--goal {goal.direction}:{goal.metric}", "goal-place", message, fix)
     if spec.noise:
-        yield _left_out("--noise", "this machine", "observation noise", noise=None)
+        yield _left_out("--noise", title, "observation noise", noise=None)
     if isinstance(spec.stopping, (ConvexStopping, HyperbandStopping)):
         name = "convex" if isinstance(spec.stopping, ConvexStopping) else "hyperband"
         fix = setting("Stop by the median", stopping=MedianStopping())
-        yield error("--stop", "stop-place", f"this machine has no {name} stopping", fix)
-    yield from _positive_reverse_log(spec, "this machine")
+        yield error("--stop", "stop-place", f"{title} has no {name} stopping", fix)
+    yield from _positive_reverse_log(spec, title)
 
 
 def _positive_reverse_log(spec: StudySpec, place: str) -> Iterator[Finding]:

@@ -23,6 +23,8 @@ from distrain_nb.ui.form.editing import Editing, History
 from distrain_nb.ui.form.fields import bytes_of, seconds_of
 from distrain_nb.ui.form.messages import ACTIONS
 from distrain_nb.ui.form.ordering import PageOrder
+from distrain_nb.ui.form.own import from_line as own_from_line
+from distrain_nb.ui.form.own import own_words
 from distrain_nb.ui.form.saving import SavedLayouts
 from distrain_nb.ui.form.tuning import Tuning, offered
 from distrain_nb.ui.form.view import options, view
@@ -193,30 +195,38 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
 
         Raises OptionError naming what can't be read.
         """
-        imported, study = self._pasted(text)
+        imported, study, own = self._pasted(text)
         self._script = imported.script
         tuning = self._history.now.tuning if study is None else Tuning.of(study)
-        self._do(self._history.then(Editing(imported.layout, tuning=tuning)))
+        self._do(self._history.then(Editing(imported.layout, tuning=tuning, own=own)))
         lost = left_out(imported)
         gone = f"; not part of a layout: {', '.join(f.where for f in lost)}" if lost else ""
         self._tell(f"Read as {imported.form}{gone}")
         return lost
 
+<<<<<<< HEAD
     def _pasted(self, text: str) -> tuple[Imported, StudySpec | None]:
         """Return the layout and the study of a text. Where it has a study alone, the layout
         stays."""
+=======
+    def _pasted(self, text: str) -> tuple[Imported, StudySpec | None, Mapping[str, str]]:
+        """The layout, the study and the backend's own texts in a text. Where it has a study alone,
+        the rest stays."""
+        now = self._history.now
+>>>>>>> doors36
         if text.lstrip().startswith(LINES):
-            rest, study = from_line(text)
-            return read_any(rest), study
+            rest, own = own_from_line(text)
+            rest, study = from_line(rest)
+            return read_any(rest), study, own
         try:
             found = read_study(text) if has_study(text) else None
         except OptionError:  # then machines at least, or what keeps these from being read
             found = None
         if found is None:
-            return read_any(text), None
-        layout = self.layout if found.layout is None else found.layout
+            return read_any(text), None, now.own
+        layout = now.layout if found.layout is None else found.layout
         script = self._script if found.layout is None else found.script
-        return Imported(found.form, layout, found.left_out, script), found.spec
+        return Imported(found.form, layout, found.left_out, script), found.spec, now.own
 
     def to_new_cell(self) -> None:
         """Offer the head as the next cell; from a cell that is running."""
@@ -236,8 +246,9 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         return f"Form({str(self.layout)!r})"
 
     def _with(self, layout: Layout) -> Editing:
-        """Another layout under the study that there is."""
-        return Editing(layout, tuning=self._history.now.tuning)
+        """Another layout under all else that there is."""
+        now = self._history.now
+        return Editing(layout, tuning=now.tuning, own=now.own)
 
     def _do(self, history: History) -> None:
         self._history = history
@@ -275,8 +286,14 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         }
 
     def _with_study(self, name: str, title: str, text: str, lost: str) -> list[str]:
+<<<<<<< HEAD
         """Return a form of the layout; the magic's own has the study too."""
         has_it = name == "options" and self._history.now.tuning.rows
+=======
+        """A form of the layout; the magic's own has all else too."""
+        now = self._history.now
+        has_it = name == "options" and (now.tuning.rows or own_words(now.layout.on, now.own))
+>>>>>>> doors36
         return [name, title, f"{self.line}\n" if has_it else text, lost]
 
     def _found(self, place: str) -> Mapping[str, str]:
@@ -291,7 +308,8 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
     def _words(self) -> list[str]:
         """Return the options of a cell."""
         now = self._history.now
-        return [*self._saved.words(now.layout), *now.tuning.words()]
+        own = own_words(now.layout.on, now.own)
+        return [*self._saved.words(now.layout), *own, *now.tuning.words()]
 
     def _heard(self, message: Mapping[str, Any]) -> None:
         with self.widget.hold_sync():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Fix, Severity
@@ -12,7 +12,11 @@ from distrain_nb.layout.choices import with_own_accelerators
 from distrain_nb.layout.rules import check
 from distrain_nb.layout.sizing import sized_reducers
 from distrain_nb.ui.form.fields import text_of, with_text
+from distrain_nb.ui.form.own import OWN
 from distrain_nb.ui.form.tuning import TUNING, Tuning
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 MOST_STEPS = 200
 
@@ -28,16 +32,20 @@ class Draft:
 
 @dataclass(frozen=True)
 class Editing:
-    """A layout, the fields whose text says something that is not in it, and a study."""
+    """A layout, the fields whose text says something that is not in it, a study, and the texts of
+    the fields that backends have for themselves, by name."""
 
     layout: Layout = field(default_factory=Layout)
     drafts: tuple[Draft, ...] = ()
     tuning: Tuning = field(default_factory=Tuning)
+    own: Mapping[str, str] = field(default_factory=dict)
 
     def text(self, path: str) -> str:
         """What a field shows."""
         if _of_tuning(path):
             return self.tuning.text(path.removeprefix(f"{TUNING}."))
+        if _of_backend(path):
+            return self.own.get(path.partition(".")[2], "")
         return next((d.text for d in self.drafts if d.path == path), text_of(self.layout, path))
 
     def typed(self, path: str, text: str) -> Editing:
@@ -45,6 +53,8 @@ class Editing:
         if _of_tuning(path):
             typed = self.tuning.typed(path.removeprefix(f"{TUNING}."), text)
             return replace(self, tuning=typed)
+        if _of_backend(path):
+            return replace(self, own={**self.own, path.partition(".")[2]: text.strip()})
         others = self._drafts_beside(path)
         try:
             return replace(self, layout=with_text(self.layout, path, text), drafts=others)
@@ -92,6 +102,10 @@ class Editing:
 
     def _drafts_beside(self, *paths: str) -> tuple[Draft, ...]:
         return tuple(d for d in self.drafts if d.path not in paths)
+
+
+def _of_backend(path: str) -> bool:
+    return path.partition(".")[0] == OWN
 
 
 def _of_tuning(path: str) -> bool:

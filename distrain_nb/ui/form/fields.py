@@ -75,7 +75,11 @@ _ABSENT = {field.name: field.default for field in fields(Pool)}
 def settings(layout: Layout) -> Iterator[Field]:
     """Return the fields of the whole layout: of its place, and whatever else holds something."""
     place = place_of(layout.on)
-    return (f for f in SETTINGS if not place or place.reads(f.name) or text_of(layout, f.name))
+    return (f for f in SETTINGS if not place or place.reads(f.name) or _is_held(layout, f.name))
+
+
+def _is_held(layout: Layout, name: str) -> bool:
+    return bool(getattr(layout, name) != getattr(type(layout), name))
 
 
 def columns(layout: Layout) -> Iterator[Field]:

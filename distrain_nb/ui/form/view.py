@@ -26,6 +26,7 @@ from distrain_nb.ui.form.fields import (
     settings,
     text_of,
 )
+from distrain_nb.ui.form.own import own_choices, own_fields
 from distrain_nb.ui.form.picture import picture
 from distrain_nb.ui.form.tuning import INITIAL, ROW_FIELDS, TUNING
 from distrain_nb.ui.form.tuning import SETTINGS as TUNING_SETTINGS
@@ -58,8 +59,11 @@ def view(
         "on": layout.on,
         "places": _places(),
         "settings": [
-            {**_field(editing, field, field.name), **_hint(field, found or {})}
-            for field in settings(layout)
+            {**_field(editing, field, path), **_hint(path, found or {})}
+            for path, field in (
+                *((field.name, field) for field in settings(layout)),
+                *own_fields(layout.on),
+            )
         ],
         "columns": [[field.name, field.label] for field in columns(layout)],
         "pools": [_pool(editing, role) for role in roles_shown(layout)],
@@ -99,7 +103,8 @@ def options(layout: Layout) -> dict[str, list[list[Any]]]:
     paths = [field.name for field in settings(layout)]
     for role in roles_shown(layout):
         paths += [f"{role.value}.{field.name}" for field in POOL_FIELDS]
-    offered = {path: [_choice(path, choice) for choice in choices(layout, path)] for path in paths}
+    found = {**{path: choices(layout, path) for path in paths}, **own_choices(layout)}
+    offered = {path: [_choice(path, each) for each in found[path]] for path in found}
     return {path: found for path, found in offered.items() if found}
 
 
@@ -175,8 +180,9 @@ def _field(editing: Editing, field: Field, path: str) -> dict[str, Any]:
     }
 
 
-def _hint(field: Field, found: Mapping[str, str]) -> dict[str, str]:
-    return {"hint": found[field.name]} if field.name in found else {}
+def _hint(path: str, found: Mapping[str, str]) -> dict[str, str]:
+    name = path.rpartition(".")[2]
+    return {"hint": found[name]} if name in found else {}
 
 
 def _pool(editing: Editing, role: Role) -> dict[str, Any]:
@@ -257,7 +263,7 @@ def _gain(layout: Layout, gradient_bytes: int, step_s: float) -> str:
 
 def _exports(layout: Layout) -> Iterator[list[str]]:
     """Name, title and text of the forms, and what they leave out; the magic's own first."""
-    forms = [form for form in EXPORTS if layout.on in form.places]
+    forms = [form for form in EXPORTS if form.serves(layout.on)]
     for form in sorted(forms, key=lambda form: form.name not in _FIRST_EXPORTS):
         try:
             text, lost = form.text(layout), ", ".join(map(label_of, form.left_out(layout)))

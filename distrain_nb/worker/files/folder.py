@@ -51,6 +51,9 @@ VERTEX_FILE = "vertex-experiment.json"
 MLFLOW_FOLDER = "mlflow/{}"  # what a process that isn't rank 0 tells MLflow, by its index
 TRACKIO_FOLDER = "trackio/{}"  # and what it tells trackio
 
+# In a trial's run: what `cloudml-hypertune` writes, by the process's index.
+HYPERTUNE_FILE = "hypertune-{}.metrics"
+
 # Empty files: that one is there, or when it was last touched, is all that it says.
 CANCEL_FILE = "cancel"  # by anybody: stop the run
 WATCHED_FILE = "watched"  # a page has the log from its server (`supervisor/heartbeat.py`)

@@ -186,24 +186,25 @@ def out_of_memory_kills() -> int:
 
 
 class HeldPort:
-    """A free port of loopback, bound but not listened on, so that no one else is given it.
+    """A free port of a host's address, of loopback unless it is said, bound but not listened on, so
+    that no one else is given it.
 
     A server that sets SO_REUSEADDR, as those of PyTorch and gRPC do, can listen on it meanwhile. So
     could one that was given this number before, let go of it and comes back: where there are
     numbers that the system gives to nobody, it is one of those.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = "127.0.0.1") -> None:
         self._socket = socket.socket()
-        self._bind()
+        self._bind(host)
         # Not before: two that share their numbers could then hold the same one.
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.number: int = self._socket.getsockname()[1]
 
-    def _bind(self) -> None:
+    def _bind(self, host: str) -> None:
         for number in (*_given_to_nobody(_PORTS_TRIED), 0):
             try:
-                self._socket.bind(("127.0.0.1", number))
+                self._socket.bind((host, number))
                 return
             except OSError as error:
                 if error.errno != errno.EADDRINUSE or not number:

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Dict, List, TextIO
 
@@ -16,7 +17,7 @@ from distrain_nb.worker.files.status import State, Status
 from distrain_nb.worker.machine import threads
 from distrain_nb.worker.metrics.goals import TRIAL_VARIABLE
 from distrain_nb.worker.rank import rank
-from distrain_nb.worker.replica import sagemaker, secret_stores, tracker
+from distrain_nb.worker.replica import sagemaker, secret_stores, shared, tracker
 from distrain_nb.worker.supervisor.supervisor import SERVICE, Supervisor
 
 EXIT_STATUS = {State.SUCCEEDED: 0, State.FAILED: 1, State.CANCELLED: 143}
@@ -36,6 +37,12 @@ FOLDER_VARIABLES = (
 def prepare() -> None:
     """Have everything in its place that the program may ask for; without it the process ends."""
     rank.add_packages()
+    if shared.is_member():
+        try:
+            shared.prepare()
+        except shared.NotUp as wrong:
+            report(str(wrong))
+            sys.exit(EXIT_STATUS[State.FAILED])
     if sagemaker.is_training_job():
         for name, value in _told().items():
             os.environ.setdefault(name, value)
@@ -46,7 +53,8 @@ def prepare() -> None:
         report(str(error))
         sys.exit(EXIT_STATUS[State.FAILED])
     for name in filter(None, os.environ.get("DISTRAIN_PRELOAD", "").split(",")):
-        threads.import_without(name)
+        with suppress(ImportError):  # the program says so itself, if it needs it
+            threads.import_without(name)
 
 
 def _told() -> Dict[str, str]:
@@ -60,8 +68,11 @@ def grace() -> float:
 
 
 def run(launch: Launch) -> int:
-    """Run that to its end, its log on stdout and stderr, and give the container's exit status."""
-    folder = Path(tempfile.mkdtemp(prefix="distrain-"))
+    """Run that to its end and give the container's exit status. Its log goes to stdout and stderr,
+    or into the folder that the job's replicas share."""
+    shares = shared.is_member()
+    folder = shared.folder() if shares else Path(tempfile.mkdtemp(prefix="distrain-"))
+    folder.mkdir(parents=True, exist_ok=True)
     launch.write(folder)
     (folder / PROGRAM_FOLDER).symlink_to(os.environ["DISTRAIN_PROGRAM"])
     Status(State.STARTING).enter(State.STARTING).write(folder)
@@ -69,10 +80,10 @@ def run(launch: Launch) -> int:
     if trouble:
         _print(trouble, sys.stderr)
     labels = [process.label for process in launch.processes]
-    Supervisor(folder, echo=lambda records: _echo(records, labels)).run()
+    Supervisor(folder, echo=None if shares else lambda records: _echo(records, labels)).run()
     status = Status.read(folder)
     _deliver(folder / RESULTS_FOLDER)
-    if status.error:
+    if status.error and not shares:  # whoever reads the folder finds it there
         report(status.error)
     return EXIT_STATUS[status.state]
 
@@ -88,7 +99,8 @@ def _mount_folders() -> None:
     """Name folders in Cloud Storage as files see them, and have them there. A trial of a study has
     its output in a folder of its own, which Vertex AI calls by the trial's number."""
     trial = os.environ.get(TRIAL_VARIABLE)
-    if trial and "DISTRAIN_OUTPUT" in os.environ and not sagemaker.is_training_job():
+    own = sagemaker.is_training_job() or shared.is_member()  # has a folder for each trial
+    if trial and "DISTRAIN_OUTPUT" in os.environ and not own:
         os.environ["DISTRAIN_OUTPUT"] += "/" + trial
     for name in FOLDER_VARIABLES:
         folder = os.environ.get(name, "")

@@ -1,0 +1,286 @@
+"""Jobs whose replicas share a folder with this machine: all but how they are started and stopped.
+
+What lies in the folder, and how a replica is started there, `worker/replica/shared.py` says.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import os
+import re
+import shutil
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
+
+from distrain_nb.backends.remote import tracker
+from distrain_nb.backends.remote.delivery import Laid, loose_files
+from distrain_nb.backends.remote.service import LogEntry, Observed, Stored
+from distrain_nb.backends.remote.submission import Spec
+from distrain_nb.backends.tuning import trial_variables
+from distrain_nb.cluster import choose, preload
+from distrain_nb.errors import OptionError
+from distrain_nb.layout import Role
+from distrain_nb.secrets import STORED
+from distrain_nb.worker.files.fields import Damaged
+from distrain_nb.worker.files.folder import LOG_FILE
+from distrain_nb.worker.files.launch import Launch
+from distrain_nb.worker.files.log import parse
+from distrain_nb.worker.files.status import Progress, State, Status
+from distrain_nb.worker.replica import shared, start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from typing_extensions import Self
+
+    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.remote.options import RemoteOptions
+    from distrain_nb.backends.remote.service import Cursor
+    from distrain_nb.image import Listener
+    from distrain_nb.layout import Layout
+    from distrain_nb.types import JsonObject
+
+START = "start.py"
+READ_AT_MOST = 8 << 20  # bytes of a replica's log at a time
+_VARIABLE = re.compile(r"[A-Za-z_]\w*")
+_REPLICA = re.compile(r"(\d+)(?:\.\d+)?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedSpec(Spec):
+    """What such a job is carried by: `folder` is the job's own, by the path that all its machines
+    and this one have for it; `environment` is what each replica gets, besides `variables`, the
+    values of `--env`. A backend adds fields of its own."""
+
+    folder: str
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def for_job(
+        cls,
+        job: Job[RemoteOptions],
+        folder: str,
+        ranks_per_replica: int,
+        *,
+        gpus: int = 0,
+        **own: object,
+    ) -> Self:
+        """Of a job with that many ranks and GPUs a replica, in a folder of its own below `folder`;
+        a relative path starts at the job's working folder. `own` are fields that a backend has
+        added. Raises OptionError for `--env` that can't be."""
+        name = "-".join(filter(None, (job.name, job.nonce)))
+        values: dict[str, object] = {
+            **own,
+            "run": name,
+            "folder": str(job.folder / Path(folder).expanduser() / name),
+            "environment": environment(job, ranks_per_replica, gpus),
+            "variables": variables(job.options.env),
+        }
+        return cls(**values)  # type: ignore[arg-type]
+
+
+def environment(job: Job[RemoteOptions], ranks_per_replica: int, gpus: int = 0) -> dict[str, str]:
+    """What every replica of a job is told: its ranks, its launcher, the modules that are imported
+    once for all ranks, the results to save, and who the other replicas are."""
+    launcher = job.layout.launcher
+    launcher = choose(job.program)[0] if launcher == "auto" else launcher
+    told = {
+        "DISTRAIN_RUN": job.name or job.nonce,
+        "DISTRAIN_RANKS": str(ranks_per_replica),
+        "DISTRAIN_LAUNCHER": launcher,
+        "DISTRAIN_PRELOAD": ",".join(preload(job.program, launcher, gpus)),
+        "DISTRAIN_RESULTS": ",".join(job.results),
+        "DISTRAIN_MPI_OPTIONS": (job.layout.mpi_options or "") if launcher == "mpi" else "",
+        shared.REPLICAS_VARIABLE: ",".join(f"{role}={n}" for role, n in _pools(job.layout) if n),
+        "PYTHONUNBUFFERED": "1",
+    }
+    own = {name: text for name, text in told.items() if text}
+    return {**own, **tracker.variables(job), **trial_variables(job.trial)}
+
+
+def _pools(layout: Layout) -> Iterator[tuple[str, int]]:
+    """How many replicas each role has. Where nobody asked for a primary, the first worker is it."""
+    counts = {role.value: pool.replicas for role, pool in layout.pools()}
+    if Role.PRIMARY.value not in counts:
+        counts[Role.WORKERS.value] = counts.get(Role.WORKERS.value, 1) - 1
+        yield Role.PRIMARY.value, 1
+    yield from counts.items()
+
+
+def variables(texts: Iterable[str]) -> dict[str, str]:
+    """The values of `--env`. Raises OptionError."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not _VARIABLE.fullmatch(name):
+            raise OptionError(f"invalid --env {name!r}: expected NAME=VALUE")
+        if value.startswith(STORED):
+            raise OptionError(f"invalid --env '{text}': this place has no store of secrets")
+        found[name] = value
+    return found
+
+
+SpecT = TypeVar("SpecT", bound=SharedSpec)
+
+
+@dataclass(frozen=True)
+class SharedFolderService(ABC, Generic[SpecT]):
+    """A job in a folder: a backend adds `create`, `find`, `observe` and `cancel`.
+
+    Each replica is started by `command`. The service is its output folder too.
+    """
+
+    spec: SpecT
+
+    @property
+    def folder(self) -> Path:
+        """The job's folder."""
+        return Path(self.spec.folder)
+
+    @property
+    def members(self) -> list[tuple[str, int]]:
+        """The role of each replica and its index there, by the replica's number."""
+        return list(shared.replicas(self.spec.environment.get(shared.REPLICAS_VARIABLE, "primary")))
+
+    def command(self, index: int | str, python: str = "python3") -> list[str]:
+        """What starts a replica on its machine, by its number or the name of a variable there that
+        has it; names of hosts, separated by commas, may follow."""
+        return [python, str(self.folder / START), str(index)]
+
+    def stage(self, program: Path, tell: Listener) -> JsonObject:
+        """Lay down the program, the worker and the environment, which only this user may read."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        files = list(loose_files(Laid(program, ())))
+        for number, (name, path) in enumerate(files):
+            tell(Progress("copying the code", number, len(files)))
+            target = self.folder / shared.CODE / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+        shutil.copy(start.__file__, self.folder / START)
+        told = {**self.spec.environment, **self.spec.variables}
+        mode = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        descriptor = os.open(self.folder / shared.VARIABLES, mode, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(told, file)
+        return {"folder": str(self.folder)}
+
+    @abstractmethod
+    def create(self, request: JsonObject) -> str: ...
+
+    @abstractmethod
+    def find(self, request: JsonObject) -> str: ...
+
+    @abstractmethod
+    def observe(self, job: str) -> Observed: ...
+
+    @abstractmethod
+    def cancel(self, job: str) -> None: ...
+
+    def left(self) -> Observed | None:
+        """How the job has ended by what its replicas left; None where not all have come to an end.
+        For a service that forgets its jobs."""
+        statuses = [_status(folder) for folder in self._last_attempts()]
+        known = [status for status in statuses if status is not None and status.state.final]
+        if not known or len(known) < len(self.members):
+            return None
+        for state in (State.FAILED, State.CANCELLED):
+            ended = [status for status in known if status.state is state]
+            if ended:
+                first = min(ended, key=lambda status: status.times.get(str(state), 0.0))
+                return Observed(state, str(state), first.error)
+        return Observed(State.SUCCEEDED, str(State.SUCCEEDED))
+
+    def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[LogEntry], Cursor]:  # noqa: ARG002
+        """The lines of all replicas, in order of time. With the last ones the values of `--env` go
+        from the folder."""
+        read: list[list[LogEntry]] = []
+        reached = dict(cursor)
+        for folder in self._folders():
+            entries, size = self._lines(folder, cast("int", cursor.get(folder.name, 0)), last=last)
+            error, told = self._error(folder, f"{folder.name} error", cursor)
+            read.append([*entries, *error])
+            reached |= {folder.name: size, **told}
+        if last:
+            (self.folder / shared.VARIABLES).unlink(missing_ok=True)
+        return list(heapq.merge(*read, key=lambda entry: entry.time)), reached
+
+    def links(self, job: str) -> Mapping[str, str]:  # noqa: ARG002
+        """The folder."""
+        return {"folder": str(self.folder)}
+
+    @property
+    def output(self) -> Self:
+        """The service itself reads what the program leaves."""
+        return self
+
+    def objects(self, below: str) -> Sequence[Stored]:
+        """The files below the output folder whose names start so; links are none."""
+        output = self.folder / shared.OUTPUT
+        found = [path for path in sorted((output / below).rglob("*")) if _is_own(path, output)]
+        return [Stored(str(path.relative_to(output)), path.stat().st_size) for path in found]
+
+    def read(self, name: str, start: int, end: int) -> bytes:
+        """Bytes of a file there."""
+        with (self.folder / shared.OUTPUT / name).open("rb") as file:
+            file.seek(start)
+            return file.read(end - start)
+
+    def _folders(self) -> list[Path]:
+        """Of all replicas in all attempts."""
+        there = (self.folder / shared.REPLICAS).glob("*")
+        known = [path for path in there if _REPLICA.fullmatch(path.name)]
+        return sorted(known, key=lambda path: tuple(map(int, path.name.split("."))))
+
+    def _last_attempts(self) -> Iterable[Path]:
+        return {path.name.partition(".")[0]: path for path in self._folders()}.values()
+
+    def _member(self, folder: Path) -> tuple[str, int]:
+        return self.members[int(folder.name.partition(".")[0])]
+
+    def _lines(self, folder: Path, size: int, *, last: bool) -> tuple[Iterator[LogEntry], int]:
+        """The whole records behind the first `size` bytes, and the size with them."""
+        try:
+            with (folder / LOG_FILE).open("rb") as file:
+                file.seek(size)
+                data = file.read() if last else file.read(READ_AT_MOST)
+            labels = [process.label for process in Launch.read(folder).processes]
+        except (FileNotFoundError, Damaged):
+            return iter(()), size
+        whole = data[: data.rfind(b"\n") + 1]
+        return self._entries(folder, whole.split(b"\n")[:-1], labels), size + len(whole)
+
+    def _entries(
+        self, folder: Path, records: Iterable[bytes], labels: Sequence[str]
+    ) -> Iterator[LogEntry]:
+        role, replica = self._member(folder)
+        for record in records:
+            moment, process, stream, text = parse(record)
+            tag = f"[{labels[process]}] " if process < len(labels) else ""
+            yield LogEntry(moment, role, replica, tag + text, stream)
+
+    def _error(
+        self, folder: Path, key: str, cursor: Cursor
+    ) -> tuple[list[LogEntry], dict[str, bool]]:
+        """What a replica says of its failure, once."""
+        status = None if cursor.get(key) else _status(folder)
+        if status is None or not status.state.final or not status.error:
+            return [], {}
+        (role, replica), moment = self._member(folder), status.times.get(str(status.state), 0.0)
+        lines = [LogEntry(moment, role, replica, text, "e") for text in status.error.splitlines()]
+        return lines, {key: True}
+
+
+def _status(folder: Path) -> Status | None:
+    try:
+        return Status.read(folder)
+    except (FileNotFoundError, Damaged):
+        return None
+
+
+def _is_own(path: Path, output: Path) -> bool:
+    """Whether it is a file of the output folder itself: a link may lead anywhere."""
+    inside = path.resolve().is_relative_to(output.resolve())
+    return inside and path.is_file() and not path.is_symlink()

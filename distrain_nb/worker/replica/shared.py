@@ -1,0 +1,148 @@
+"""A replica of a job whose replicas share a folder: how it is started, and what it leaves there.
+
+The folder has `code/program` and `code/worker`, `variables.json` with the environment of every
+replica, `output/` for what the program leaves, and `replicas/INDEX` for each replica: its log with
+the times of its lines and its status. `DISTRAIN_JOB` is the folder, `DISTRAIN_INDEX` the
+number of this replica among all, in the order of `DISTRAIN_REPLICAS`: `primary=1,workers=3`.
+`DISTRAIN_HOSTS` are names of their hosts, each with or without a port; without names, each replica
+says its own. `DISTRAIN_ATTEMPT` counts from 1 where a job is started again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from pathlib import Path
+from typing import Dict, Iterator, List, Optional, Tuple
+
+from distrain_nb.worker.files.disk import replace_file
+from distrain_nb.worker.files.folder import EVENTS_FOLDER
+from distrain_nb.worker.machine import system
+from distrain_nb.worker.replica import contracts
+
+JOB_VARIABLE, INDEX_VARIABLE, REPLICAS_VARIABLE = (
+    "DISTRAIN_JOB", "DISTRAIN_INDEX", "DISTRAIN_REPLICAS",
+)  # fmt: skip
+HOSTS_VARIABLE, ATTEMPT_VARIABLE = "DISTRAIN_HOSTS", "DISTRAIN_ATTEMPT"
+
+CODE, OUTPUT, VARIABLES, REPLICAS = "code", "output", "variables.json", "replicas"
+ADDRESSES = "addresses"
+# Replicas of a large job come up minutes apart.
+ALL_ARE_UP_WITHIN_S = 1800.0
+LOOK_FIRST_S, LOOK_AT_LEAST_EVERY_S = 0.05, 1.0
+
+_held: List[system.HeldPort] = []  # for as long as this process lives
+
+
+class NotUp(Exception):
+    """Not all replicas of the job have come up."""
+
+
+def is_member() -> bool:
+    """Whether this process is to start a replica of such a job."""
+    return JOB_VARIABLE in os.environ
+
+
+def prepare() -> None:
+    """Have the variables of a replica in this process's environment. Raises NotUp."""
+    job = Path(os.environ[JOB_VARIABLE])
+    os.environ.update(json.loads((job / VARIABLES).read_text(encoding="utf-8")))
+    os.environ["DISTRAIN_PROGRAM"] = str(job / CODE / "program")
+    output = job / OUTPUT
+    for name, folder in (
+        ("DISTRAIN_OUTPUT", output),
+        ("AIP_MODEL_DIR", output / "model"),
+        ("AIP_CHECKPOINT_DIR", output / "checkpoints"),
+        ("AIP_TENSORBOARD_LOG_DIR", output / EVENTS_FOLDER),
+    ):
+        os.environ.setdefault(name, str(folder))
+    members = list(replicas(os.environ.get(REPLICAS_VARIABLE, "primary=1")))
+    index = int(os.environ.get(INDEX_VARIABLE, "0"))
+    found = _addresses(job, index, len(members))
+    by_role: Dict[str, List[str]] = {}
+    for (role, _), address in zip(members, found):
+        by_role.setdefault(role, []).append(address)
+    role, number = members[index]
+    trial = os.environ.get("CLOUD_ML_TRIAL_ID")
+    spec = contracts.cluster_spec(by_role, role, number, {}, trial)
+    os.environ["CLUSTER_SPEC"] = json.dumps(spec)
+    config = contracts.tf_config(by_role, role, number, {}, trial, job.name)
+    if config is not None:
+        os.environ["TF_CONFIG"] = json.dumps(config)
+
+
+def folder() -> Path:
+    """Where this replica keeps its log and status."""
+    return replica_folder(
+        Path(os.environ[JOB_VARIABLE]), int(os.environ.get(INDEX_VARIABLE, "0")), _attempt()
+    )
+
+
+def replica_folder(job: Path, index: int, attempt: int = 1) -> Path:
+    """Where a replica keeps its log and status in an attempt."""
+    return job / REPLICAS / (str(index) if attempt < 2 else f"{index}.{attempt}")
+
+
+def replicas(text: str) -> Iterator[Tuple[str, int]]:
+    """The role of each replica and its index there, of `primary=1,workers=3`."""
+    for pool in text.split(","):
+        role, _, count = pool.partition("=")
+        for index in range(int(count or 1)):
+            yield role, index
+
+
+def _attempt() -> int:
+    return int(os.environ.get(ATTEMPT_VARIABLE, "1"))
+
+
+def _addresses(job: Path, index: int, count: int) -> List[str]:
+    """Of all replicas, `host:port`."""
+    hosts = list(filter(None, os.environ.get(HOSTS_VARIABLE, "").split(",")))
+    if len(hosts) == count and all(":" in host for host in hosts):
+        return hosts
+    own = hosts[index].partition(":")[0] if len(hosts) == count else ""
+    _held.append(system.HeldPort("127.0.0.1" if count == 1 else ""))
+    host = own or ("127.0.0.1" if count == 1 else _own_host())
+    address = f"{host}:{_held[-1].number}"
+    return _met(job, index, count, address)
+
+
+def _own_host() -> str:
+    """The name of this host; its address where the name is known to nobody."""
+    name = socket.gethostname()
+    try:
+        socket.getaddrinfo(name, None)
+    except OSError:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect(("192.0.2.1", 9))  # sends nothing: it asks for the way there
+            return str(probe.getsockname()[0])
+    return name
+
+
+def _met(job: Path, index: int, count: int, address: str) -> List[str]:
+    """Say where this replica is, and hear it of the others."""
+    attempt = _attempt()
+    meeting = job / REPLICAS / (ADDRESSES if attempt < 2 else f"{ADDRESSES}.{attempt}")
+    meeting.mkdir(parents=True, exist_ok=True)
+    paths = [meeting / str(number) for number in range(count)]
+    end, pause = time.monotonic() + ALL_ARE_UP_WITHIN_S, LOOK_FIRST_S
+    while True:
+        # Each time: a network file system remembers what isn't there until the folder changes.
+        replace_file(paths[index], address.encode())
+        found = [_read(path) for path in paths]
+        missing = [number for number, text in enumerate(found) if text is None]
+        if not missing:
+            return [text for text in found if text is not None]
+        if time.monotonic() > end:
+            raise NotUp(f"replica {missing[0]} of {count} has not come up in half an hour")
+        time.sleep(pause)
+        pause = min(2 * pause, LOOK_AT_LEAST_EVERY_S)
+
+
+def _read(path: Path) -> Optional[str]:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,190 @@
+"""Replicas that share a folder: they find each other, and what they leave there is a run's."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from distrain_nb.backends.base import Job
+from distrain_nb.backends.remote.options import RemoteOptions
+from distrain_nb.backends.remote.service import LogEntry, Observed
+from distrain_nb.backends.remote.shared_folder import (
+    SharedFolderService,
+    SharedSpec,
+    environment,
+    variables,
+)
+from distrain_nb.errors import OptionError
+from distrain_nb.layout import Layout
+from distrain_nb.program import Cell, Notebook, Program, capture
+from distrain_nb.types import JsonObject
+from distrain_nb.worker.files.status import State
+from distrain_nb.worker.replica import shared
+
+CODE = """
+import json, os, sys
+print("hello", file=sys.stderr)
+where = json.loads(os.environ["CLUSTER_SPEC"])
+names = ("RANK", "WORLD_SIZE", "GROUP_RANK", "MASTER_PORT", "SECRET", "DISTRAIN_LAUNCHER")
+print(json.dumps({**{n: os.environ[n] for n in names}, "task": where["task"], "tf":
+                  json.loads(os.environ["TF_CONFIG"])["cluster"], "cluster": where["cluster"]}))
+"""
+
+
+def program_of(source: str) -> Program:
+    return capture(Cell("Cell In[1]", source), 1, Notebook({}, (), Path.cwd()))
+
+
+@dataclass(frozen=True)
+class Started(SharedFolderService[SharedSpec]):
+    """Its replicas are processes of this machine."""
+
+    def create(self, request: JsonObject) -> str:
+        return "job"
+
+    find = create
+
+    def observe(self, job: str) -> Observed:
+        return self.left() or Observed(State.RUNNING)
+
+    def cancel(self, job: str) -> None: ...
+
+    def run(self, count: int, **extra: str) -> list[int]:
+        """Start all replicas, and give their exit statuses."""
+        own = {**os.environ, "NUMBER": "0", **extra}
+        commands = [self.command("NUMBER", sys.executable)]
+        commands += [self.command(number, sys.executable) for number in range(1, count)]
+        processes = [
+            subprocess.Popen(
+                command, env=own, cwd=self.folder,
+                stdout=subprocess.DEVNULL, stderr=(self.folder / "err").open("ab"),
+            )
+            for command in commands
+        ]  # fmt: skip
+        return [process.wait() for process in processes]
+
+
+Make = Callable[..., Started]
+
+
+@pytest.fixture
+def staged(tmp_path: Path) -> Make:
+    def make(code: str, **changes: object) -> Started:
+        program = program_of(code)
+        program.write(tmp_path / "program")
+        options = RemoteOptions(env=("SECRET=hush",))
+        job = Job(program, Layout.of("local", workers="1"), tmp_path, options, **changes)
+        service = Started(SharedSpec.for_job(job, "shared", 2))
+        service.stage(tmp_path / "program", lambda progress: None)
+        return service
+
+    return make
+
+
+def lines(entries: object) -> dict[str, list[str]]:
+    assert isinstance(entries, list)
+    found: dict[str, list[str]] = {}
+    for entry in entries:
+        assert isinstance(entry, LogEntry)
+        found.setdefault(f"{entry.role} {entry.replica} {entry.stream}", []).append(entry.text)
+    return found
+
+
+def test_replicas_find_each_other_and_their_lines_have_times(staged: Make) -> None:
+    service = staged(CODE, name="first", results=())
+    secret = service.folder / shared.VARIABLES
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+    others = [path for path in service.folder.rglob("*") if path.is_file() and path != secret]
+    assert not any(b"hush" in path.read_bytes() for path in others)
+    assert service.run(2) == [0, 0], (service.folder / "err").read_text()
+    entries, cursor = service.log("job", {}, last=False)
+    assert [entry.time for entry in entries] == sorted(entry.time for entry in entries)
+    assert service.log("job", json.loads(json.dumps(cursor)), last=True)[0] == []
+    assert not secret.exists(), "what the job needed is not kept"
+    found = lines(entries)
+    assert sorted(found["workers 0 e"]) == ["[rank 2] hello", "[rank 3] hello"]
+    said = [json.loads(text.partition("] ")[2]) for text in found["workers 0 o"]]
+    said += [json.loads(text.partition("] ")[2]) for text in found["primary 0 o"]]
+    assert {each["RANK"] for each in said} == {"0", "1", "2", "3"}
+    assert {each["WORLD_SIZE"] for each in said} == {"4"}
+    assert len({each["MASTER_PORT"] for each in said}) == 1
+    assert {each["SECRET"] for each in said} == {"hush"}
+    assert [each["task"] for each in said[::2]] == [
+        {"type": "workerpool1", "index": 0}, {"type": "workerpool0", "index": 0},
+    ]  # fmt: skip
+    assert said[0]["tf"] == {
+        "chief": said[0]["cluster"]["workerpool0"], "worker": said[0]["cluster"]["workerpool1"],
+    }  # fmt: skip
+    assert service.observe("job").state is State.SUCCEEDED
+
+
+def test_a_failure_is_said_once_with_its_cause(staged: Make) -> None:
+    code = "import os\nif os.environ['RANK'] == '3': raise ValueError('no')"
+    service = staged(code)
+    assert service.left() is None
+    assert 1 in service.run(2)
+    entries, cursor = service.log("job", {}, last=True)
+    said = lines(entries)["workers 0 e"]
+    (head,) = [text for text in said if text.startswith("rank 3 failed")]
+    assert "ValueError: no" in head
+    assert service.log("job", cursor, last=True)[0] == []
+    observed = service.observe("job")
+    assert observed.state is State.FAILED and "ValueError: no" in observed.error
+
+
+def test_another_attempt_has_a_log_of_its_own(staged: Make) -> None:
+    service = staged("import os; print(os.environ['MASTER_PORT'])")
+    service.run(2)
+    first, cursor = service.log("job", {}, last=False)
+    service.run(2, DISTRAIN_ATTEMPT="2")
+    second, _ = service.log("job", cursor, last=False)
+    assert len(first) == len(second) == 4
+    assert (shared.replica_folder(service.folder, 1, 2) / "log.tsv").exists()
+
+
+def test_hosts_with_ports_need_no_meeting(staged: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(shared.HOSTS_VARIABLE, "127.0.0.1:23456,127.0.0.1:23457")
+    assert shared._addresses(Path("nowhere"), 1, 2) == ["127.0.0.1:23456", "127.0.0.1:23457"]
+
+
+def test_links_in_the_output_are_left_out(staged: Make, tmp_path: Path) -> None:
+    service = staged("1")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "key").write_text("x")
+    output = service.folder / shared.OUTPUT
+    (output / "results").mkdir(parents=True)
+    (output / "results" / "own").write_text("ab")
+    (output / "results" / "key").symlink_to(tmp_path / "mine" / "key")
+    (output / "tensorboard").symlink_to(tmp_path / "mine")
+    assert [each.name for each in service.output.objects("results/")] == ["results/own"]
+    assert service.output.objects("tensorboard/") == []
+    assert service.output.read("results/own", 1, 2) == b"b"
+
+
+def test_what_replicas_are_told(staged: Make, tmp_path: Path) -> None:
+    program = program_of("import torch, mpi4py\ntorch.optim.SGD")
+    job = Job(
+        program, Layout.of("local", workers="3"), tmp_path, RemoteOptions(), results=("a", "b")
+    )
+    told = environment(job, 4)
+    assert (told["DISTRAIN_RANKS"], told["DISTRAIN_LAUNCHER"]) == ("4", "mpi")
+    assert told["DISTRAIN_RESULTS"] == "a,b" and "torch" in told["DISTRAIN_PRELOAD"]
+    assert told["DISTRAIN_REPLICAS"] == "primary=1,workers=3"
+    alone = replace(job, layout=Layout.of("elsewhere", workers="3"))
+    assert environment(alone, 4)["DISTRAIN_REPLICAS"] == "primary=1,workers=2"
+    alone = replace(job, layout=Layout("elsewhere"))
+    assert environment(alone, 4)["DISTRAIN_REPLICAS"] == "primary=1"
+
+
+@pytest.mark.parametrize("text", ["A", "1A=b", "A=secret://b"])
+def test_variables_that_cant_be(text: str) -> None:
+    with pytest.raises(OptionError, match="invalid --env"):
+        variables([text])
