@@ -204,16 +204,10 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         self._tell(f"Read as {imported.form}{gone}")
         return lost
 
-<<<<<<< HEAD
-    def _pasted(self, text: str) -> tuple[Imported, StudySpec | None]:
-        """Return the layout and the study of a text. Where it has a study alone, the layout
-        stays."""
-=======
     def _pasted(self, text: str) -> tuple[Imported, StudySpec | None, Mapping[str, str]]:
-        """The layout, the study and the backend's own texts in a text. Where it has a study alone,
+        """Return the layout, study and backend's own texts of a text. Where it has a study alone,
         the rest stays."""
         now = self._history.now
->>>>>>> doors36
         if text.lstrip().startswith(LINES):
             rest, own = own_from_line(text)
             rest, study = from_line(rest)
@@ -286,14 +280,9 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         }
 
     def _with_study(self, name: str, title: str, text: str, lost: str) -> list[str]:
-<<<<<<< HEAD
-        """Return a form of the layout; the magic's own has the study too."""
-        has_it = name == "options" and self._history.now.tuning.rows
-=======
-        """A form of the layout; the magic's own has all else too."""
+        """Return a form of the layout; the magic's own has all else too."""
         now = self._history.now
         has_it = name == "options" and (now.tuning.rows or own_words(now.layout.on, now.own))
->>>>>>> doors36
         return [name, title, f"{self.line}\n" if has_it else text, lost]
 
     def _found(self, place: str) -> Mapping[str, str]:
