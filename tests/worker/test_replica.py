@@ -50,3 +50,15 @@ def test_sagemaker_hosts(tmp_path: Path) -> None:
 
 def test_alone_it_is_the_primary() -> None:
     assert Replica.read({}, NOWHERE) == Replica("primary", 0, 0, ("127.0.0.1:${PORT_0}",))
+
+
+def test_in_script_mode_each_host_knows_where_the_primary_listens() -> None:
+    from distrain_nb.worker.replica.script import _spec
+
+    hosts = json.dumps(["algo-1", "algo-2"])
+    spec = _spec({"SM_HOSTS": hosts, "SM_CURRENT_HOST": "algo-2"})
+    found = {name: spec.environment[name] for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR")}
+    assert found == {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "algo-1"}
+    assert spec.environment["MASTER_PORT"] == "7777"
+    launched = _spec({"SM_HOSTS": hosts, "SM_CURRENT_HOST": "algo-2", "RANK": "3"})
+    assert not launched.environment
