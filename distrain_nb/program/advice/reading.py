@@ -164,6 +164,10 @@ class Code:
             yield self.parents[node], node
             node = self.parents[node]
 
+    def loops(self, node: ast.AST) -> set[ast.AST]:
+        """The loops around a node."""
+        return {outer for outer, _ in self.around(node) if isinstance(outer, (ast.For, ast.While))}
+
     def conditions(self, node: ast.AST) -> Iterator[ast.expr]:
         """The tests on which it depends whether a node runs, as far as it is not called."""
         for outer, child in self.around(node):

@@ -154,19 +154,18 @@ class Values:
         """The bindings that none other hides, of those in the function that a name is read in."""
         if self.code.function_of(name) is not self.code.function_of(found[0].by):
             return found
-        around = list(self.code.around(name))
-        sure = {id(each) for outer, child in around for each in preceding(outer, child)}
-        hiding = [b for b in found if id(b.by) in sure and not isinstance(b.by, ast.AugAssign)]
+        around = self.code.around(name)
+        sure = {before for outer, child in around for before in preceding(outer, child)}
+        hiding = [b for b in found if b.by in sure and not isinstance(b.by, ast.AugAssign)]
         start = max(map(_end, hiding), default=(0, 0))
-        loops = {id(outer) for outer, _ in around if isinstance(outer, (ast.For, ast.While))}
-        return [b for b in found if _end(b) >= start and self._comes_first(b, name, loops)]
+        return [b for b in found if _end(b) >= start and self._comes_first(b, name)]
 
-    def _comes_first(self, bound: Binding, name: ast.Name, loops: set[int]) -> bool:
+    def _comes_first(self, bound: Binding, name: ast.Name) -> bool:
         if self.code.apart(bound.by, name):
             return False
         if _end(bound) <= (name.lineno, name.col_offset) or isinstance(bound.by, ast.comprehension):
             return True
-        return any(id(outer) in loops for outer, _ in self.code.around(bound.by))
+        return not self.code.loops(name).isdisjoint(self.code.loops(bound.by))
 
 
 def _end(bound: Binding) -> tuple[int, int]:
