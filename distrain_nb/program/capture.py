@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.frameworks import with_backend
-from distrain_nb.program.gathering.arrange import PreludeItem, arrange
+from distrain_nb.program.gathering.arrange import arrange
 from distrain_nb.program.gathering.assemble import Body, assemble, without_futures
 from distrain_nb.program.gathering.expectation import exempt, expectation
 from distrain_nb.program.gathering.gather import Gathering
@@ -18,7 +18,7 @@ from distrain_nb.program.gathering.module_state import modules_in
 from distrain_nb.program.gathering.own_names import own_names
 from distrain_nb.program.gathering.resolve import Import, Literal, SourceCode, Value
 from distrain_nb.program.notebook.history import history
-from distrain_nb.program.notebook.local_modules import LocalCode, follow, reached
+from distrain_nb.program.notebook.local_modules import follow, reached
 from distrain_nb.program.notebook.settings import settings_findings, settings_of
 from distrain_nb.program.program import (
     NO_PROGRAM,
@@ -87,19 +87,19 @@ def capture(
     _want_results(results, code, gathering, cell.label)
     gathering.run()
     settings = _settings(code, gathering)
-    beside = _follow(code, gathering, settings).files
-    gathering.want_module_state(beside, reached(_imports(code, gathering, settings), beside))
+    before = _imports(code, gathering, settings)
+    beside = follow(before, notebook.folder).files
+    gathering.want_module_state(beside, reached(before, beside))
     gathering.finish()
     _tell_unused(code, gathering)
     items = arrange(gathering.found, past, settings)
-    imports = _import_lines(gathering.found)
-    imported = (*imports_of(code.tree), *_imported(gathering.found, items, imports))
+    imported = _imports(code, gathering, settings)
     local = follow(imported, notebook.folder)
     files, file_findings = files_of(local.files, include, notebook.folder)
     data, value_findings = data_of(gathering, items, limit)
     futures = sorted(past.futures | set(futures_in(code.tree.body)))
     body = Body(cell.label, code.text, first_line, _awaits(code.tree))
-    main, segments = assemble(futures, imports, items, body)
+    main, segments = assemble(futures, _import_lines(gathering.found), items, body)
     roots = sorted({*local.unknown, *gathering.world.gone})
     used = with_backend(local.imports, main)
     unknown = unknown_modules(roots, imported, cell.label, for_image=for_image)
@@ -132,10 +132,16 @@ def _read(cell: Cell, first_line: int, *, late_annotations: bool) -> _Code:
         for n in code.notes
     ]
     tree, broken = _checked(code, cell.label)
-    for found in imports_of(tree):
-        if found.relative:
-            where = f"{cell.label}, line {found.line}"
-            findings.append(_relative_import(where))
+    findings += [
+        Finding(
+            "capture.relative-import",
+            Severity.ERROR,
+            f"{cell.label}, line {relative.line}",
+            "invalid relative import: a cell belongs to no package, so name the package",
+        )
+        for relative in imports_of(tree)
+        if relative.relative
+    ]
     names = names_of(tree.body, late_annotations=late_annotations, star=star_names)
     text = without_futures(code.text, tree).split("\n")[first_line - 1 :]
     return _Code("\n".join(text), tree, names, (*findings, *broken))
@@ -154,15 +160,6 @@ def _checked(code: PlainCell, label: str) -> tuple[ast.Module, tuple[Finding, ..
     message = f"{getattr(error, 'msg', error)}: {(getattr(error, 'text', '') or '').strip()}"
     broken = Finding(SYNTAX_ERROR, Severity.ERROR, where, message.rstrip(": "))
     return ast.Module([], []), (broken,)
-
-
-def _relative_import(where: str) -> Finding:
-    return Finding(
-        "capture.relative-import",
-        Severity.ERROR,
-        where,
-        "invalid relative import: a cell belongs to no package, so name the package",
-    )
 
 
 def star_names(module: str) -> Iterable[str] | None:
@@ -216,7 +213,7 @@ def _sharded(tree: ast.Module, results: Container[str]) -> Iterator[tuple[str, i
 def _settings(code: _Code, gathering: Gathering) -> list[Executed]:
     """The notebook's settings that concern what the program imports, and what they need."""
     past, notebook = gathering.history, gathering.notebook
-    roots = {i.root for i in _follow(code, gathering).imports}
+    roots = {i.root for i in follow(_imports(code, gathering), notebook.folder).imports}
     settings = [s for s in settings_of(notebook.namespace, past) if s.concerns(roots)]
     gathering.findings += settings_findings(settings)
     executed = [s.executed for s in settings if s.runs]
@@ -224,19 +221,6 @@ def _settings(code: _Code, gathering: Gathering) -> list[Executed]:
         gathering.want(each.statement.names().needs.values(), each.statement.label)
     gathering.run()
     return executed
-
-
-def _follow(code: _Code, gathering: Gathering, settings: Sequence[Executed] = ()) -> LocalCode:
-    """The modules beside the notebook that the program needs, as far as it is gathered."""
-    return follow(_imports(code, gathering, settings), gathering.notebook.folder)
-
-
-def _imports(
-    code: _Code, gathering: Gathering, settings: Sequence[Executed] = ()
-) -> tuple[ImportedModule, ...]:
-    items = arrange(gathering.found, gathering.history, settings)
-    more = _imported(gathering.found, items, _import_lines(gathering.found))
-    return (*imports_of(code.tree), *more)
 
 
 def _tell_unused(code: _Code, gathering: Gathering) -> None:
@@ -257,13 +241,17 @@ def _import_lines(found: Mapping[str, Needed]) -> list[str]:
     return sorted(dict.fromkeys(lines), key=lambda line: (kinds.index(line.split()[0]), line))
 
 
-def _imported(
-    found: Mapping[str, Needed], items: Iterable[PreludeItem], lines: Iterable[str]
+def _imports(
+    code: _Code, gathering: Gathering, settings: Sequence[Executed] = ()
 ) -> tuple[ImportedModule, ...]:
-    repeated = imports_of(ast.parse("\n".join(lines)))
+    """What the program imports, as far as it is gathered."""
+    found = gathering.found
+    items = arrange(found, gathering.history, settings)
+    repeated = imports_of(ast.parse("\n".join(_import_lines(found))))
     executed = [i for item in items if item.executed for i in item.executed.statement.imports()]
     modules = {m for n in found.values() if n.trial for m in n.trial.seen.modules}
-    return (*repeated, *executed, *[ImportedModule(m, (), 0) for m in sorted(modules)])
+    named = (ImportedModule(m, (), 0) for m in sorted(modules))
+    return (*imports_of(code.tree), *repeated, *executed, *named)
 
 
 # -- values ---------------------------------------------------------------------------------------

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 _OWN = "distrain-nb"
 
 
-def requirements_of(imports: Iterable[ImportedModule], folder: Path) -> tuple[str, ...]:
+def requirements_of(
+    imports: Iterable[ImportedModule], folder: Path, *, as_script: bool = False
+) -> tuple[str, ...]:
     """Requirements for what is imported from installed distributions, sorted by name.
 
     A local part of a version (`2.13.0+cpu`) is left out: an index has only the public one.
@@ -38,7 +40,7 @@ def requirements_of(imports: Iterable[ImportedModule], folder: Path) -> tuple[st
             dotted.setdefault(found.root, set()).update(found.dotted)
     names: set[str] = set()
     for root, modules in dotted.items():
-        if locate(root, folder).kind == "installed":
+        if locate(root, folder, as_script=as_script).kind == "installed":
             names |= _distributions(root, frozenset(modules))
     return tuple(sorted(f"{n}=={_version(n)}" for n in names if n != _OWN))
 

@@ -19,7 +19,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.frameworks import with_backend
-from distrain_nb.program.notebook.local_modules import follow, included, is_installed, locate
+from distrain_nb.program.notebook.local_modules import follow, included, is_installed
 from distrain_nb.program.program import SYNTAX_ERROR, Program
 from distrain_nb.program.python.imports import imports_of
 from distrain_nb.program.requirements import files_of, requirements_of, unknown_modules
@@ -29,7 +29,6 @@ from distrain_nb.worker.rank.program import OF_PROGRAM, EntryPoint, Segment
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from distrain_nb.program.python.imports import ImportedModule
 
 LARGEST = 3
 REQUIREMENTS, PROJECT = "requirements.txt", "pyproject.toml"
@@ -70,7 +69,8 @@ def read_script(path: str, arguments: Sequence[str], folder: Path) -> Script:
     """What `python PATH ARGUMENT…` runs in a folder. Raises OptionError."""
     file = (folder / Path(path).expanduser()).resolve()
     if not file.is_file():
-        raise OptionError(f"no file {path}{_like(file)} Paths are relative to {folder}", where=path)
+        meant = did_you_mean(file.name, [each.name for each in file.parent.glob("*.py")], ".")
+        raise OptionError(f"no file {path}{meant} Paths are relative to {folder}", where=path)
     if file.suffix == ".ipynb":
         raise OptionError(f"{path} is a notebook: run its cells with %%distrain", where=path)
     return Script(file, tuple(arguments), folder.resolve(), None, file.parent)
@@ -99,11 +99,6 @@ def read_module(name: str, arguments: Sequence[str], folder: Path) -> Script:
     )
 
 
-def _like(file: Path) -> str:
-    there = [each.name for each in file.parent.glob("*.py")] if file.parent.is_dir() else []
-    return did_you_mean(file.name, there, ".")
-
-
 def capture_script(
     given: Script,
     *,
@@ -125,7 +120,8 @@ def capture_script(
     except (SyntaxError, UnicodeDecodeError) as wrong:
         raise OptionError(f"{given.label} can't be read as Python: {wrong}") from None
     tree, broken = _parsed(text, given)
-    own = {given.place(path): path for path in _own_files(given)}
+    whole = [path for _, path in included(given.root)] if given.package else []
+    own = {given.place(path): path for path in tracked(given.root) or whole}
     imports = imports_of(tree)
     start = given.root if given.package is None else given.folder
     local = follow(imports, start, as_script=True)
@@ -149,7 +145,7 @@ def capture_script(
         values=(),
         sources=(),
         files=files,
-        requirements=requirements_of(_of_others(used, start), given.folder),
+        requirements=requirements_of(used, start, as_script=True),
         required=tuple(dict.fromkeys((*require, *required))),
         imports=frozenset(each.root for each in used if each.root),
         findings=(*broken, *missing, *unread, *_too_large(files, limit), *unknown),
@@ -158,21 +154,10 @@ def capture_script(
     )
 
 
-def _own_files(given: Script) -> list[Path]:
-    """What git tracks of the folder; without git, a module's package."""
-    whole = given.package and [path for _, path in included(given.root)]
-    return tracked(given.root) or whole or []
-
-
 def _moved(name: str, path: Path, given: Script, inside: Path) -> str:
     """A file's place in the program: its own where it is in a folder, others at the top."""
     whole = path.parent.resolve() / path.name
     return given.place(whole) if {inside, given.base} <= set(whole.parents) else name
-
-
-def _of_others(imports: Sequence[ImportedModule], folder: Path) -> list[ImportedModule]:
-    kinds = {root: locate(root, folder, as_script=True).kind for root in {i.root for i in imports}}
-    return [each for each in imports if kinds[each.root] != "local"]
 
 
 def _is_left(name: str, patterns: Sequence[str]) -> bool:

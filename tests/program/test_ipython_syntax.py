@@ -49,6 +49,7 @@ def test_translated_or_dropped(line: str, text: str | None) -> None:
         ("%distrain form", "a cell of its own"),
         ("%unheard of", "write it in Python"),
         ("!echo don't \\\n   stop", "subprocess.run"),
+        ("/f x", "write it in Python"),
     ],
 )
 def test_refused_with_its_line(line: str, advice: str) -> None:
@@ -80,8 +81,9 @@ def test_inside_a_block() -> None:
     assert cell.text == "if x:\n    pass  # %matplotlib inline\nelse:\n    f()"
 
 
-def test_other_languages_end_the_cell() -> None:
-    cell = plain("%%bash\nfor f in *; do echo $f; done")
+@pytest.mark.parametrize("body", ["for f in *; do echo $f; done", "if x\n    a\n  b", "'don"])
+def test_other_languages_end_the_cell(body: str) -> None:
+    cell = plain(f"%%bash\n{body}")
     assert [n.line for n in cell.refused] == [1]
     assert cell.tree is not None
 

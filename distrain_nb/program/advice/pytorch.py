@@ -188,14 +188,8 @@ def _handed_on(code: Code, sampler: ast.Call) -> bool:
 def _has_epochs(code: Code) -> bool:
     """Whether the data are gone through more than once, as far as names and loops tell."""
     loops = [node for node in code.nodes if isinstance(node, (ast.For, ast.While))]
-    return any(
-        any(outer in loops for outer, _ in code.around(loop))
-        or (
-            isinstance(loop, ast.For)
-            and "epoch" in f"{ast.unparse(loop.target)} {ast.unparse(loop.iter)}".lower()
-        )
-        for loop in loops
-    )
+    parts = [part for n in loops if isinstance(n, ast.For) for part in (n.target, n.iter)]
+    return any(map(code.loops, loops)) or any("epoch" in ast.unparse(p).lower() for p in parts)
 
 
 # -- what a loader reads --------------------------------------------------------------------------

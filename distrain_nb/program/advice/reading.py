@@ -33,7 +33,7 @@ _CUSTOMARY = {
 }
 
 
-class Bound(NamedTuple):
+class Binding(NamedTuple):
     """What sets a name: a value or, with a path, an item of it, and the node that does so."""
 
     value: ast.expr
@@ -98,18 +98,18 @@ class Code:
         return tuple(sorted(found, key=lambda call: (call.lineno, call.col_offset)))
 
     @cached_property
-    def bindings(self) -> Mapping[str, list[Bound]]:
+    def bindings(self) -> Mapping[str, list[Binding]]:
         """What each name, attribute or item is set to anywhere, by its text: parameters by the
         calls of their functions, `state[]` by what is put under keys of `state`."""
-        found: dict[str, list[Bound]] = {}
+        found: dict[str, list[Binding]] = {}
         for node in self.nodes:
             for target, value in _sets(node):
                 path = (ANY,) if isinstance(node, LOOPS) else ()
                 for text, part, rest in _spread(target, value, path):
-                    found.setdefault(text, []).append(Bound(part, rest, node))
+                    found.setdefault(text, []).append(Binding(part, rest, node))
         for call in self.calls:
             for parameter, value in arguments(call, self.body_of(call)).items():
-                found.setdefault(parameter.arg, []).append(Bound(value, (), parameter))
+                found.setdefault(parameter.arg, []).append(Binding(value, (), parameter))
         return found
 
     def name(self, node: ast.AST) -> str:
@@ -163,6 +163,10 @@ class Code:
         while node in self.parents:
             yield self.parents[node], node
             node = self.parents[node]
+
+    def loops(self, node: ast.AST) -> set[ast.AST]:
+        """The loops around a node."""
+        return {outer for outer, _ in self.around(node) if isinstance(outer, (ast.For, ast.While))}
 
     def conditions(self, node: ast.AST) -> Iterator[ast.expr]:
         """The tests on which it depends whether a node runs, as far as it is not called."""

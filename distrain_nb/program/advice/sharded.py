@@ -27,6 +27,10 @@ _FULL = (
 _ALL_SAVE = (
     "every rank saves here, one over the other: put it under if torch.distributed.get_rank() == 0:"
 )
+_STALE = (
+    "this optimizer has the parameters from before FSDP, so that its steps change nothing: make it"
+    " after"
+)
 # What gives the model that it is called on, or is given.
 _SAME = frozenset(
     ("to", "cuda", "cpu", "train", "eval", "compile", "bfloat16", "half", "float", "requires_grad_")
@@ -63,15 +67,16 @@ def saved(code: Code) -> Iterator[Note]:
     states = _States(code, Values(code, _SAME))
     for call in saves(code, guarded=False):
         parts = states.parts(call) if code.called(*WRAPS) else []
-        if parts:
-            yield warning(
-                "fsdp.state-dict",
-                call.lineno,
-                "every rank saves here, one over the other. The state is gathered from all ranks, "
-                f"so first, on every rank, state = {states.gathered(parts[0])}, then {_RANK_0}",
-            )
-        else:
+        if not parts:
             yield warning("ddp.checkpoint", call.lineno, _ALL_SAVE)
+            continue
+        whole = _full(parts[0]) if code.called("fully_shard") else ast.unparse(parts[0])
+        yield warning(
+            "fsdp.state-dict",
+            call.lineno,
+            "every rank saves here, one over the other. The state is gathered from all ranks, "
+            f"so first, on every rank, state = {whole}, then {_RANK_0}",
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,10 +114,6 @@ class _States:
         named = [each for each in self.saved(save) if self.ways(each) == {"fully_shard"}]
         return [*inside, *named]  # type: ignore[list-item]
 
-    def gathered(self, call: ast.Call) -> str:
-        """What gives the whole state on rank 0 when all ranks call it."""
-        return _full(call) if self.code.called("fully_shard") else ast.unparse(call)
-
     def _within(self, node: ast.expr, seen: set[ast.expr]) -> Iterator[ast.Call]:
         if node in seen:
             return
@@ -141,10 +142,7 @@ class _States:
 
     def _comes_later(self, wrap: ast.Call, call: ast.Call) -> bool:
         same = self.code.function_of(wrap) is self.code.function_of(call)
-        around = {
-            outer for outer, _ in self.code.around(wrap) if isinstance(outer, (ast.For, ast.While))
-        }
-        again = any(outer in around for outer, _ in self.code.around(call))
+        again = not self.code.loops(wrap).isdisjoint(self.code.loops(call))
         return same and not again and wrap.lineno > call.lineno
 
 
@@ -188,17 +186,8 @@ def stale(code: Code) -> Iterator[Note]:
                 name, same = code.target(call), ast.unparse(own) == ast.unparse(wrapped)
                 before = call in here and call.lineno < wraps.lineno and not code.apart(call, wraps)
                 if before and same and name not in again:
-                    handed_on = name in map(ast.unparse, given(wraps))
-                    yield _note(call, wrap if handed_on else wraps)
-
-
-def _note(optimizer: ast.Call, wrap: ast.Call) -> Note:
-    return warning(
-        "fsdp.optimizer",
-        optimizer.lineno,
-        "this optimizer has the parameters from before FSDP, so that its steps change nothing: "
-        f"make it after {ast.unparse(wrap)}",
-    )
+                    after = wrap if name in map(ast.unparse, given(wraps)) else wraps
+                    yield warning("fsdp.optimizer", call.lineno, f"{_STALE} {ast.unparse(after)}")
 
 
 def _takes(values: Values, call: ast.Call, node: ast.AST, seen: set[ast.AST]) -> Iterator[_Use]:

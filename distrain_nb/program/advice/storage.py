@@ -42,7 +42,6 @@ _PACKED = (
     *(".h5", ".hdf5", ".csv", ".tsv", ".jsonl", ".json", ".mds", ".bin", ".rec", ".pt", ".pth"),
 )
 _STREAMS = ("WebDataset", "shards", "StreamingDataset")
-_LOADERS = ("DataLoader", "WebLoader")
 _SLASHES_OF_A_BUCKET = 2
 _WORKERS_AT = 5  # among the arguments of a DataLoader by position
 
@@ -212,7 +211,7 @@ def _names(node: ast.AST | None) -> set[str]:
 
 def _loaders(code: Code, readers: frozenset[str]) -> Iterator[Note]:
     flow = Flow(code, Origin(readers), through=True)
-    for call in code.called(*_LOADERS):
+    for call in code.called("DataLoader", "WebLoader"):
         if _has_no_workers(call) and any(map(flow.holds, dataset(call))):
             yield warning(
                 "data.workers",

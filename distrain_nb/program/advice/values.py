@@ -25,7 +25,7 @@ from distrain_nb.program.advice.reading import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from distrain_nb.program.advice.reading import Bound, Code, Path
+    from distrain_nb.program.advice.reading import Binding, Code, Path
 
 _LIGHT = {"int", "str", "bool", "float", "join", "Path", "format", "device", "Namespace", "range"}
 # What gives paths below a path, or hands paths on.
@@ -35,7 +35,6 @@ LISTS = frozenset(
         *("sorted", "list", "tuple", "set", "enumerate", "zip", "reversed", "filter"),
     }
 )
-_ENVIRONMENT = {"environ[]", "get", "getenv", "pop"}
 
 
 class Made(NamedTuple):
@@ -133,7 +132,7 @@ class Values:
             return call.args[:1]
         return [call.func.value] if isinstance(call.func, ast.Attribute) else []
 
-    def _bound_to(self, node: ast.expr) -> list[Bound]:
+    def _bound_to(self, node: ast.expr) -> list[Binding]:
         """What sets a name, an attribute or an item where it can be read here."""
         found = self.code.bindings.get(ast.unparse(node), [])
         if not isinstance(node, ast.Name):
@@ -151,26 +150,25 @@ class Values:
                 return []
         return found  # set in another function, for all
 
-    def _reaching(self, name: ast.Name, found: list[Bound]) -> list[Bound]:
+    def _reaching(self, name: ast.Name, found: list[Binding]) -> list[Binding]:
         """The bindings that none other hides, of those in the function that a name is read in."""
         if self.code.function_of(name) is not self.code.function_of(found[0].by):
             return found
-        around = list(self.code.around(name))
-        sure = {id(each) for outer, child in around for each in preceding(outer, child)}
-        hiding = [b for b in found if id(b.by) in sure and not isinstance(b.by, ast.AugAssign)]
+        around = self.code.around(name)
+        sure = {before for outer, child in around for before in preceding(outer, child)}
+        hiding = [b for b in found if b.by in sure and not isinstance(b.by, ast.AugAssign)]
         start = max(map(_end, hiding), default=(0, 0))
-        loops = {id(outer) for outer, _ in around if isinstance(outer, (ast.For, ast.While))}
-        return [b for b in found if _end(b) >= start and self._comes_first(b, name, loops)]
+        return [b for b in found if _end(b) >= start and self._comes_first(b, name)]
 
-    def _comes_first(self, bound: Bound, name: ast.Name, loops: set[int]) -> bool:
+    def _comes_first(self, bound: Binding, name: ast.Name) -> bool:
         if self.code.apart(bound.by, name):
             return False
         if _end(bound) <= (name.lineno, name.col_offset) or isinstance(bound.by, ast.comprehension):
             return True
-        return any(id(outer) in loops for outer, _ in self.code.around(bound.by))
+        return not self.code.loops(name).isdisjoint(self.code.loops(bound.by))
 
 
-def _end(bound: Bound) -> tuple[int, int]:
+def _end(bound: Binding) -> tuple[int, int]:
     """From where on a binding holds."""
     inner = (ast.NamedExpr, ast.withitem, *LOOPS)
     node = bound.value if isinstance(bound.by, inner) else bound.by
@@ -273,31 +271,19 @@ class Flow:
 
     def _is(self, node: ast.AST) -> bool:
         of_machine = self.origin.names >= LOCAL_RANK.names
-        if isinstance(node, ast.Call):
-            return self._calls(node)
+        if isinstance(node, (ast.Call, ast.Subscript)):
+            name = self.code.name(node.func if isinstance(node, ast.Call) else node)
+            keys = node.args[:1] if isinstance(node, ast.Call) else [node.slice]
+            variables = [k.value for k in keys if isinstance(k, ast.Constant)]
+            others = last(name) == "size" and not name.startswith("horovod")
+            asked = "env" in name and not self.origin.variables.isdisjoint(variables)
+            return asked or (last(name) in self.origin.functions and not others)
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             return node.value.startswith((*self.origin.texts,))
-        if isinstance(node, ast.Subscript):
-            return self._reads_environment(node, node.slice)
         if isinstance(node, (ast.Name, ast.Attribute)):
             text = ast.unparse(node)
             return last(text) in self.origin.names or (of_machine and text in self.code.spawned)
-        return of_machine and _is_modulo(node)
-
-    def _calls(self, call: ast.Call) -> bool:
-        name = self.code.name(call.func)
-        if last(name) in _ENVIRONMENT and call.args:
-            return self._reads_environment(call, call.args[0])
-        others = last(name) == "size" and not name.startswith("horovod")
-        return last(name) in self.origin.functions and not others
-
-    def _reads_environment(self, node: ast.AST, key: ast.AST) -> bool:
-        wanted = isinstance(key, ast.Constant) and key.value in self.origin.variables
-        return wanted and "env" in self.code.name(node)
-
-
-def _is_modulo(node: ast.AST) -> bool:
-    """`rank % gpus`: the rank on its own machine."""
-    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)):
-        return False
-    return not isinstance(node.left, ast.Constant) and "rank" in ast.unparse(node.left).lower()
+        if not (of_machine and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)):
+            return False
+        # `rank % gpus` is the rank on its own machine; `"rank %d" % n` is none.
+        return not isinstance(node.left, ast.Constant) and "rank" in ast.unparse(node.left).lower()

@@ -14,7 +14,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from distrain_nb.program.python.reads import ByText, ExpressionWalker, Read, Use
-from distrain_nb.program.python.scopes import Scope, bound_names, class_scope, function_scope
+from distrain_nb.program.python.scopes import (
+    Scope,
+    bound_names,
+    class_scope,
+    function_scope,
+    parameters_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -212,9 +218,9 @@ class _Walker(ExpressionWalker, ast.NodeVisitor):
         self.each(node.decorator_list)
         self.defaults(node.args)
         with self.inside(_type_parameters(node)):
-            for annotation in [*_argument_annotations(node.args), node.returns]:
-                if annotation:
-                    self._annotation(annotation)
+            annotations = [parameter.annotation for parameter in parameters_of(node.args)]
+            for annotation in filter(None, [*annotations, node.returns]):
+                self._annotation(annotation)
             with self.inside(function_scope(node.args, node.body)):
                 self.each(node.body)
         self.bind(node.name)
@@ -250,11 +256,6 @@ def _catches_name_errors(handler: ast.ExceptHandler) -> bool:
     return any(
         isinstance(n, ast.Name) and n.id in _CATCH_NAME_ERRORS for n in ast.walk(handler.type)
     )
-
-
-def _argument_annotations(arguments: ast.arguments) -> list[ast.expr | None]:
-    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return [a.annotation for a in [*every, arguments.vararg, arguments.kwarg] if a]
 
 
 def _type_parameters(node: ast.AST) -> Scope:

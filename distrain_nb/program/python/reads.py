@@ -175,11 +175,11 @@ class ExpressionWalker(ast.NodeVisitor):
         """What `globals().get("lr")` and `eval("lr")` read; else that names are read by text."""
         function = node.func
         if isinstance(function, ast.Attribute) and self._has_all_names(function.value):
-            gets = function.attr == "get" and node.args and self._literal(node.args[0], node)
+            gets = function.attr == "get" and node.args and self._reads(node.args[0], node)
             if gets or function.attr in ("update", "setdefault", "clear", "pop"):
                 self._read_by_text.add(function.value)
         elif isinstance(function, ast.Name) and function.id in ("eval", "exec"):
-            if len(node.args) == 1 and not self._runs(node):
+            if len(node.args) == 1 and not self._reads(node.args[0], node):
                 self._notes(node, function.id)
         elif self._has_all_names(node) and node not in self._read_by_text:
             self._notes(node, ast.unparse(function))
@@ -191,17 +191,9 @@ class ExpressionWalker(ast.NodeVisitor):
         inside = any(scope.kind in ("function", "class") for scope in self.scopes)
         return not inside or ast.unparse(node) == "globals()"
 
-    def _literal(self, name: ast.expr, node: ast.expr) -> bool:
-        """Read a name that is written out as a text, which need not be there."""
-        if not (isinstance(name, ast.Constant) and isinstance(name.value, str)):
-            return False
-        with self._perhaps():
-            self.read(name.value, node.lineno)
-        return True
-
-    def _runs(self, node: ast.Call) -> bool:
-        """Read what code does that is written out as a text."""
-        text = node.args[0]
+    def _reads(self, text: ast.expr, node: ast.expr) -> bool:
+        """Read what a text names that is written out, a name or code, and that need not be there:
+        `eval` may be a function of the notebook's."""
         if not (isinstance(text, ast.Constant) and isinstance(text.value, str)):
             return False
         try:
@@ -211,31 +203,25 @@ class ExpressionWalker(ast.NodeVisitor):
         for inner in ast.walk(tree):
             if hasattr(inner, "lineno"):
                 inner.lineno = node.lineno
-        with self._perhaps():
-            self.each(tree.body)
-        return True
-
-    @contextmanager
-    def _perhaps(self) -> Iterator[None]:
-        """What is read inside need not be there: `eval` may be a function of the notebook's."""
         start = len(self.later)
         self.guarded += 1
-        yield
+        self.each(tree.body)
         self.guarded -= 1
         self.later[start:] = [replace(read, certain=False) for read in self.later[start:]]
+        return True
 
     def _notes(self, node: ast.expr, by: str) -> None:
         self.by_text.append(ByText(ast.unparse(node), node.lineno, by))
 
     def visit_Compare(self, node: ast.Compare) -> None:
         within = [*node.comparators] if isinstance(node.ops[0], (ast.In, ast.NotIn)) else []
-        if within and self._has_all_names(within[0]) and self._literal(node.left, node):
+        if within and self._has_all_names(within[0]) and self._reads(node.left, node):
             self._read_by_text.add(within[0])
         self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         if self._has_all_names(node.value) and (
-            not isinstance(node.ctx, ast.Load) or self._literal(node.slice, node)
+            not isinstance(node.ctx, ast.Load) or self._reads(node.slice, node)
         ):
             self._read_by_text.add(node.value)
         self.generic_visit(node)

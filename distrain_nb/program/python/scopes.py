@@ -80,11 +80,15 @@ class Scope:
 
 def function_scope(arguments: ast.arguments, body: Iterable[ast.AST]) -> Scope:
     """The scope of a function with these arguments and this body."""
-    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    parameters = {a.arg for a in [*every, arguments.vararg, arguments.kwarg] if a}
     names, of_module = _bindings(body)
-    local = (names | parameters) - of_module
+    local = (names | {parameter.arg for parameter in parameters_of(arguments)}) - of_module
     return Scope("function", local=frozenset(local), declared_global=of_module)
+
+
+def parameters_of(arguments: ast.arguments) -> list[ast.arg]:
+    """All parameters of a function."""
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return [*every, *filter(None, [arguments.vararg, arguments.kwarg])]
 
 
 def class_scope(body: Iterable[ast.AST]) -> Scope:
