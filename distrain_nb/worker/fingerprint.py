@@ -7,7 +7,6 @@ library understands: the comparison passes over it.
 
 from __future__ import annotations
 
-import _abc
 import abc
 import enum
 import functools
@@ -149,7 +148,7 @@ class _Look:
         elif isinstance(obj, (set, frozenset)):
             inside.append((f"the items of {path}", {key_of(part) for part in obj}))
         attributes = dict(_attributes(obj))
-        if attributes or inside or getattr(cls, "__dictoffset__", 0):
+        if attributes or inside or cls.__dictoffset__:
             inside += [(f"{path}.{name}", part) for name, part in attributes.items()]
             return f"{cls.__module__}.{cls.__qualname__}", inside
         reduced = [] if self.only_settings else _reduced(path, obj)
@@ -232,7 +231,7 @@ def _is_plain(value: Any) -> bool:
 
 def registered(cls: type) -> List[type]:
     """The classes that are an abstract class's by registration alone."""
-    dump = getattr(_abc, "_get_dump", None)
+    dump = getattr(sys.modules.get("_abc"), "_get_dump", None)
     refs = dump(cls)[0] if dump and isinstance(cls, abc.ABCMeta) else ()
     return sorted((c for c in (each() for each in refs) if c), key=key_of)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.program.notebooks import Kernel, Server
+    from tests.program.notebooks import Kernel, Place, Server
 
 # name: the notebook's cells, and what the training cell prints
 EQUAL: dict[str, tuple[tuple[str, ...], str]] = {
@@ -455,3 +455,14 @@ def test_what_asks_its_machine_or_environment_asks_again(
     kernel.run("def f(place=os.getenv('PLACE', 'there')): return place\nname = os.environ['PLACE']")
     program = kernel.capture("print(A.place, A.n, f())")
     assert server.output(program) == "there [1] there\n"
+
+
+@pytest.mark.slow
+def test_weights_of_a_keras_model_with_a_lambda(kernel: Kernel, place: Place) -> None:
+    kernel.run(
+        "import keras, numpy as np\nnet = keras.Sequential([keras.Input((2,)),"
+        " keras.layers.Dense(1, use_bias=False), keras.layers.Lambda(lambda x: x * 2)])"
+    )
+    kernel.run("net.set_weights([np.full((2, 1), 7.0)])")
+    program = kernel.capture("print('RESULT', float(net(np.ones((1, 2)))[0, 0]))")
+    assert place.results(program) == 28.0

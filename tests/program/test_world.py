@@ -388,3 +388,27 @@ def test_what_knows_nothing_of_the_world_travels_as_it_is(kernel: Kernel, cell: 
     program = kernel.capture("print(net)")
     assert not program.findings
     assert [value.name for value in program.values] == ["net"]
+
+
+SHARDED = {
+    "FSDP": "net = FSDP(torch.nn.Linear(2, 1), device_id=torch.device('cpu'))",
+    "fully_shard": "net = torch.nn.Linear(2, 1)\nfully_shard(net)",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", SHARDED)
+def test_models_that_the_kernel_sharded_are_refused(kernel: Kernel, way: str) -> None:
+    kernel.run(
+        "import torch, torch.distributed as dist\n"
+        "from torch.distributed.fsdp import FullyShardedDataParallel as FSDP, fully_shard\n"
+        "dist.init_process_group('gloo', rank=0, world_size=1, store=dist.HashStore())"
+    )
+    try:
+        kernel.run(SHARDED[way])
+        program = kernel.capture("print(net)")
+    finally:
+        kernel.run("dist.destroy_process_group()")
+    (finding,) = (f for f in program.findings if f.code == "capture.process-bound")
+    assert "belongs to a process group of the notebook" in finding.message
+    assert "move Cell In[2], line 1 into the cell" in finding.message

@@ -8,7 +8,6 @@ import inspect
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.program.notebook.source_match import changed_methods
 from distrain_nb.program.values.origins import attributes
 
 if TYPE_CHECKING:
@@ -36,9 +35,7 @@ def makes_the_same(chain: Sequence[Executed], value: Any, definitions: Definitio
     if len(chain) > 1 or chain[0].statement.notes:
         return False
     if isinstance(value, type) and isinstance(node, ast.ClassDef):
-        return not changed_methods(chain[0].statement, value) and _same_class(
-            node, value, definitions
-        )
+        return _same_class(node, value, definitions)
     if isinstance(value, FunctionType) and isinstance(node, _FUNCTIONS):
         return _same_function(node, value, definitions)
     if isinstance(value, FunctionType) and isinstance(node, ast.Assign):

@@ -45,32 +45,6 @@ def _has_methods(node: ast.ClassDef, obj: type) -> bool:
     )
 
 
-def changed_methods(statement: Statement, obj: Any) -> list[str]:
-    """Methods of a class that are no longer those of its `class` statement."""
-    if not isinstance(statement.node, ast.ClassDef) or not isinstance(obj, type):
-        return []
-    if statement.notes:
-        return []  # IPython's syntax was other code when it ran
-    plain = {
-        s.name
-        for s in statement.node.body
-        if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef)) and not s.decorator_list
-    }
-    return [
-        code.co_name
-        for code in _nested(_code(statement, 0, alone=True))
-        if code.co_name in plain
-        and isinstance(vars(obj).get(code.co_name), FunctionType)
-        and not _is_one_of(vars(obj)[code.co_name].__code__, code.co_name, statement)
-    ]
-
-
-def _is_one_of(code: CodeType, name: str, statement: Statement) -> bool:
-    """Whether a class statement gives its method of that name that code."""
-    made = (_code(statement, 0, alone=alone) for alone in (True, False))
-    return any(c.co_name == name and same_code(code, c) for each in made for c in _nested(each))
-
-
 def _matches(code: CodeType, statement: Statement) -> bool:
     ways = itertools.product((0, __future__.annotations.compiler_flag), (True, False))
     return any(same_code(code, _code(statement, flag, alone=alone)) for flag, alone in ways)
