@@ -21,7 +21,14 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout import Layout, Pool, Role
 from distrain_nb.worker.data.storage import in_bucket
 from distrain_nb.worker.files.folder import CHECKPOINTS_FOLDER, MODEL_FOLDER
-from distrain_nb.worker.files.launch import FORK_SAFE, OPTIMIZER, RUN, Launch, ProcessSpec
+from distrain_nb.worker.files.launch import (
+    FORK_SAFE,
+    IMPORTED_BY,
+    OPTIMIZER,
+    RUN,
+    Launch,
+    ProcessSpec,
+)
 from distrain_nb.worker.machine import threads
 from distrain_nb.worker.reduction import groups as reduction
 from distrain_nb.worker.replica.mpi import custom_options, mpirun
@@ -112,6 +119,9 @@ def _preload(program: Program, launcher: str, gpus: int) -> Iterator[str]:
     for name in FORK_SAFE:
         if name in program.imports or (name, launcher) == ("torch", "torchrun"):
             yield name
+    yield from dict.fromkeys(
+        module for name in program.imports for module in IMPORTED_BY.get(name, ())
+    )
     if launcher == "torchrun" and not gpus and "optim" in program.main:
         yield OPTIMIZER
 
