@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout import Role
 from distrain_nb.program.advice import one_process
-from distrain_nb.worker.files.launch import FORK_SAFE, OPTIMIZER
+from distrain_nb.worker.files.launch import FORK_SAFE, IMPORTED_BY, OPTIMIZER
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -69,17 +69,20 @@ def ranks_per_replica(program: Program, layout: Layout, gpus: int) -> int:
 
 
 def preload(program: Program, launcher: str, gpus: int) -> Iterator[str]:
-    """The modules that all ranks would import, and one import does for all. Where there are GPUs,
+    """Yield the modules that all ranks would import, and one import does for all. Where there are GPUs,
     nothing that may look for them: CUDA is for ranks alone."""
     for name in FORK_SAFE:
         if name in program.imports or (name, launcher) == ("torch", "torchrun"):
             yield name
+    yield from dict.fromkeys(
+        module for name in program.imports for module in IMPORTED_BY.get(name, ())
+    )
     if launcher == "torchrun" and not gpus and "optim" in program.main:
         yield OPTIMIZER
 
 
 def about_processes(program: Program, layout: Layout, ranks: int, gpus: int) -> Iterator[Finding]:
-    """What to know of a program that uses all GPUs of a machine from one process.
+    """Yield findings about a program that uses all GPUs of a machine from one process.
 
     `ranks` and `gpus` are those of a replica.
     """

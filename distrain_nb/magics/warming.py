@@ -40,9 +40,11 @@ def before_cell(words: list[str], cell: str) -> None:
 def after_cell(_: object = None) -> None:
     """Called when a cell has ended. Each framework is asked for once; nothing is waited for."""
     with suppress(Exception):
-        from distrain_nb.worker.files.launch import FORK_SAFE
+        from distrain_nb.worker.files.launch import FORK_SAFE, IMPORTED_BY
 
-        loaded = [name for name in FORK_SAFE if sys.modules.get(name) is not None]
+        of_libraries = (name for names in IMPORTED_BY.values() for name in names)
+        names = dict.fromkeys((*FORK_SAFE, *of_libraries))
+        loaded = [name for name in names if sys.modules.get(name) is not None]
         if _SLOW.isdisjoint(loaded) or _asked.issuperset(loaded):
             return
         first = not _asked

@@ -15,7 +15,7 @@ from distrain_nb import api
 from distrain_nb.config import Config
 from distrain_nb.run import Run
 from distrain_nb.worker.files.folder import WATCHED_FILE
-from distrain_nb.worker.files.launch import FORK_SAFE, OPTIMIZER
+from distrain_nb.worker.files.launch import FORK_SAFE, IMPORTED_BY, OPTIMIZER
 from distrain_nb.worker.supervisor.heartbeat import note_watched
 from tests.conftest import eventually
 
@@ -166,7 +166,8 @@ def test_importing_frameworks_leaves_nothing_that_a_fork_would_share() -> None:
     """No thread, no process, no open file, and no note of who the process is or where its files go.
     One after the other, as a fork server may; pyarrow is among what pandas imports."""
     assert importlib.util.find_spec("pyarrow")
-    names = (*FORK_SAFE, OPTIMIZER)
+    of_libraries = (name for names in IMPORTED_BY.values() for name in names)
+    names = tuple(dict.fromkeys((*FORK_SAFE, *of_libraries, OPTIMIZER)))
     look = (
         "import os, uuid\nfrom multiprocessing import current_process, resource_tracker\n"
         "from distrain_nb.worker.machine.threads import import_without\n"

@@ -17,12 +17,16 @@ import shlex
 import socket
 import subprocess
 import sys
+import tempfile
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from distrain_nb.worker.rank.values import VALUES_FOLDER
+
+if TYPE_CHECKING:
+    from distrain_nb.program import Program as Planned
 
 HERE = Path(__file__).parent
 FOLDERS = ("pytorch", "libraries", "mpi", "tensorflow")
@@ -39,28 +43,24 @@ COMMANDS = {
     "mpirun": ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"],
 }
 
-# The end of a script that submits its function from Python, and of one that only plans it.
-SUBMIT = """
+# The end of a script that plans its function, and submits it unless it is the program of cells that
+# have run.
+END = """
 
 if __name__ == "__main__":
     import distrain_nb
+    from tests.programs.running import is_alike
 
-    run = distrain_nb.submit(job, wait=True, **{options!r})
-    print(run.logs())
     for finding in distrain_nb.check(job, **{options!r}):
         if str(finding.severity) != "info":
             print("FINDING", finding)
-"""
-PLAN = """
-
-if __name__ == "__main__":
-    import distrain_nb
-
-    assert all(str(f.severity) == "info" for f in distrain_nb.check(job, **{options!r}))
-    distrain_nb.plan(job, **{options!r}).job.program.write(__import__("pathlib").Path("planned"))
+    if is_alike(distrain_nb.plan(job, **{options!r}).job.program, {cells!r}):
+        print("ALIKE")
+    else:
+        print(distrain_nb.submit(job, wait=True, **{options!r}).logs())
 """
 
-# Each plan is made in a fork of a process that has imported what most scripts import.
+# Each script runs in a fork of a process that has imported what most scripts import.
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload(["torch", "torch.distributed", "distrain_nb.api"])
 
@@ -139,37 +139,45 @@ def as_its_author_does(program: Program, folder: Path) -> list[Any]:
     return results("".join(path.read_text() for path in logs.rglob("stdout*")))
 
 
-def as_function(program: Program, folder: Path) -> tuple[list[Any], list[str]]:
-    """Submit it from a Python script, as a function; gives its results and findings."""
-    script = _script(program, folder, SUBMIT)
-    printed = _printed([sys.executable, str(script)], folder, dict(os.environ))
-    return results(printed), re.findall(r"^FINDING (.*)$", printed, re.M)
+def as_function(program: Program, folder: Path, cells: str) -> tuple[list[Any] | None, list[str]]:
+    """Submit it from a Python script, as a function; gives its results and findings.
 
-
-def runs_alike(program: Program, spread: str, folder: Path) -> bool:
-    """Say whether a run of its function does what a run of its spread cells did.
-
-    So it is if the programs are equal but for the line that calls the function, no values travel,
-    and the training defines no function or class, to which its scope would matter.
+    There are no results where a run of its function does what a run of its spread cells did. So it
+    is if the programs are equal but for the line that calls the function, no values travel, and the
+    training defines no function or class, to which its scope would matter.
 
     Args:
         program: The program.
-        spread: The text of the spread cells' program, which no values travelled with.
-        folder: Where to plan the function.
+        folder: Where the script is to be.
+        cells: The text of the spread cells' program, if that has run and no values travelled with
+            it; else empty.
     """
-    if _defines(program.cells[-1]):
-        return False
-    script = _script(program, folder, PLAN)
-    process = _forks.Process(target=_plan, args=(script, {**os.environ, **VARIABLES}))
+    script = _script(program, folder, "" if _defines(program.cells[-1]) else cells)
+    said = folder / "said"
+    process = _forks.Process(target=_run, args=(script, said, {**os.environ, **VARIABLES}))
     process.start()
     process.join(WITHIN_S)
-    planned = folder / "planned"
-    if process.exitcode or (planned / VALUES_FOLDER).exists():
+    process.kill()
+    process.join()
+    printed = said.read_text("utf-8", "replace")
+    assert process.exitcode == 0, printed[-8000:]
+    return (
+        None if re.search(r"^ALIKE$", printed, re.M) else results(printed),
+        re.findall(r"^FINDING (.*)$", printed, re.M),
+    )
+
+
+def is_alike(planned: Planned, cells: str) -> bool:
+    """Say whether a function's program is that of spread cells, in another scope."""
+    if not cells:
         return False
-    *before, job, call = ast.parse((planned / "main.py").read_text("utf-8")).body
+    with tempfile.TemporaryDirectory() as folder:
+        planned.write(Path(folder))
+        if Path(folder, VALUES_FOLDER).exists():
+            return False
+        *before, job, call = ast.parse(Path(folder, "main.py").read_text("utf-8")).body
     assert isinstance(job, ast.FunctionDef) and isinstance(call, ast.Assign)
-    function = ast.Module([*before, *job.body], [])
-    return ast.dump(function) == ast.dump(ast.parse(spread))
+    return ast.dump(ast.Module([*before, *job.body], [])) == ast.dump(ast.parse(cells))
 
 
 def _defines(code: str) -> bool:
@@ -177,22 +185,28 @@ def _defines(code: str) -> bool:
     return any(isinstance(node, kinds) for node in ast.walk(ast.parse(code)))
 
 
-def _plan(script: Path, environment: dict[str, str]) -> None:
+def _run(script: Path, said: Path, environment: dict[str, str]) -> None:
+    """Be the process of a script, whose output goes to a file."""
+    os.environ.clear()
     os.environ.update(environment)
     os.chdir(script.parent)
     sys.argv = [str(script)]
-    sys.path.insert(0, str(script.parent))
+    sys.path[:0] = [str(script.parent), *environment.get("PYTHONPATH", "").split(os.pathsep)]
+    with said.open("wb") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
     runpy.run_path(str(script), run_name="__main__")
+    sys.stdout.flush()
 
 
-def _script(program: Program, folder: Path, end: str) -> Path:
-    """Write the script in which a function trains, with that end."""
+def _script(program: Program, folder: Path, cells: str) -> Path:
+    """Write the script in which a function trains."""
     from distrain_nb.magics.command_line import cell_options
 
     *before, last = program.cells
     options = cell_options(shlex.split(program.options)) or {}
     body = textwrap.indent(last, "    ")
-    text = "\n\n".join([*before, f"def job():\n{body}"]) + end.format(options=options)
+    text = "\n\n".join([*before, f"def job():\n{body}"]) + END.format(options=options, cells=cells)
     script = folder / f"submit_{program.path.name}"
     script.write_text(text, encoding="utf-8")
     return script

@@ -10,6 +10,7 @@ import pytest
 
 from tests.kernels import execute
 from tests.sagemaker.containers import container
+from tests.vertex.conftest import without_docker  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,14 +19,17 @@ pytestmark = pytest.mark.timeout(900)
 
 
 def test_parameter_servers_and_horovod(
-    images: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    images: str,
+    without_docker: dict[str, str],  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     base = f"{images}/bases/frameworks:1"
     container().push(base)
-    monkeypatch.setenv("DISTRAIN_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'nobody'}")
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home/config.yaml").write_text(f"base_image: {base}\n", encoding="utf-8")
+    for name, value in without_docker.items():
+        monkeypatch.setenv(name, value)
+    config = Path(without_docker["DISTRAIN_HOME"], "config.yaml")
+    config.write_text(f"base_image: {base}\n", encoding="utf-8")
     notebook = nbformat.read(ROOT / "notebooks" / "sagemaker.ipynb", as_version=4)
     execute(notebook, tmp_path, timeout=800)
     shown = [o for cell in notebook.cells for o in cell.get("outputs", ())]

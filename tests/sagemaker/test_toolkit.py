@@ -147,7 +147,13 @@ def start(
 
 
 def told() -> dict[str, str]:
-    return {"PYTHONPATH": f"{toolkit()}:{PACKAGES}", "AWS_REGION": "us-west-2"}
+    """Return what hosts have in their environment."""
+    # Containers have no 300 packages that pip compares. It wants "no" for "no warnings".
+    return {
+        "PYTHONPATH": f"{toolkit()}:{PACKAGES}",
+        "AWS_REGION": "us-west-2",
+        "PIP_NO_WARN_CONFLICTS": "no",
+    }
 
 
 def labels(ended: Ended, text: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -39,11 +40,8 @@ def pytorch(images: str) -> str:
 
 @pytest.fixture(scope="session")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Docker runs the replicas, in a home that has packed PyTorch before."""
-    home = tmp_path_factory.mktemp("home")
-    packed = CACHE / "home" / "cache"
-    packed.mkdir(parents=True, exist_ok=True)
-    (home / "cache").symlink_to(packed)
+    """Docker runs the replicas."""
+    home = _that_has_packed(tmp_path_factory.mktemp("home"))
     patch = pytest.MonkeyPatch()
     with docker_daemon() as daemon:
         patch.setenv("DOCKER_HOST", f"unix://{daemon.socket}")
@@ -56,7 +54,17 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def without_docker(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of a machine where bubblewrap runs the replicas."""
     folder = tmp_path_factory.mktemp("without-docker")
-    return {"DOCKER_HOST": f"unix://{folder / 'nobody'}", "DISTRAIN_HOME": str(folder / "home")}
+    home = _that_has_packed(folder / "home")
+    return {"DOCKER_HOST": f"unix://{folder / 'nobody'}", "DISTRAIN_HOME": str(home)}
+
+
+def _that_has_packed(home: Path) -> Path:
+    """Make a home that has read these bases and packed PyTorch before, in an earlier session."""
+    kept = CACHE / "home" / "cache"
+    kept.mkdir(parents=True, exist_ok=True)
+    home.mkdir(exist_ok=True)
+    (home / "cache").symlink_to(kept)
+    return home
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ WHERE = "usr/local/lib/python3.11/dist-packages"
 NO_PIP = "usr/lib/python3.11/.wh.EXTERNALLY-MANAGED"
 LEFT_OUT = re.compile(
     r"(torch/(test|include)|tensorflow/include|(numpy|sympy|networkx)/.*/tests)/.*"
-    r"|torch/bin/(?!torch_shm).*|libclang.*|\.\..*"
+    r"|torch/bin/(?!torch_shm).*|clang/native/.*|\.\..*"
 )
 
 
@@ -30,7 +30,7 @@ def base_with(*names: str) -> BaseImage:
     for name in names:
         _collect(name, found)
     facts = sorted(f"{name}=={each.version}" for name, each in found.items())
-    key = hashlib.sha256(repr((facts, LEFT_OUT.pattern, "1")).encode()).hexdigest()[:12]
+    key = hashlib.sha256(repr((facts, LEFT_OUT.pattern, "2")).encode()).hexdigest()[:12]
     path = CACHE / f"{names[0]}-{key}.tar.gz"
     if not path.exists():
         _pack(path, found.values())
@@ -60,8 +60,14 @@ def _pack(path: Path, packages: Iterable[Distribution]) -> None:
     ):
         tar.addfile(tarfile.TarInfo(NO_PIP))
         for name, file in _files(packages):
-            tar.add(file, f"{WHERE}/{name}", recursive=False)
+            tar.add(file, f"{WHERE}/{name}", recursive=False, filter=_of_whole_seconds)
     draft.rename(path)
+
+
+def _of_whole_seconds(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Do without a header more for each file, as Docker's own layers do."""
+    entry.mtime = int(entry.mtime)
+    return entry
 
 
 def _files(packages: Iterable[Distribution]) -> Iterator[tuple[str, Path]]:

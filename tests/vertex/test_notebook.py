@@ -21,7 +21,6 @@ def test_it_loses_a_machine_and_trains_to_the_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     home = Path(without_docker["DISTRAIN_HOME"])
-    home.mkdir(exist_ok=True)
     for name, value in without_docker.items():
         monkeypatch.setenv(name, value)
     (home / "config.yaml").write_text(f"base_image: {pytorch}\n", encoding="utf-8")

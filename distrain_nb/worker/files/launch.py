@@ -15,6 +15,15 @@ RUN = "${RUN}"
 # What a fork server may import before it forks: frameworks that start no thread when imported,
 # checked by a test. Whatever else a program imports, its ranks import themselves.
 FORK_SAFE = ("numpy", "scipy", "pandas", "sklearn", "torch", "tensorflow")
+# What libraries import of these, for seconds. They themselves read the rank, or settings that a
+# program may make, when they are imported.
+IMPORTED_BY = {
+    "lightgbm": ("pandas", "sklearn"),
+    "lightning": ("scipy.stats", "scipy.signal"),
+    "pytorch_lightning": ("scipy.stats", "scipy.signal"),
+    "torchmetrics": ("scipy.stats", "scipy.signal"),
+    "xgboost": ("pandas", "sklearn"),
+}
 # What the first optimizer of PyTorch imports, in a second; it starts no thread either.
 OPTIMIZER = "torch._dynamo"
 
