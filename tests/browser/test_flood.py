@@ -1,4 +1,4 @@
-"""A million lines and a million points at once, seen by two monitors, one through a reload.
+"""250,000 lines and as many points at once, seen by two monitors, one through a reload.
 
 What frames and the kernel cost is printed; what is asserted holds on a machine of any speed.
 """
@@ -21,7 +21,7 @@ from tests.browser.measures import Measured, watch
 
 OPEN = Callable[..., OpenNotebook]
 LOAD = "%load_ext distrain_nb"
-RANKS, LINES, TAGS, STEPS = 4, 250_000, 4, 62_500
+RANKS, LINES, TAGS, STEPS = 4, 62_500, 4, 15_625
 FLOOD = f"""%%distrain -n {RANKS} --no-wait --name flood
 import os
 from distrain_nb import log_metrics
@@ -71,7 +71,7 @@ def seconds_behind(page: Page, folder: Path) -> list[float]:
     return sorted(now - written[lines - 1] for now, lines in noted if 0 < lines < len(written))
 
 
-def test_a_million_lines_and_a_million_points(notebook: OPEN, lab: Lab) -> None:
+def test_lines_and_points_as_fast_as_they_can(notebook: OPEN, lab: Lab) -> None:
     opened = notebook("flood", LOAD, FLOOD, "%distrain attach")
     views = opened.page.locator(VIEWS)
     opened.run_cell(0)
@@ -86,7 +86,7 @@ def test_a_million_lines_and_a_million_points(notebook: OPEN, lab: Lab) -> None:
     measured = Measured(opened)
     opened.run_cell(2)
     for view in range(2):
-        expect(views.nth(view)).to_contain_text("1,000,000 lines", timeout=450_000)
+        expect(views.nth(view)).to_contain_text(f"{RANKS * LINES:,} lines", timeout=450_000)
     expect(views.last.locator(".dn-badge")).to_contain_text("succeeded")
     opened.wait_for_cell(2, 180)
     spent = measured.end()

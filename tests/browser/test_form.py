@@ -7,7 +7,6 @@ import signal
 import statistics
 from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -371,7 +370,7 @@ def test_verdicts_come_when_the_typing_rests(shown: OPEN) -> None:
     print(f"of {len(waits)}, longest {max(waits):.0f} ms")
 
 
-def test_it_fits_the_page_in_both_themes(shown: OPEN, tmp_path: Path) -> None:
+def test_it_fits_the_page_in_both_themes(shown: OPEN) -> None:
     broken = FIVE.edited({"primary.accelerator_count": 3, "workers.replicas": 9})
     opened = shown("looks", starting(broken), TUNED)
     page = opened.page
@@ -394,7 +393,6 @@ def test_it_fits_the_page_in_both_themes(shown: OPEN, tmp_path: Path) -> None:
             if width < 1280:
                 page.evaluate("window.jupyterapp.shell.collapseLeft()")
             becomes(page, TOO_WIDE, [])
-            page.screenshot(path=tmp_path / f"{theme}-{width}.png")
         papers.add(form(page).evaluate("it => getComputedStyle(it).backgroundColor"))
     assert len(papers) == 2
 

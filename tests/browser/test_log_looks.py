@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -21,6 +20,7 @@ COLOURS = "".join(
     for row in range(16)
 )
 PAIRS = "".join(f"\x1b[9{column};4{column}mpair\x1b[7mturned\x1b[0m" for column in range(8)) + "\n"
+MILLION = 1_000_000
 COUNT = 16 * 16 + 8 * 2
 PLACES = """() => [...document.querySelectorAll(".dn-log .dn-line span:not(.dn-tag)")]
     .filter((it) => it.className && it.textContent.trim())"""
@@ -65,7 +65,7 @@ def log_of(page: Page) -> Locator:
     return view_of(page).locator(".dn-log")
 
 
-def test_every_colour_can_be_read_in_both_themes(shown: OPEN, lab: Lab, tmp_path: Path) -> None:
+def test_every_colour_can_be_read_in_both_themes(shown: OPEN, lab: Lab) -> None:
     page, _ = opened(shown, lab, COLOURS + PAIRS)
     expect(log_of(page).locator(".dn-line")).to_have_count(17)
     for theme in ("Light", "Dark"):
@@ -76,7 +76,6 @@ def test_every_colour_can_be_read_in_both_themes(shown: OPEN, lab: Lab, tmp_path
         light = str(theme == "Light").lower()
         page.wait_for_selector(f"body[data-jp-theme-light='{light}']", state="attached")
         page.wait_for_function(f"() => ({PLACES})().length === {COUNT}")  # drawn anew
-        view_of(page).screenshot(path=tmp_path / f"{theme}.png")
         found = page.evaluate(CONTRASTS)
         assert len(found) == COUNT
         assert len({colour for _, _, colour, _ in found}) > 100
@@ -106,6 +105,17 @@ def test_long_lines_are_wrapped_and_matches_marked_across_colours(shown: OPEN, l
     wrap.click()
     expect(log.locator("mark")).to_have_text(["need", "le"])
     becomes(log, IS_CUT, True)
+
+
+def test_a_million_lines_are_counted_and_reached_from_end_to_end(shown: OPEN, lab: Lab) -> None:
+    page, _ = opened(shown, lab, "".join(f"line {n}\n" for n in range(MILLION)))
+    log = log_of(page)
+    expect(view_of(page).locator(".dn-count")).to_have_text("1,000,000 lines")
+    expect(log.locator(f"[data-row='{MILLION - 1}']")).to_contain_text("line 999999")
+    log.press("Home")
+    expect(log.locator("[data-row='0']")).to_contain_text("line 0")
+    log.press("End")
+    expect(log.locator(f"[data-row='{MILLION - 1}']")).to_be_visible()
 
 
 def test_a_log_says_what_it_waits_for_and_counts_what_moves(shown: OPEN, lab: Lab) -> None:

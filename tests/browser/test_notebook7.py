@@ -26,14 +26,13 @@ def server(tmp_path: Path) -> Iterator[Lab]:
         yield running
 
 
-def test_a_run_is_shown_and_stopped(server: Lab, page: Page, tmp_path: Path) -> None:
+def test_a_run_is_shown_and_stopped(server: Lab, page: Page) -> None:
     opened = OpenNotebook(page, server, server.write("seven", "%load_ext distrain_nb", TRAIN))
     opened.run_cells(2)
     view = page.locator(".jp-OutputArea-output section.distrain")
     expect(view.locator(".dn-badge")).to_contain_text("running", timeout=30_000)
     expect(view.locator(".dn-line").nth(5)).to_be_visible(timeout=30_000)
     expect(view.locator(".dn-head")).to_contain_text("this machine · 2 ranks")
-    page.screenshot(path=tmp_path / "notebook7.png")
     view.get_by_role("button", name="Stop").click()
     expect(view.locator(".dn-badge")).to_contain_text("cancelled", timeout=30_000)
     opened.wait_for_cell(1, 30)

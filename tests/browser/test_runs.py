@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -81,9 +80,7 @@ def numbers(page: Page) -> list[int]:
     return [int(text) for text in page.locator(".dn-runs td.dn-run").all_inner_texts()]
 
 
-def test_the_table_answers_while_the_kernel_is_busy(
-    notebook: OPEN, lab: Lab, page: Page, tmp_path: Path
-) -> None:
+def test_the_table_answers_while_the_kernel_is_busy(notebook: OPEN, lab: Lab, page: Page) -> None:
     first, second, third = with_runs(lab)
     opened = notebook("table", LOAD, ENDLESS, "%distrain", BUSY["sleep"])
     opened.run_cells(2)
@@ -163,7 +160,6 @@ def test_the_table_answers_while_the_kernel_is_busy(
     page.evaluate("window.jupyterapp.shell.collapseLeft()")
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
-        page.screenshot(path=tmp_path / f"{width}.png")
         becomes(page, CUT_OFF, [])
     becomes(page, NAMELESS, [])
     opened.command("notebook:interrupt-kernel")

@@ -9,10 +9,10 @@ import os
 import signal
 from collections.abc import Callable
 
-import psutil
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.measures import kernel_process
 from tests.embedding.cells import end, open_all, see_running, train
 from tests.embedding.spaces import USER, Space, SpaceNotebook
 
@@ -73,12 +73,7 @@ def test_a_run_whose_kernel_is_killed_goes_on_in_the_page(opened: OPEN, private:
     notebook = opened("killed", train("killed"))
     notebook.run_cell(0)
     view = see_running(notebook)
-    (kernel,) = (
-        each
-        for each in psutil.process_iter(["cmdline"])
-        if any(notebook.kernel_id() in word for word in each.info["cmdline"] or ())
-    )
-    os.kill(kernel.pid, signal.SIGKILL)
+    os.kill(kernel_process(notebook), signal.SIGKILL)
     expect(view.locator(".dn-badge")).to_contain_text("cancelled")
 
 
