@@ -69,7 +69,7 @@ def ranks_per_replica(program: Program, layout: Layout, gpus: int) -> int:
 
 
 def preload(program: Program, launcher: str, gpus: int) -> Iterator[str]:
-    """Yield the modules that all ranks would import, and one import does for all. Where there are GPUs,
+    """Yield the modules that one import gives to all ranks. Where there are GPUs,
     nothing that may look for them: CUDA is for ranks alone."""
     for name in FORK_SAFE:
         if name in program.imports or (name, launcher) == ("torch", "torchrun"):
