@@ -99,7 +99,7 @@ def path_named(text: str) -> Path:
 
 
 def text_named(name: str) -> str:
-    """What is in the file of a path that a user wrote. Raises OptionError, as `PATH: REASON`."""
+    """Read the file at a path that a user wrote. Raises OptionError, as `PATH: REASON`."""
     try:
         return path_named(name).read_text(encoding="utf-8")
     except OSError as error:

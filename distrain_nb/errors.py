@@ -76,7 +76,7 @@ class DistrainError(Exception):
         return (self._finding,)
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows of it: the message, as our own frames say nothing to a user."""
+        """Return the message alone for IPython: our own frames say nothing to a user."""
         return [coloured(self.rendered or f"\x1b[31m{self}\x1b[39m")]
 
 

@@ -62,7 +62,7 @@ def write_option(word: str, instead: str) -> Fix[str]:
 
 
 def write_in_option(part: str, instead: str) -> Fix[str]:
-    """What an option is given in part, such as one of several names, in the place of another."""
+    """Replace a part of an option's value, such as one of several names."""
     return _in_head(re.compile(rf"(?<![\w./-]){re.escape(part)}(?![\w./-])"), instead)
 
 

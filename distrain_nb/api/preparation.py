@@ -107,7 +107,7 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
 
 
 def _about_program(job: AnyJob, backend: AnyBackend, plan: Plan) -> Iterator[Finding]:
-    """What there is to say of a program that Python reads, and of what it is to run on."""
+    """Yield findings about a program that Python reads, and about the machine it is to run on."""
     yield from plan.findings
     for upload in job.uploads:
         yield from upload.findings()
@@ -116,7 +116,7 @@ def _about_program(job: AnyJob, backend: AnyBackend, plan: Plan) -> Iterator[Fin
 
 
 def _advice(job: AnyJob, backend: AnyBackend, plan: Plan) -> tuple[Finding, ...]:
-    """What the program lacks; one rank's needs nothing but to read its data well."""
+    """Return advice on what the program lacks; with one rank, only on how it reads its data."""
     main, segments = job.program.main, job.program.segments
     folders = backend.remote_folders(job)
     remote = (*folders, *told_by(job.program.arguments, job.program.variables, folders))
@@ -154,7 +154,7 @@ def _with_source(options: JobOptions, source: Source) -> JobOptions:
 
 
 def _program(source: Source, options: JobOptions, backend: AnyBackend) -> Program:
-    """What is to run. Its arguments are the options', a script's own among them."""
+    """Make the program from its source. Its arguments are the options', after a script's own."""
     limit = int(Config.load().carry_limit * MIB)
     places = options.places(backend.data)
     made = (

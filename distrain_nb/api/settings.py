@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def found_settings(backend: AnyBackend) -> dict[str, Found]:
-    """What was found for a small job on a backend, of what nobody has chosen or kept, by name.
+    """Find settings for a small job on a backend, but for those that a user has set, by name.
 
     Raises OptionError for a file that can't be read.
     """
@@ -29,7 +29,8 @@ def found_settings(backend: AnyBackend) -> dict[str, Found]:
 
 
 def hints_of(place: str) -> dict[str, str]:
-    """What was found for jobs at a place, by name, as a form has it in fields that are empty."""
+    """Return the settings that jobs at a place would use, by name, as hints for a form's empty
+    fields."""
     backends = {backend.name: backend for backend in plugins.all_backends()}
     try:
         found = found_settings(backends[place]) if place in backends else {}

@@ -59,7 +59,7 @@ def ranks_per_replica(program: Program, layout: Layout, gpus: int) -> int:
 
 
 def about_processes(program: Program, layout: Layout, ranks: int, gpus: int) -> Iterator[Finding]:
-    """What to know of a program that uses all GPUs of a machine from one process.
+    """Warn of a program that uses all GPUs of a machine from one process.
 
     `ranks` and `gpus` are those of a replica.
     """

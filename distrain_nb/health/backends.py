@@ -60,7 +60,7 @@ def _complete(settled: Settled) -> str:
 
 
 def _answers(backend: AnyBackend, settled: Settled) -> list[Check]:
-    """What the service says within half a minute, whatever its client does meanwhile."""
+    """Ask the service for half a minute at most, whatever its client does meanwhile."""
     checks: list[Check] = []
 
     def ask() -> None:

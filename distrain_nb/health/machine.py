@@ -25,7 +25,7 @@ FRAMEWORKS = ("torch", "tensorflow", "tensorflow-cpu", "jax", "horovod")
 
 
 def local() -> Iterator[Check]:
-    """What runs on this machine need."""
+    """Check what runs on this machine need."""
     yield from _place()
     yield Check("distrain-nb", Health.GOOD, f"{__version__}, Python {platform.python_version()}")
     yield _runs()
@@ -35,7 +35,7 @@ def local() -> Iterator[Check]:
 
 
 def containers() -> Iterator[Check]:
-    """What images and rehearsals need."""
+    """Check what images and rehearsals need."""
     yield _uv()
     yield _engine()
     yield _registry()

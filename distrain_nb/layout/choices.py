@@ -48,7 +48,7 @@ def roles(name: str) -> tuple[Role, ...]:
 
 
 def choices(layout: Layout, path: str) -> tuple[Choice, ...]:
-    """What a field can take, such as `region` or `workers.accelerator_count`.
+    """Return the values that a field can take, such as `region` or `workers.accelerator_count`.
 
     What fits the rest of the layout comes first. Empty for fields that take any text or number.
     """

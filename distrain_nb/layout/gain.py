@@ -94,7 +94,7 @@ class Gain:
 
 
 def gain(gradient_bytes: float, links: Links, step_s: float) -> Gain:
-    """What reducers bring to steps of `step_s` seconds, which are those without the exchange."""
+    """Estimate what reducers save of a step. `step_s`: seconds per step without communication."""
     ring, tree, reducers = ways(gradient_bytes, links)
     other = min(ring, tree, key=lambda way: way.seconds)
     return Gain(links, gradient_bytes, step_s, other, reducers)
@@ -121,8 +121,11 @@ def beside_the_article(layout: Layout) -> str:
 
 
 def exchange(case: Case) -> Traffic | None:
-    """What a gradient of a case costs by a ring, by a tree, and by reducers where it can have them;
-    None where machines, their network or the gradient aren't known, or there is one machine."""
+    """Estimate the exchange of a case's gradient by a ring, by a tree, and by reducers where it can
+    have them.
+
+    None where machines, their network or the gradient aren't known, or there is one machine.
+    """
     links = _links(case)
     if links is None or case.model_bytes is None or case.gpus_per_instance is None:
         return None
@@ -132,8 +135,10 @@ def exchange(case: Case) -> Traffic | None:
 
 
 def remarks(case: Case, where: str = "") -> Iterator[str]:
-    """What reducers would bring a case, in words that `where` begins, or why it can have none:
-    Vertex AI's are for GPUs, ours for gloo on CPUs."""
+    """Say what reducers would bring a case, in words that `where` begins, or why it can have none.
+
+    Vertex AI's reducers are for GPUs, ours for gloo on CPUs.
+    """
     links = _links(case)
     if links is None or case.model_bytes is None or case.gpus_per_instance is None:
         return

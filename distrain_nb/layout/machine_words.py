@@ -37,7 +37,7 @@ class Accelerators(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def machine_words(catalog: Catalog, place: str, machine: str) -> MachineWords:
-    """What is known of a machine type where it is to be used."""
+    """Describe a machine type at a place: its size, its accelerators, and those it takes."""
     had = accelerators_of(catalog, machine)
     added = {} if had else counts(catalog, place).get(machine, {})
     names = sorted(added, key=accelerator_rank)

@@ -171,7 +171,7 @@ def heading(options: Iterable[str], script: Sequence[str] = ()) -> str:
 
 
 def texts(layout: Layout) -> dict[str, str]:
-    """What was chosen, by field, each as a user would write it. `on` is always there."""
+    """Write the fields that a layout sets, each as a user would. `on` is always there."""
     return {
         option.field: option.write(getattr(layout, option.field))
         for option in OPTIONS

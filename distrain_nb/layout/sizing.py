@@ -74,7 +74,8 @@ def sized(job: ResolvedLayout) -> Pool | None:
 
 
 def sized_reducers(layout: Layout) -> Pool:
-    """What `--reducers auto` stands for. Raises OptionError if the workers give no bandwidth."""
+    """Return the pool of `--reducers auto`. Raises OptionError if the workers' bandwidth is
+    unknown."""
     pool = sized(resolve(layout))
     if pool is None:
         raise OptionError(

@@ -91,7 +91,7 @@ class Traffic:
 
 
 def traffic(layout: Layout, gradient_bytes: int) -> Traffic:
-    """What the primary and the workers of a layout send for one gradient.
+    """Estimate what the primary and the workers of a layout send for one gradient.
 
     A tree sends a gradient up and the sum down again. Reducers are those of the layout, or as many
     as `--reducers auto` gives. Raises OptionError if there are fewer than two machines, or the

@@ -15,10 +15,10 @@ _DEEPEST = 50
 
 
 def yaml_texts(text: str) -> Any:
-    """What the text holds, with every scalar as text.
+    """Parse YAML, and leave every scalar a text.
 
-    Raises OptionError if it is not YAML, or if it is far more than any layout: with what aliases
-    stand for written out, over 100,000 characters or more than 50 levels.
+    Raises OptionError if it is not YAML, or far larger than any layout. With aliases expanded, it
+    may have 100,000 characters and 50 levels.
     """
     import yaml
 

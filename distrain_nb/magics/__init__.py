@@ -90,7 +90,7 @@ def help_alone(lines: list[str]) -> list[str]:
 
 
 def _options(cell: str) -> str:
-    """What stands in the head of a cell. Raises OptionError where that ends in a line of code."""
+    """Return the options in a cell's head. Raises OptionError if it ends in a line of code."""
     if stray := code_in_head(cell):
         code, fix = stray
         message = (

@@ -85,7 +85,7 @@ def _equipped(pool: Pool) -> Pool:
 
 
 def _looked_at(script: str | None, shell: InteractiveShell) -> tuple[str, tuple[Finding, ...]]:
-    """What was read, and what was found there."""
+    """Read the script or the cells, and return what was read with its findings."""
     if script and not script.isdecimal():
         return script, findings(_text(Path(script)), script)
     here = notebook_of(shell)

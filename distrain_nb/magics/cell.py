@@ -58,7 +58,7 @@ def submit(source: api.Source, options: Mapping[str, Any]) -> None:
 
 @contextmanager
 def long_work_shown() -> Iterator[None]:
-    """A bar below the cell once the block takes long. What draws it is imported only then."""
+    """Show a progress bar below the cell once the block takes long. Import its code only then."""
     begun, bar = time.time(), None
 
     def hear(progress: Progress) -> None:
@@ -119,7 +119,7 @@ def _wait(run: Run, monitor: Monitor) -> None:
 
 
 def _raise_outcome(run: Run, shown: bool) -> None:
-    """The report whole, but in a line where the view just above shows it already."""
+    """Raise the run's error: in one line if the view above shows the report, else with it."""
     try:
         run.check()
     except RunFailed as failed:

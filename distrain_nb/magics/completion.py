@@ -44,7 +44,7 @@ def add_matcher(shell: InteractiveShell) -> None:
 
 
 def match(context: CompletionContext) -> SimpleMatcherResult:
-    """What the word at the cursor can become."""
+    """Complete the word at the cursor."""
     from IPython.core.completer import SimpleCompletion
 
     found = _MAGIC.match(_written(context))
@@ -164,7 +164,7 @@ def _verbs(parser: Parser) -> Iterator[Completion]:
 
 
 def _operands(verb: argparse.ArgumentParser, before: list[str], word: str) -> list[Completion]:
-    """What a verb is about: a run, a layout, a setting."""
+    """Complete a verb's operand: a run, a layout, a setting."""
     from distrain_nb.magics import values
 
     takes = [action for action in verb._actions if not action.option_strings]

@@ -72,7 +72,7 @@ def help_page(topic: str = "") -> HelpPage:
 
 
 def topics() -> list[str]:
-    """What `--help` takes."""
+    """List the topics that `--help` takes."""
     return list(_topics())
 
 

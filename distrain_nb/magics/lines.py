@@ -29,7 +29,8 @@ FOLLOW_EVERY_S = 0.1
 
 
 def run_line(words: list[str], shell: InteractiveShell) -> Any:
-    """What the line displays or gives. Raises OptionError, RunNotFound and what the verb raises."""
+    """Run a line magic and return its value. Raises OptionError, RunNotFound and what the verb
+    raises."""
     if words[:1] == ["run"]:
         from distrain_nb.magics.script import run_script
 

@@ -58,7 +58,7 @@ def _cells(line: str, cell: str | None, shell: InteractiveShell) -> Cells:
 
 
 def _candidates(source: str, cell: str | None) -> Iterator[tuple[str, str]]:
-    """What in a cell may be running, from its magic on, and the options of that line."""
+    """Yield the magics of a cell that may be running, each with the options of its line."""
     if cell is None:
         for line in joined(source).split("\n"):
             _, magic, options = line.partition(_LINE)

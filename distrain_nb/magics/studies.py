@@ -68,7 +68,7 @@ def watch_study(study: Study, waits: bool) -> None:
 
 
 def tune_verb(options: argparse.Namespace) -> Any:
-    """What `%distrain tune` displays. Raises OptionError, StudyNotFound."""
+    """Run `%distrain tune`. Raises OptionError, StudyNotFound."""
     asked = (options.trials, options.form, options.stop is not None, options.delete)
     if options.study is None:
         if any(asked):

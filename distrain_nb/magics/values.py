@@ -41,7 +41,7 @@ class Completion(NamedTuple):
 
 
 def place_in(words: Sequence[str]) -> str:
-    """What `--on` names on a line; empty without it."""
+    """Return the value of `--on` on a line; empty without it."""
     chosen = [after for word, after in pairwise(words) if word == "--on"]
     chosen += [word.partition("=")[2] for word in words if word.startswith("--on=")]
     return chosen[-1] if chosen else ""
@@ -87,7 +87,7 @@ def _accelerators(role: str, place: str, pool: Pool) -> Iterator[Completion]:
 
 
 def _chosen(path: str, place: str, pools: Mapping[str, Pool] | None = None) -> Iterator[Completion]:
-    """What a field can take at a place, or at all of them."""
+    """Yield the values that a field can take at a place, or at all of them."""
     for on in _places_of(place):
         title = "" if place else plugins.title_of(on)
         for item in _fitting(path, on, pools or {}):

@@ -79,7 +79,7 @@ def _add_study(verb: Verb) -> None:
 
 
 def _add_tools(verb: Verb) -> None:
-    """What is about no run."""
+    """Add the verbs that concern no run."""
     _add_packing(verb("shard", "pack small files into tar shards, which train faster from buckets"))
     catalog = verb("catalog", "look up machines, accelerators, regions and containers")
     catalog.add_argument("words", nargs="*", metavar="FILTER", help="words that a row must have")
@@ -98,7 +98,7 @@ def _add_tools(verb: Verb) -> None:
 
 
 def _add_packing(parser: argparse.ArgumentParser) -> None:
-    """What `shard` reads, writes, and how."""
+    """Add the arguments of `shard`."""
     _add_source_and_target(parser)
     add = parser.add_argument
     add("--rehearse", action="store_true", help="buckets are those of rehearsals on this machine")
@@ -134,7 +134,7 @@ def packing_options(words: list[str]) -> dict[str, Any] | None:
 
 
 def _add_case(parser: argparse.ArgumentParser) -> None:
-    """What `advise` takes about a job, and what it looks at."""
+    """Add the arguments of `advise`."""
     add = parser.add_argument
     size = "of the weights, such as 100MB"
     add("--model-size", dest="model_bytes", metavar="SIZE", type=size_in_bytes, help=size)

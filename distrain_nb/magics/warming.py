@@ -24,7 +24,7 @@ _OURS = ("distrain_nb.magics.cell", "distrain_nb.backends.local", "distrain_nb.u
 
 
 def before_cell(words: list[str], cell: str) -> None:
-    """The fork server imports a framework while the cell that needs it is still being read."""
+    """Have the fork server import a framework while the cell that needs it is still being read."""
     named = tuple(dict.fromkeys(_IMPORT.findall(cell)))
     if not named or _asked.issuperset(named) or any(w.startswith(_ELSEWHERE) for w in words):
         return
@@ -38,7 +38,7 @@ def before_cell(words: list[str], cell: str) -> None:
 
 
 def after_cell(_: object = None) -> None:
-    """Called when a cell has ended. Each framework is asked for once; nothing is waited for."""
+    """Have the fork server import what a cell has imported, once, without waiting for it."""
     with suppress(Exception):
         from distrain_nb.worker.files.launch import FORK_SAFE
 

@@ -28,7 +28,7 @@ _START_S = 60.0
 
 @contextmanager
 def registry(folder: Path) -> Iterator[str]:
-    """Runs the `distribution` registry over `folder`; gives `host:port`.
+    """Run the `distribution` registry over `folder`; give `host:port`.
 
     Raises DistrainError if the program is not installed or doesn't start.
     """

@@ -28,7 +28,7 @@ _DAMAGE = (
 
 @contextmanager
 def readable(run: Record) -> Iterator[None]:
-    """What is wrong with its files, as RunUnreadable."""
+    """Raise RunUnreadable for errors of the block that come from a run's damaged files."""
     try:
         yield
     except _DAMAGE as error:

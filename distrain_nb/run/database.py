@@ -82,7 +82,7 @@ def writing(folder: Path) -> Iterator[sqlite3.Connection]:
 
 @contextmanager
 def reading(folder: Path) -> Iterator[sqlite3.Connection]:
-    """The list as it is. Raises StoreError."""
+    """Open the list of runs to read it, without changing it. Raises StoreError."""
     with _explained(folder), _connected(folder) as database:
         try:
             database.execute("SELECT 1 FROM runs LIMIT 1")
@@ -98,7 +98,8 @@ def reading(folder: Path) -> Iterator[sqlite3.Connection]:
 
 @contextmanager
 def overwriting(folder: Path) -> Iterator[sqlite3.Connection]:
-    """The same as `writing` without a journal on disk, for which a full disk has no room."""
+    """Open the list as `writing` does, but with the journal in memory: a full disk has no space for
+    it."""
     with _explained(folder), _connected(folder) as database:
         _leave_write_ahead_log(database)
         database.execute("PRAGMA journal_mode = MEMORY")

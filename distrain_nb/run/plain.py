@@ -136,7 +136,7 @@ class PlainReader(pickle._Unpickler):
 
 
 def _called(make: Value, *given: Value) -> Value:
-    """What it makes of these. Raises NotPlain where that may be far larger than the file."""
+    """Call a constructor. Raises NotPlain where its result may be far larger than the file."""
     kind = given[0] if getattr(make, "__name__", "") == "__new__" else make
     grows = any(isinstance(item, range) for item in given) or (
         (kind is bytearray and [*map(type, given)] not in ([], [bytes]))
@@ -242,7 +242,7 @@ def _check_array(version: Value, shape: Value, dtype: Value, fortran: Value, dat
 
 
 def _empty_array(*_: object) -> Value:
-    """What NumPy makes first of an array that lies in the pickle, of objects for example."""
+    """Return an empty array, which NumPy fills from the pickle: of objects, for example."""
     import numpy as np
 
     return np.empty(0, "i1")

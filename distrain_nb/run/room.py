@@ -90,8 +90,13 @@ class Cleaning:
 def cleaning(
     older_than: float | None = None, more: Callable[[float], Iterable[Reclaimable]] | None = None
 ) -> Cleaning:
-    """What can go: what can be made again, and the runs that ended more than `older_than` days ago,
-    none unless it is given; with them what `more` finds that ended before a moment."""
+    """Find what can be deleted: caches, and runs that ended more than `older_than` days ago.
+
+    Args:
+        older_than: In days; None keeps all runs.
+        more: Finds further things, such as studies, that ended before a time in seconds since the
+            epoch.
+    """
     runs = [Run(record) for record in Store().all()]
     going = [run for run in runs if not run.may_be_deleted]
     parts = [] if going else list(_made_again())

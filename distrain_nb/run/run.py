@@ -151,11 +151,12 @@ class Run(Waitable):
         )
 
     def carrier_log(self) -> str:
-        """What the process on this machine that carries it to its cloud has done and met, such as
-        why a call of the service failed: a record a line, as `TIME LEVEL PROCESS LOGGER: MESSAGE`
-        in UTC, with tracebacks. Of a long one the end.
+        """Return the log of the background process that submits the job and follows it.
 
-        Raises OptionError for a run that no such process carries.
+        It says why a call of the service failed, for example: a record a line, as `TIME LEVEL
+        PROCESS LOGGER: MESSAGE` in UTC, with tracebacks. Of a long log the end is returned.
+
+        Raises OptionError for a run that has no such process.
         """
         with readable(self.record):
             found = carrier_log.read(self.folder)
@@ -196,7 +197,7 @@ class Run(Waitable):
         return table(self.folder / EVENTS_FOLDER)
 
     def resources(self) -> pd.DataFrame:
-        """What each rank used of the machine: a row for each rank and second of the run.
+        """Return what each rank used of the machine: a row for each rank and second of the run.
 
         Empty for a run that was over at once, and where the machine has no /proc.
         """

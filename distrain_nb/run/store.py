@@ -201,7 +201,7 @@ class Store:
 
 
 def _row_of(found: sqlite3.Row) -> Row:
-    """What this version knows of a row; a column that the list lacks has its default."""
+    """Make a Row of a database row; a column that the list lacks has its default."""
     return Row(**{name: found[name] for name in _COLUMNS if name in found.keys()})  # noqa: SIM118
 
 

@@ -119,7 +119,7 @@ def summary_of(run: MonitoredRun) -> RunSummary:
 
 
 def unreadable(run: MonitoredRun, why: str) -> RunSummary:
-    """What is known of a run whose files can't be read: nothing but what the list has."""
+    """Return the summary of a run whose files can't be read, from the list alone."""
     return RunSummary(
         id=run.id,
         name=run.name,
@@ -139,7 +139,7 @@ def unreadable(run: MonitoredRun, why: str) -> RunSummary:
 
 
 def _note_of_tracker(folder: Path) -> str:
-    """What keeps experiment trackers from being up to date; empty if nothing does."""
+    """Say what keeps experiment trackers from being up to date; empty if nothing does."""
     found = []
     for file in FILES.values():
         with suppress(OSError, Damaged):
@@ -156,7 +156,8 @@ def _size(status: Status) -> str:
 
 
 def steps_of(created: float, status: Status, end: float | None) -> tuple[Step, ...]:
-    """Capturing, each phase that lasted, and the end; times are in seconds since the epoch."""
+    """Return the steps of a run: the capture, each phase that lasted, and the end; times in seconds
+    since the epoch."""
     if not status.trail:
         return _steps_of_states(created, status, end)
     stretches = status.trail
@@ -176,7 +177,7 @@ def steps_of(created: float, status: Status, end: float | None) -> tuple[Step, .
 
 
 def _counts(stretch: Stretch, begin: float, until: float | None) -> bool:
-    """What passes at once is no step, unless the ranks ran."""
+    """Tell whether a stretch is a step: it lasted, or the ranks ran."""
     return stretch.state == State.RUNNING or until is None or until - begin >= SHORTEST_STEP_S
 
 
@@ -189,7 +190,7 @@ def _label(stretch: Stretch) -> str:
 
 
 def _steps_of_states(created: float, status: Status, end: float | None) -> tuple[Step, ...]:
-    """What a version left that kept no trail."""
+    """Return the steps of a run from a version that kept no trail."""
     running = status.times.get(str(State.RUNNING))
     started = running or end
     steps = [Step("captured", None, created), Step("start", created, started)]
@@ -201,7 +202,7 @@ def _steps_of_states(created: float, status: Status, end: float | None) -> tuple
 
 
 def progress_text(progress: Progress, now: float) -> str:
-    """`sending the image: 12 MiB of 40 MiB, 3.1 s`, with only what is known."""
+    """Describe progress with what is known: `sending the image: 12 MiB of 40 MiB, 3.1 s`."""
     parts = []
     if progress.total:
         parts.append(f"{readable_size(progress.done)} of {readable_size(progress.total)}")

@@ -28,7 +28,7 @@ _REFERENCE = re.compile(rb"(?:[$%]\w+%?)+")  # to a variable
 
 
 def unprefixed(data: bytes, suffix: str) -> Iterator[SecretMatch]:
-    """What in a text looks like a secret by what stands around it; `suffix` is the file's."""
+    """Yield what looks like a secret by the text around it; `suffix` is the file's."""
     lower = data.lower()
     for kind, word, pattern, is_real in _FORMS:
         if word in lower:

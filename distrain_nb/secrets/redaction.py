@@ -120,6 +120,6 @@ def _any_in(placeholders: Collection[str], text: str) -> bool:
 
 
 def _instead(value: str, word: str) -> str:
-    """What stands for a word's value, with the quote that closes the word, on as many lines."""
+    """Return the text that hides a word's value. It has the closing quote and as many lines."""
     quote = word[0] if word[0] in "'\"" else ""
     return HIDDEN + quote + "\n" * value.count("\n")

@@ -26,7 +26,7 @@ READ_OF_STUDIES = (STUDY_FILE, STATUS_FILE, TRIALS_FOLDER)
 
 
 def fingerprint(folder: Path) -> str:
-    """What stands for a DISTRAIN_HOME in a query: the start of the hash of its path."""
+    """Return the name of a DISTRAIN_HOME in a query: the start of the hash of its path."""
     return hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:12]
 
 

@@ -85,5 +85,5 @@ def _studies(folder: Path) -> StudyListing:  # noqa: ARG001
 
 @lru_cache(maxsize=4)
 def _listing(folder: Path) -> Listing:  # noqa: ARG001
-    """What is known of the runs below a folder, from one question to the next."""
+    """Return the list of the runs below a folder, kept from one question to the next."""
     return Listing()

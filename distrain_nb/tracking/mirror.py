@@ -113,7 +113,8 @@ class Mirror:
         replace(self._run.tracked, note="", done=True).write(self._folder)
 
     def _keep(self, path: Path, below: str) -> None:
-        """What can't be kept there costs nothing else: a store may need another package."""
+        """Store a file in the tracker. If that fails, log and note why: its store may need another
+        package."""
         try:
             self._run.keep(path, below)
         except Exception as error:

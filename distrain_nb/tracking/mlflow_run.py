@@ -108,7 +108,7 @@ class MlflowRun:
         return self.tracked.run
 
     def describe(self, parameters: Mapping[str, str], tags: Mapping[str, str]) -> None:
-        """What it was given, and what it is. Parameters can't be changed later."""
+        """Write parameters, which can't be changed later, and tags."""
         from mlflow.entities import Param, RunTag
 
         given = [Param(_name(n), v[:_LONGEST_PARAMETER]) for n, v in parameters.items()]
@@ -148,7 +148,7 @@ class MlflowRun:
                 yield sample
 
     def keep(self, path: Path, below: str) -> None:
-        """A file, or all files of a folder, as artifacts."""
+        """Store a file, or all files of a folder, as artifacts."""
         if path.is_dir():
             self._client.log_artifacts(self.id, str(path), below)
         else:

@@ -103,7 +103,7 @@ class TrackingProcess:
         return self._trackers[uri]
 
     def _failed(self, request: TrackingRequest, wrong: Exception) -> None:
-        """The next mirror of the run asks the tracker what it has."""
+        """Note why a run is not up to date. Its next mirror first asks the tracker what it has."""
         _log.warning("%s: %s: %s", request.folder, type(wrong).__name__, wrong, exc_info=True)
         self._mirrors.pop(request.key, None)
         said = f"{type(wrong).__name__}: {wrong}".partition("\n")[0]

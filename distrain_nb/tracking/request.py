@@ -97,7 +97,7 @@ class TrackingRequest:
 
     @classmethod
     def read(cls, folder: Path) -> TrackingRequest | None:
-        """What MLflow is to have of a folder; None if nothing. Raises `fields.Damaged`."""
+        """Read what MLflow is to have of a folder; None if nothing. Raises `fields.Damaged`."""
         try:
             return fields.read(cls, folder / MLFLOW.request_file)
         except FileNotFoundError:

@@ -59,7 +59,7 @@ def begin(request: TrackingRequest, *, waits: bool) -> str:
 
 
 def missing(kind: Kind, uri: str) -> str:
-    """What to install for a tracker at an address; empty if it is there."""
+    """Say what to install for a tracker at an address; empty if it is installed."""
     lacking = f"{_nothing(kind, uri)}: pip install 'distrain-nb[{kind.extra}]'"
     return "" if kind.installed else lacking
 

@@ -89,7 +89,7 @@ class TrackedRun(Protocol):
     tracked: Tracked
 
     def describe(self, parameters: Mapping[str, str], tags: Mapping[str, str]) -> None:
-        """What it was given, and what it is."""
+        """Write the run's parameters and tags."""
 
     def add_parameters(self, parameters: Mapping[str, str]) -> None:
         """Those of which it has none of that name yet."""
@@ -101,7 +101,7 @@ class TrackedRun(Protocol):
         """Return those of the samples that are still to be logged."""
 
     def keep(self, path: Path, below: str) -> None:
-        """A file, or all files of a folder, where the tracker keeps files."""
+        """Store a file, or all files of a folder, where the tracker keeps files."""
 
     def end(self, state: State, time: float, bests: Mapping[str, float]) -> None:
         """`time` in seconds since the epoch; `bests` are the best values of its metrics."""

@@ -76,7 +76,8 @@ class VertexRun:
         """Experiments have no place for files that isn't a bucket."""
 
     def end(self, state: State, time: float, bests: Mapping[str, float]) -> None:  # noqa: ARG002
-        """The best values are its summary metrics; the service has its own time."""
+        """Write the best values as summary metrics, and the state. The service sets its own end
+        time."""
         self._use()
         if bests:
             self._run.log_metrics(dict(bests))

@@ -144,7 +144,7 @@ class VertexTracker:
 
 
 def _names(request: TrackingRequest) -> tuple[str, str]:
-    """What its run may be called: the second name is for one whose first is taken."""
+    """Return the names that a run may have: the second is for one whose first is taken."""
     return request.name, f"{request.name}-{request.key[:SUFFIX]}"
 
 

@@ -80,7 +80,7 @@ class SearchEngine:
             return choose(self._spec, lambda item: _suggested(trial, self._spec, item))
 
     def tell(self, number: int, outcome: Outcome) -> None:
-        """The trial of that number has ended so."""
+        """Record the outcome of a trial that has ended."""
         frozen = self.study.get_trials(deepcopy=False)[number - 1]
         if outcome.ending == "succeeded":
             self._report(frozen, outcome)
@@ -219,7 +219,7 @@ def _internal(spec: StudySpec, fixed: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def _key(spec: StudySpec, parameter: Parameter) -> str:
-    """What Optuna calls a parameter: a reversed one by what it stands for."""
+    """Return the name of a parameter in Optuna; a reversed one is named by its formula."""
     name = parameter.name
     if parameter.scale == "reverse-log":
         name = f"{_reflection(parameter):g} - {name}"

@@ -79,7 +79,8 @@ def changed(spec: StudySpec, options: Mapping[str, object]) -> StudySpec:
 
 
 def texts(spec: StudySpec) -> dict[str, str | list[str]]:
-    """What a spec says besides what needs no saying, by option; `study` reads it back."""
+    """Write the fields of a spec that differ from their defaults, by option; `study` reads them
+    back."""
     found: dict[str, str | list[str]] = {}
     for name, part in PARTS.items():
         given = getattr(spec, part.field)

@@ -94,7 +94,7 @@ def parameter_text(parameter: Parameter) -> str:
 
 
 def head_text(parameter: Parameter) -> str:
-    """What stands before its values: the name, and the condition in brackets."""
+    """Write what stands before a parameter's values: the name, and the condition in brackets."""
     name = parameter.name if is_number(parameter.name) else written(parameter.name)
     if parameter.condition is None:
         return name

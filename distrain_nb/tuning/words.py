@@ -85,7 +85,7 @@ def value(text: str) -> Value:
 
 
 def written(value: Value) -> str:
-    """What `value` reads back."""
+    """Write a value so that it reads back as itself."""
     if not isinstance(value, str):
         return written_number(value)
     bare = _BARE.fullmatch(value) and ".." not in value and not is_number(value)

@@ -165,7 +165,7 @@ class RunCharts:
             self._failure = HTML(html.escape(f"The charts can't be drawn: {error!r}"))
 
     def still(self) -> dict[str, str]:
-        """What stays in a document, by MIME type, with marks of where the live charts may stand."""
+        """Return what stays in a document, by MIME type, with marks for live charts."""
         places = (
             (self._of_metrics, document.still_charts(self._metrics)),
             (self._media, document.still_media(self._metrics)),

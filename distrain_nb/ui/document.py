@@ -98,7 +98,7 @@ def still_charts(metrics: Metrics, title: str = "") -> str:
 
 
 def still_media(metrics: Metrics) -> str:
-    """What else the event files have: hyperparameters whole, of the rest what there is."""
+    """Return the HTML of all that is no scalar: hyperparameters as a table, the rest as counts."""
     contents = index(metrics.non_scalars)
     kinds = [row["kind"] for row in contents["rows"]]
     counts = [plural(kinds.count(kind), kind) for kind in dict.fromkeys(kinds)]
@@ -154,7 +154,7 @@ def _texts(summary: RunSummary, lines: Iterable[Line]) -> Iterator[tuple[Line, s
 
 
 def label(summary: RunSummary, line: Line) -> str:
-    """What the process that wrote the line is called."""
+    """Return the label of the process that wrote the line."""
     return summary.labels.get(line.process, str(line.process))
 
 

@@ -33,7 +33,7 @@ class Frontend(Enum):
 
 
 def frontend() -> Frontend:
-    """What shows the output of the cell that is running.
+    """Tell what shows the output of the cell that is running.
 
     Whoever can answer `input()` is a page. Who can't is a page's server or executes a whole
     document; the latter is certain only where every sign of a server is missing.

@@ -140,7 +140,7 @@ class Monitor:
             self._leave_live(live, self._bundle(live))
 
     def _reserve_places(self) -> None:
-        """Outputs of this cell that can be replaced later, also from a thread."""
+        """Show empty outputs in this cell, which can be replaced later, also from a thread."""
         if self._frontend is Frontend.TERMINAL:
             return
         self._places = [outputs.show(item) for item in (self._first_bundle(), {"text/plain": ""})]

@@ -20,7 +20,7 @@ _QUOTED = re.compile(r"`([^`]+)`")
 
 
 def heading(points: Sequence[Point]) -> str:
-    """What is wrong, in a line."""
+    """Say in a line what is wrong."""
     return points[0].message if len(points) == 1 else f"{plural(len(points), 'thing')} to put right"
 
 
@@ -116,5 +116,5 @@ def _row(excerpt: Excerpt, number: int, line: str) -> str:
 
 
 def _marked_up(text: str) -> str:
-    """What stands between backticks is code."""
+    """Mark text between backticks as code."""
     return _QUOTED.sub(lambda found: f"<code>{found[1]}</code>", html.escape(text, quote=False))

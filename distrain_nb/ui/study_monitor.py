@@ -97,7 +97,7 @@ class StudyMonitor:
             self._live.widget.waiting = False
 
     def _replace(self) -> None:
-        """The document by now, with the place of the live view if there is one."""
+        """Replace the document by a current one, with the place of the live view, if any."""
         every = SEEN_EVERY_S if self._live and self._live.is_seen else REPLACED_EVERY_S
         self._due = time.monotonic() + every
         bundle = self._bundle()
@@ -112,7 +112,7 @@ class StudyMonitor:
         return StudyTable(self._summary, shares, mark)._repr_mimebundle_()
 
     def _tell(self) -> None:
-        """A line for the study at first and at last, and for each trial that has ended."""
+        """Print a line for the study at its start and its end, and for each trial that ended."""
         table = StudyTable(self._summary)
         if not self._told:
             print(self._summary.line, flush=True)

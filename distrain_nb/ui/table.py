@@ -90,7 +90,7 @@ def runs_table(runs: Iterable[ListedRun]) -> RunsTable:
 
 
 def older(summaries: Sequence[RunRow]) -> str:
-    """What is said of the runs that have no row; empty where all have one."""
+    """Say how many runs have no row; empty where all have one."""
     count = len(summaries) - MOST_ROWS
     have = "has" if count == 1 else "have"
     words = f"{plural(count, 'older run')} {have} no row here: see distrain_nb.runs().frame"

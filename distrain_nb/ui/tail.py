@@ -44,10 +44,11 @@ class Tail:
         self.total = 0
 
     def add(self, records: bytes) -> Batch:
-        """What a view that has seen everything before must now add: the last KEPT at most.
+        """Read records of the log, and return what a view that is up to date must add: KEPT lines
+        at most.
 
-        `records` are whole records of the log as they stand in its file; only those that are kept
-        are read.
+        `records` are whole records of the log as they are in its file; only those that are kept are
+        read.
         """
         found = scan(records)
         offsets = found.offsets[~found.moving]
@@ -58,7 +59,7 @@ class Tail:
         return Batch(self.total - len(shown), shown, tuple(self._bars.values()))
 
     def _move_bars(self, records: bytes, found: LogRecords) -> None:
-        """The last record of each writer is its bar, or says that it has none any more."""
+        """Set each writer's progress bar to its last record, or remove it if that is no bar."""
         _, from_end = np.unique(found.writers[::-1], return_index=True)
         for last in sorted(len(found.writers) - 1 - from_end):
             self._bars.pop(int(found.writers[last]), None)

@@ -55,7 +55,7 @@ def run(text: str) -> str:
 
 
 def alone(text: str) -> str:
-    """What stands for a widget that a page doesn't show, of a run that has only begun."""
+    """Return the HTML of a widget that a page doesn't show, for a run that has only begun."""
     styled = f'<pre class="dn-styled" hidden="hidden">{html.escape(text)}</pre>'
     return f"<style>{STYLE}</style>{styled}{run(text)}"
 

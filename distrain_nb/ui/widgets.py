@@ -50,7 +50,7 @@ def answers(widget: Any, answer: Answer) -> None:
 
 
 def about_run(folder: Path) -> Answer:
-    """What answers questions about the run of this folder."""
+    """Return the function that answers a page's questions about the run of this folder."""
 
     def answered(path: str, query: dict[str, str]) -> Mapping[str, object]:
         return answer(Run(Store(folder.parents[1]).get(folder.name)), path, query)

@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def _lay_out(folder: Path) -> None:
-    """A program that runs the script."""
+    """Write a program folder that runs the entry script."""
     argv = [os.environ["SM_ENTRY_SCRIPT"], *_arguments()]
     text = _MAIN.format(argv=argv, folder=os.getcwd())
     (folder / program.MAIN).write_text(text, encoding="utf-8")

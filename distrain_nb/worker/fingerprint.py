@@ -212,7 +212,7 @@ def _digest(text: str) -> str:
 
 
 def _essence(code: CodeType) -> Tuple[Any, ...]:
-    """What a function's code says in every context that it is compiled in."""
+    """Return the parts of a function's code that are equal in every context that compiles it."""
     constants = [
         _essence(c) if isinstance(c, CodeType) else text_of(c)
         for c in code.co_consts

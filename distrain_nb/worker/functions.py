@@ -179,7 +179,7 @@ def tell_linecache(label: str, first: int, lines: Sequence[str]) -> None:
 
 
 def builders(main: Mapping[str, Any]) -> Dict[str, Any]:
-    """What makes these of a pickle, by its kind there."""
+    """Return the functions that build these objects from a pickle, by the kind it names."""
     return {
         "function": lambda *state: make_function(main, *state),
         "cell": CellType,

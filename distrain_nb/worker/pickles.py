@@ -207,7 +207,7 @@ class Reader(pickle.Unpickler):
 
 
 def out_of_band(kind: str, *state: Any) -> Any:
-    """What stands in a pickle for an array, a tensor, or a name of the program."""
+    """Refuse to unpickle an array, a tensor or a name of the program, which lies outside of it."""
     raise pickle.UnpicklingError(f"{kind} {state!r}: read this with distrain_nb.worker.rank.values")
 
 

@@ -35,7 +35,7 @@ def cached_blob(digest: str, fetch: Callable[[], bytes]) -> bytes:
 
 @contextmanager
 def draft_of(path: Path) -> Iterator[Path]:
-    """A file to write, which takes the place of `path` when it is complete."""
+    """Yield a file to write, which replaces `path` when the block ends."""
     with Scratch("draft", path.parent) as folder:
         draft = folder / path.name
         yield draft

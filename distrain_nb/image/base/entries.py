@@ -64,7 +64,7 @@ def name_of(text: str) -> Name:
 def open_layer(
     stream: IO[bytes], mode: Literal["r|", "r|*"], bufsize: int = tarfile.RECORDSIZE
 ) -> Iterator[tarfile.TarFile]:
-    """The archive as it streams by; tarfile's own errors and BadEntry come out of reading it."""
+    """Open the archive as a stream. Reading it raises tarfile's own errors and BadEntry."""
     with tarfile.open(fileobj=stream, mode=mode, tarinfo=_Entry, bufsize=bufsize) as tar:
         yield tar
 

@@ -41,8 +41,11 @@ class Installed:
 def find_installed(
     base: Base, recipe: Recipe, registry: Registry, listener: Listener | None
 ) -> Installed:
-    """What is known of a base: from the recipe, its layers if they may be read, its labels, its
-    environment and the catalog, in this order."""
+    """Find out what a base has installed.
+
+    The sources are, in this order: the recipe, its layers if they may be read, its labels, its
+    environment and the catalog.
+    """
     scan = scan_layers(base, registry, listener) if recipe.look_inside else LayerScan()
     labels, environment = base.config.labels, base.config.environment
     framework, version, listed = _from_catalog(base)

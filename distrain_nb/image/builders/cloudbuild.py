@@ -89,7 +89,7 @@ def _session() -> httpx.Client:
 
 
 def _upload(http: httpx.Client, bucket: str, name: str, data: bytes) -> None:
-    """The variable is the one that Google's storage libraries read."""
+    """Upload an object. The variable is the one that Google's storage libraries read."""
     host = os.environ.get("STORAGE_EMULATOR_HOST", "https://storage.googleapis.com")
     url = f"{host}/upload/storage/v1/b/{bucket}/o"
     query = {"uploadType": "media", "name": name}

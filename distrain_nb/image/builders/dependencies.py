@@ -42,7 +42,7 @@ class Packages:
     notes: tuple[str, ...] = ()
 
     def labels(self) -> dict[str, str]:
-        """What later builds on top of this image want to know of it."""
+        """Return the labels from which later builds on this image learn its packages and Python."""
         labels = {"distrain-nb.packages": " ".join(self.added)} if self.added else {}
         return {**labels, "distrain-nb.python": self.python} if self.python else labels
 

@@ -124,7 +124,7 @@ def build(program: ProgramFiles, recipe: Recipe, progress: Listener | None = Non
 
 
 def describe(where: Reference, recipe: Recipe, seconds: float) -> Image:
-    """What another builder has made, as its registry tells it."""
+    """Describe an image that another builder has pushed, as its registry has it."""
     base = Reference.parse(recipe.base)
     with open_registries(base, where) as (source, sink):
         made = read_base(sink, where, recipe.platform)

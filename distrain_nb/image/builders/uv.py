@@ -156,7 +156,7 @@ def _lines(path: Path, lines: Sequence[str]) -> Path:
 
 
 def _write_empty_wheel(folder: Path, name: str, version: str) -> None:
-    """A wheel with nothing in it, so that uv takes an installed package as given."""
+    """Write a wheel without files, so that uv takes an installed package for this version."""
     stem = f"{name.replace('-', '_')}-{version}"
     with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as wheel:
         info = f"{stem}.dist-info"

@@ -201,7 +201,7 @@ class Registry:
 
 @contextmanager
 def open_registries(where: Reference, target: Reference) -> Iterator[tuple[Registry, Registry]]:
-    """The base's registry and the target's: one and the same, where it is one."""
+    """Open the base's registry and the target's; both are one client if they are one registry."""
     pull = f"repository:{where.repository}:pull"
     push = f"repository:{target.repository}:pull,push"
     if where.name == target.name:

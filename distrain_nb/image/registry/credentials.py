@@ -58,7 +58,7 @@ def find(registry: str) -> Credentials | None:
 
 
 def advice(registry: str) -> str:
-    """What somebody does to log in to this registry."""
+    """Say how to log in to this registry."""
     if _GOOGLE.fullmatch(registry):
         return "Log in with `gcloud auth application-default login` (needs google-auth)."
     if _AMAZON.fullmatch(registry):

@@ -27,7 +27,7 @@ def read_document(data: bytes, where: str) -> dict[str, Any]:
 
 
 def part(of: Any, name: str, kind: type[T], where: str) -> T:
-    """What `of` has there. Raises ImageError where that is of another kind, or missing."""
+    """Return a field of a JSON document. Raises ImageError if it is missing or of another type."""
     found = _object(of, where).get(name)
     if not isinstance(found, kind) or isinstance(found, bool):
         raise damaged(where, f"{name} is {shown(found)} and not {_CALLED[kind]}")
@@ -58,7 +58,7 @@ def digest(of: Any, where: str) -> str:
 
 
 def damaged(where: str, why: str) -> ImageError:
-    """What is wrong with an image, and what to do."""
+    """Make the error for a damaged image: what is wrong, and what to do."""
     return ImageError(f"cannot read {where}: its {why}. Build or push it again, or name another.")
 
 

@@ -81,7 +81,7 @@ def check_busy(response: httpx.Response, what: str) -> None:
 
 
 def said_of(wrong: Exception) -> str:
-    """What went wrong on the way, where trying again is of no use."""
+    """Describe a failed transfer that a retry wouldn't help."""
     if isinstance(wrong, httpx.TooManyRedirects):
         return "the registry redirects in a loop. Is the name of the registry right?"
     return str(wrong) or type(wrong).__name__

@@ -105,7 +105,7 @@ def _flags(words: Sequence[str], verb: str) -> Iterator[tuple[str, str]]:
 
 
 def _left(name: str, value: str, *, has_file: bool) -> list[str]:
-    """What is lost with a flag, or a word, that a layout has no place for."""
+    """List what is lost with a flag, or a word, that a layout has no place for."""
     if name == "config":
         return [] if has_file else [f"--config {value}"]
     if name == "--":

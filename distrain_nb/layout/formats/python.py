@@ -248,7 +248,7 @@ def _from_trainer(values: dict[str, object]) -> Imported:
 
 
 def _part(given: Given, key: str) -> Given:
-    """What an argument's class is given, or the argument is as a mapping."""
+    """Take an argument: the values of its class, or of the mapping that it is."""
     value = given.values.pop(key, None)
     return Given.of(value.values if isinstance(value, Call) else value or {}, given.at(key))
 

@@ -45,7 +45,7 @@ class Calls(Expressions):
         return call if known is MISSING else known
 
     def _builtin(self, call: Call, func: ast.expr) -> object:
-        """What a call of Python's own gives, or of a function of the text; MISSING for others."""
+        """Evaluate a call of a builtin, or of a function of the text; MISSING for others."""
         if isinstance(func, ast.Name):
             function = self.names.get(call.name)
             if isinstance(function, Function):

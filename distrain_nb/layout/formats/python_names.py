@@ -105,7 +105,7 @@ class PythonNames:
             self._write(change.container, change.key, Unread(change.line))
 
     def _block(self, read: Callable[[], None]) -> list[Mutation]:
-        """What a block changes; it is read, and its changes are taken back."""
+        """Read a block and return its changes, which are then taken back."""
         before = self._blocks
         self._count += 1
         self._blocks = (*before, self._count)

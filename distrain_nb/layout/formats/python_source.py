@@ -109,7 +109,7 @@ class PythonSource(Calls):
         self._mark(changes)
 
     def _read(self, body: Sequence[ast.AST], targets: Sequence[ast.expr]) -> list[Mutation]:
-        """What a block changes, with targets that nobody knows."""
+        """Read a block whose targets have unknown values, and return its changes."""
 
         def read() -> None:
             for target in targets:
@@ -125,7 +125,7 @@ class PythonSource(Calls):
         return self._block(read)
 
     def _clause(self, node: ast.AST) -> None:
-        """An `except` or a `case`: the names that it gives, and its body."""
+        """Read an `except` or a `case`: the names that it binds, and its body."""
         for part in ast.walk(getattr(node, "pattern", node)):
             for name in (getattr(part, "name", None), getattr(part, "rest", None)):
                 if isinstance(name, str):

@@ -222,7 +222,7 @@ class Expressions(PythonNames):
         return Unread()
 
     def _calculated(self, sign: ast.AST, one: object, other: object) -> object:
-        """What an operator gives of two known values, as far as it stays small."""
+        """Apply an operator to two known values, as long as the result stays small."""
         for value in (one, other):
             if isinstance(value, (Unread, Call, Function)):
                 return Unread(self._line)
@@ -279,7 +279,7 @@ def known(values: Mapping[str, object], path: str = "") -> tuple[dict[str, Unkno
 
 
 def _default(parameter: Call, path: str) -> tuple[object, list[str]]:
-    """What a pipeline's parameter stands for unless an execution is given another value."""
+    """Return a pipeline parameter's default, and a note that an execution may set another value."""
     default = parameter.values.get("default_value")
     name = parameter.values.get("name")
     if not isinstance(name, str) or not isinstance(default, (str, int, float)):

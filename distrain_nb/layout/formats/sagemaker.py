@@ -118,7 +118,7 @@ def estimator_text(layout: Layout) -> str:
 
 
 def training_job(layout: Layout) -> dict[str, Json]:
-    """What the layout says of a `CreateTrainingJob` request."""
+    """Write the layout's part of a `CreateTrainingJob` request."""
     pool, apart = hosts(layout), groups(layout)
     encoded = hyperparameters.hyperparameters({} if apart else distributions(layout), pool.machine)
     return present(
@@ -147,7 +147,7 @@ def resources(layout: Layout) -> dict[str, Json]:
 
 
 def times(layout: Layout) -> dict[str, Json]:
-    """What was chosen of how long the job may take, as a `StoppingCondition`."""
+    """Write the time limits that the layout sets, as a `StoppingCondition`."""
     return present(MaxRuntimeInSeconds=layout.timeout, MaxWaitTimeInSeconds=layout.max_wait)
 
 

@@ -52,7 +52,7 @@ def worker_pool_specs(layout: Layout) -> list[dict[str, Json]]:
 
 
 def scheduling(layout: Layout) -> dict[str, Json]:
-    """What was chosen of how machines are obtained."""
+    """Write how machines are obtained, where the layout says so, as a `Scheduling`."""
     return present(
         strategy=layout.scheduling,
         timeout=_duration(layout.timeout),

@@ -199,7 +199,7 @@ def _from_names(source: PythonSource) -> Imported:
 
 
 def _values(source: PythonSource) -> Iterator[tuple[object, object]]:
-    """What has a name, stands alone, or is given to a call, as to the clients of the API."""
+    """Yield the values that have a name, stand alone, or are given to a call, with their names."""
     yield from reversed(source.names.items())
     yield from source.shown
     for call in source.calls:
@@ -213,7 +213,7 @@ def _filled(specs: Unknown) -> Unknown:
 
 
 def _pools(value: object) -> object:
-    """What `from_specs` takes of a value, None if it has no pools."""
+    """Return a value as `from_specs` takes it; None if it has no pools."""
     if isinstance(value, (list, tuple)):
         return list(value) if any(map(_is_pool, value)) else None
     if not isinstance(value, dict):

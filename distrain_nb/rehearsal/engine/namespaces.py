@@ -81,7 +81,7 @@ class Namespaces:
         return f"10.77.0.{number + 1}"
 
     def command(self, number: int) -> Sequence[str]:
-        """What runs the command that follows it in the namespace of a host."""
+        """Return the command prefix that enters the namespace of a host."""
         return _enter(self._pids[number])
 
     def listen(self) -> socket.socket:

@@ -160,8 +160,10 @@ class Sandboxed:
 
 @contextmanager
 def _unlisted(options: Iterable[str]) -> Iterator[int]:
-    """A descriptor to read options from: every user of this machine may read a command line, and
-    these have the values of variables."""
+    """Yield a descriptor from which options are read.
+
+    Every user of this machine may read a command line, and these options have variables' values.
+    """
     with tempfile.TemporaryFile() as file:
         file.write(b"".join(os.fsencode(option) + b"\0" for option in options))
         file.seek(0)

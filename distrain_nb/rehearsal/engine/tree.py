@@ -67,7 +67,7 @@ def make_folder(root: Path, name: str) -> Path:
 
 
 def make_file(root: Path, name: str) -> None:
-    """A file of that name, empty if none is there, and where its links lead."""
+    """Create an empty file below the root unless it exists; follow links within the root."""
     file = place(root, name)
     file.parent.mkdir(parents=True, exist_ok=True)
     if not file.exists():
@@ -84,7 +84,7 @@ def white_out(root: Path, name: Name, own: Container[Path]) -> None:
 
 
 def _cover(path: Path, own: Container[Path]) -> None:
-    """What is the layer's own may have come before."""
+    """Remove what lower layers have at a path. `own` are this layer's files, which stay."""
     if path.is_dir() and not path.is_symlink():
         for inner in path.iterdir():
             _cover(inner, own)

@@ -132,8 +132,11 @@ def lay(archive: Iterator[bytes], root: Path) -> None:
 
 
 def gunzipped(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """What is in all members of a gzip file. Python's own reader takes 8 KiB at a time, tarfile's
-    only the first member. Raises EOFError where the last one isn't whole, and zlib.error."""
+    """Yield the contents of all members of a gzip file.
+
+    Python's own reader takes 8 KiB at a time, tarfile's only the first member. Raises EOFError
+    where the last member is cut off, and zlib.error.
+    """
     member = None
     for piece in pieces:
         rest = piece

@@ -169,11 +169,11 @@ class Attempt:
         return {name: running.status() for name, running in self._running.items()}
 
     def trouble(self) -> str:
-        """What went wrong in feeding pipes; empty if nothing did."""
+        """Return the error of the first pipe that failed; empty if none did."""
         return next((pipe.error for pipe in self._pipes if pipe.error), "")
 
     def failure(self, host: str) -> str:
-        """What a host has written to /opt/ml/output/failure."""
+        """Return what a host has written to /opt/ml/output/failure."""
         for machine in self._machines:
             if machine.host.name == host:
                 with suppress(OSError), JobFolder(machine.folder, "output").open("failure") as file:

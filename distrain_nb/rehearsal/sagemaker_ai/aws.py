@@ -39,7 +39,7 @@ _XML = "<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>
 
 @contextmanager
 def aws(folder: Path, faults: Faults) -> Iterator[str]:
-    """Runs the services; gives the URL of all of them.
+    """Run the services; give the URL that all of them have.
 
     Raises DistrainError if moto is not installed.
     """
@@ -111,7 +111,7 @@ class FaultyApplication:
 
 
 def _s3_action(environ: dict[str, Any]) -> str:
-    """What the job's role asks of S3, in the words of its policies; empty for other callers."""
+    """Return the S3 action that a request of the job's role needs; empty for other callers."""
     if f"Credential={ROLE_KEY}/" not in environ.get("HTTP_AUTHORIZATION", ""):
         return ""
     _, _, key = environ.get("PATH_INFO", "").lstrip("/").partition("/")

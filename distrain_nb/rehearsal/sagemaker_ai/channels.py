@@ -93,7 +93,7 @@ def download(pieces: Sequence[InputObject], store: ObjectStore, folder: JobFolde
 
 
 def _listed(store: ObjectStore, manifest: S3Location) -> Iterator[InputObject]:
-    """What a manifest lists: `[{"prefix": "s3://…"}, "name", …]`."""
+    """Yield the objects of a manifest: `[{"prefix": "s3://…"}, "name", …]`."""
     first, *names = json.loads(store.read(manifest).read())
     prefix = S3Location.of(first["prefix"])
     for name in sorted(names):

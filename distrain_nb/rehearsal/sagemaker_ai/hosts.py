@@ -97,7 +97,7 @@ class HostDisk:
         }
 
     def container(self, arn: str, request: Mapping[str, Any], s3: str) -> ReplicaSpec:
-        """What the host runs: the image with `train`, or with the job's own command."""
+        """Describe the host's container: the image with `train`, or with the job's own command."""
         algorithm = request["AlgorithmSpecification"]
         command = tuple(algorithm.get("ContainerEntrypoint", ()))
         arguments = tuple(algorithm.get("ContainerArguments", ()))
@@ -128,7 +128,8 @@ def place_of(request: Mapping[str, Any], name: str) -> PurePosixPath | None:
 
 
 def _service_environment(arn: str, s3: str) -> dict[str, str]:
-    """What the service tells every container, and how one that can reaches a rehearsal's S3."""
+    """Return the variables that the service gives every container, and the address of a rehearsal's
+    S3."""
     region, name = arn.split(":")[3], arn.partition("/")[2]
     variables = {
         "AWS_REGION": region,

@@ -84,7 +84,7 @@ def _written(path: Iterable[PathStep]) -> str:
 
 
 def _needed(value: Any, shape: Shape) -> Iterator[str]:
-    """What a value fails to be."""
+    """Yield the constraints that a value fails, in the service's words."""
     what = "value" if isinstance(value, int | float) else "length"
     for kind, bound in failed(value, shape):
         yield {

@@ -99,7 +99,7 @@ class ObjectStore:
         self.s3.upload_fileobj(file, place.bucket, place.key)
 
     def pieces(self, place: S3Location) -> Iterator[bytes]:
-        """What is in an object."""
+        """Yield the contents of an object."""
         pieces: Iterator[bytes] = self.read(place).iter_chunks(PIECE)
         return pieces
 

@@ -163,7 +163,7 @@ def _page(
 
 
 def _told(job: TuningJob) -> dict[str, Any]:
-    """What a list and a description say of it."""
+    """Return the fields that a list and a description of a tuning job share."""
     found = {
         "HyperParameterTuningJobArn": job.arn,
         "HyperParameterTuningJobStatus": job.status,

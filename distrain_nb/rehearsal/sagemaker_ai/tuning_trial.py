@@ -105,7 +105,7 @@ def training_job(
 
 
 def job_name(tuning_job: str, number: int) -> str:
-    """What the service calls the job of a trial."""
+    """Make the name of a trial's job, in the service's form."""
     return f"{tuning_job}-{number:03d}-{secrets.token_hex(4)}"
 
 

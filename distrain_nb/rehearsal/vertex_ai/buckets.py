@@ -46,7 +46,7 @@ class Bucket:
     _busy: threading.Lock = field(default_factory=threading.Lock)
 
     def sync(self) -> None:
-        """What replicas wrote becomes objects, and objects that others wrote become files."""
+        """Upload files that replicas wrote, and download objects that others uploaded."""
         with self._busy:
             files, objects = _versions(self.folder), self._objects()
             for name in sorted(files.keys() | objects.keys() | self._known.keys()):
@@ -180,7 +180,8 @@ class Buckets:
                 yield from _without_new_links(self.data / name, links)
 
     def folders(self) -> dict[str, Path]:
-        """What /gcs has, by bucket: the folders below `data` as they are, and those that mirror."""
+        """Return the folders of /gcs, by bucket: those below `data` as they are, and those that
+        mirror."""
         others = {path.name: path for path in self.data.glob("*") if path.is_dir()}
         for name, folder in others.items():
             if name not in self._kept and name not in self._links:

@@ -58,7 +58,7 @@ class Entries:
         self._lock = threading.Lock()
 
     def label(self, job: str, trial: str) -> None:
-        """The entries of a job are those of that trial."""
+        """Label the log entries of a job with a trial."""
         self._trials[job] = trial
 
     def write(self, job: str, task: str, text: str, stream: str = "o") -> None:

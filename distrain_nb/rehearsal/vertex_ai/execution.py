@@ -246,7 +246,7 @@ class CustomJobExecution:
         return one.text in self._printed if one.text else ran >= one.seconds
 
     def _preempt(self, network: Network, one: Preemption) -> None:
-        """The machine goes away; the service starts on another."""
+        """Stop a replica as if its machine had gone away; the service starts it on another."""
         taken = [member for member in self._members if member.task == one.replica]
         if not taken:
             raise JobFailed(f"preempt={one.replica}: the job has no such replica.")

@@ -75,7 +75,7 @@ class JobService:
         return job
 
     def lose_answer(self) -> None:
-        """The job is there, and its caller may not hear of it. Raises ApiError."""
+        """Raise ApiError, as many times as the faults say, for a job that exists nevertheless."""
         if next(self._lost) < self._faults.lost:
             raise ApiError("UNAVAILABLE", "The service is currently unavailable.")
 
@@ -172,7 +172,7 @@ def page(found: list[Any], request: Any) -> tuple[list[Any], str]:
 
 
 def wanted_by(text: str) -> Mapping[str, str]:
-    """What a filter asks for, by field. Raises ApiError for one that can't be read."""
+    """Parse a filter into values by field. Raises ApiError for one that can't be read."""
     wanted = {}
     for part in filter(str.strip, re.split(r"\s+AND\s+", text)):
         match = _FILTER.fullmatch(part.strip())

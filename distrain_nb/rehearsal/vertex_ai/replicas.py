@@ -156,7 +156,7 @@ def of_trial(container: ReplicaSpec, trial: TrialPlace, member: Member) -> Repli
 
 
 def service_environment(job: str, spec: types.CustomJobSpec) -> dict[str, str]:
-    """What the service tells every replica of the job: its names and its folders."""
+    """Return the variables that the service gives every replica: the job's names and folders."""
     _, project, _, region, _, number = job.split("/")
     environment = {
         "CLOUD_ML_PROJECT_ID": project,

@@ -92,7 +92,7 @@ class Resources:
         return [parent for (parent,) in found]
 
     def write(self, series: str, points: Iterable[Scalar]) -> None:
-        """A point takes the place of the one that its step has."""
+        """Write points of a series. A point replaces the one of its step."""
         rows = [(series, p.step, p.time, _stored(p.value)) for p in points]
         with self._writing() as database:
             database.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?)", rows)

@@ -34,7 +34,7 @@ _MAX_MESSAGE = 64 << 20
 
 @contextmanager
 def serve(*services: grpc.GenericRpcHandler, port: int = 0) -> Iterator[str]:
-    """Serves without encryption on a port of this machine, any for 0; gives `host:port`."""
+    """Serve without encryption on a port of this machine, any for 0; give `host:port`."""
     sizes = [("grpc.max_send_message_length", _MAX_MESSAGE), ("grpc.so_reuseport", 0)]
     private = _Private()
     server = grpc.server(ThreadPoolExecutor(_THREADS), interceptors=[private], options=sizes)

@@ -78,7 +78,8 @@ class RunningTrial:
         return found
 
     def conclude(self, job: types.CustomJob, spec: StudySpec) -> None:
-        """What the end of its job makes of it. One that was stopped early has its values."""
+        """Set the trial's final state by the end of its job. One that was stopped early has its
+        values."""
         self.read()
         self.end = time.time()
         final = self.final(spec)
@@ -150,7 +151,7 @@ def job_of_trial(asked: types.HyperparameterTuningJob, trial: RunningTrial) -> t
 
 
 def _reports(folder: JobFolder) -> Iterator[tuple[int, float, str, float]]:
-    """What `cloudml-hypertune` has written; a line that is half written is read later."""
+    """Read the reports of `cloudml-hypertune`; a line that is half written is read later."""
     try:
         with folder.open(METRICS_FILE) as file:
             lines = file.read(_LONGEST_REPORT).decode().splitlines()

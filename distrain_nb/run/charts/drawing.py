@@ -44,7 +44,8 @@ def charts(metrics: Metrics) -> str:
 
 
 def sheet(metrics: Metrics, lines: Lines, *, drawn: bool) -> str:
-    """What stands around these lines, and if `drawn`, the lines and the newest values."""
+    """Return the HTML around the charts of these lines; if `drawn`, with the lines and the newest
+    values."""
     tags, colours = figure.tags_of(tuple(lines)), figure.colours_of(tuple(lines))
     last = metrics.last() if drawn else {}
     said = figure.words(lines)
@@ -143,7 +144,7 @@ def plot(lines: Lines, colours: Mapping[str, str], height: float) -> Plot:
 
 
 def ground(rows: Iterable[tuple[float, str]]) -> str:
-    """What lines stand on: a rule for each row, and one below all."""
+    """Return the SVG ground of a chart: a rule for each row, and one below all."""
     grid = "".join(f"M0 {share * SIDE:.1f}H{SIDE}" for share, _ in rows)
     return f'<path class="dn-rows" d="{grid}"/><path class="dn-ground" d="M0 {SIDE}H{SIDE}"/>'
 

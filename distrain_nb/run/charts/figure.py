@@ -48,7 +48,7 @@ def colours_of(keys: Sequence[Key]) -> dict[str, str]:
 
 
 def name_of(series: str) -> str:
-    """What a series is called: the one of the run itself has no name."""
+    """Return the name of a series in a legend; that of the run itself is `run`."""
     return series or "run"
 
 
@@ -62,7 +62,7 @@ def groups(tags: Sequence[str]) -> dict[str, list[str]]:
 
 
 def words(lines: Mapping[Key, ChartLine]) -> dict[str, str]:
-    """What is said of metrics that have lines which can't be drawn: no value of them is finite."""
+    """Return a note, by tag, for metrics with lines that have no finite value to draw."""
     said = {}
     for tag in tags_of(tuple(lines)):
         own = {key.series: line for key, line in lines.items() if key.tag == tag}

@@ -23,7 +23,7 @@ def points_a_line(keys: Sequence[Key]) -> int:
 
 
 def shape(metrics: Metrics, lines: Mapping[Key, ChartLine]) -> dict[str, object]:
-    """What the page gets besides the sheet and the points; `newest` names every metric."""
+    """Return what the page gets besides the sheet and the points; `newest` names every metric."""
     last = metrics.last()
     return {
         "keys": [list(key) for key in lines],

@@ -43,7 +43,7 @@ class EventFolder:
         self.non_scalars = NonScalars()
 
     def read(self) -> dict[Key, Points]:
-        """What has been written since the last call, of dtype POINT, in order of arrival.
+        """Return what has been written since the last call, of dtype POINT, in order of arrival.
 
         Where a restarted writer took points back, or wrote a file anew, their key is there too, if
         only with an empty array: then `points` is shorter than what was read before.

@@ -43,5 +43,5 @@ def _finite(value: Json) -> Json:
 
 
 def to_json(value: object) -> str:
-    """What a page reads. Raises ValueError for a number that is not finite."""
+    """Write a value as JSON for a page. Raises ValueError for a number that is not finite."""
     return json.dumps(value, allow_nan=False)

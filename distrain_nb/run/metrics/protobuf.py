@@ -211,7 +211,7 @@ def _value(data: bytes, start: int, end: int) -> Slot | Item | None:
 
 
 def plugin_data(data: bytes, start: int, end: int) -> tuple[bytes, bytes]:
-    """What a value's metadata says: the name of its plugin, and the plugin's own message."""
+    """Read a value's metadata: the name of its plugin, and the plugin's own message."""
     name = content = b""
     for number, wire, at, stop in fields(data, start, end):
         if number == 1 and wire == _BYTES:

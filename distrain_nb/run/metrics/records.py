@@ -125,7 +125,7 @@ class _Parser:
             self.pieces.setdefault(tag, []).append((records, points))
 
     def _parse_group(self, group: NDArray[np.int64]) -> None:
-        """Records of one length: in bulk as long as many share a layout, else one by one."""
+        """Parse records of one length: in bulk while many share a layout, else one by one."""
         misses = 0
         while len(group) >= _WORTH_IT and misses < _MISSES:
             first = int(group[0])
@@ -239,7 +239,7 @@ def _varints(columns: Rows) -> NDArray[np.int64]:
 
 
 def _set(points: Points, name: str, columns: Rows, kind: str) -> None:
-    """The bytes of the columns as numbers of that kind, to the points."""
+    """Set a field of the points from columns of bytes, read as numbers of that kind."""
     points[name] = np.ascontiguousarray(columns).view(kind)[:, 0]
 
 

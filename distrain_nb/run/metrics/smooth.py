@@ -47,6 +47,6 @@ def _average(values: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
 
 
 def _shares(count: int, weight: float) -> NDArray[np.float64]:
-    """What the weights of the first values add up to."""
+    """Return the sums of the first 1, 2, … `count` weights of the average."""
     shares: NDArray[np.float64] = 1 - np.power(weight, np.arange(1.0, count + 1.0))
     return shares

@@ -85,7 +85,7 @@ def text(value: bytes) -> str:
 
 
 def hyperparameters(value: bytes) -> dict[str, Json]:
-    """What a session was started with, sorted by name: numbers, strings and booleans."""
+    """Return the hyperparameters of a session, sorted by name: numbers, strings and booleans."""
     metadata = _parts(value).get(_METADATA, b"")
     started = _parts(plugin_data(metadata, 0, len(metadata))[1]).get(_SESSION_START, b"")
     found = {}

@@ -32,7 +32,8 @@ LONGEST_TEXT = 20_000
 
 
 def answer(run: Run, path: str, query: Query) -> Answer:
-    """What the page asked, as JSON values. Raises OptionError naming what is wrong in the query."""
+    """Answer a page's question with JSON values. Raises OptionError that names the bad part of the
+    query."""
     if path not in _ANSWERS:
         raise OptionError(f"a run has no {path!r}; there are {', '.join(_ANSWERS)}")
     return _ANSWERS[path](run, query)

@@ -43,7 +43,7 @@ def charts(folder: Path, query: Query, end: bool) -> ChartsAnswer:
 
 
 def _state_of(events: EventFolder) -> str:
-    """What changes whenever something is read that was not there before."""
+    """Return a checksum that changes with every new point, value and note."""
     lines = [(key, events.points(key)) for key in events.keys]
     newest = [(*key, len(points), *points[-1:].tolist()) for key, points in lines]
     return f"{zlib.crc32(repr((newest, events.non_scalars.seen, events.notes)).encode()):x}"

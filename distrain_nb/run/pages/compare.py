@@ -71,12 +71,12 @@ def check_count(runs: int) -> None:
 
 
 def title(run: Run) -> str:
-    """What tells a run from others."""
+    """Return the title of a run among others: its name and number."""
     return f"{run.name} #{run.id}"
 
 
 def line_name(title: str, series: str) -> str:
-    """What a series of one of several runs is called: `night #3/rank-0`."""
+    """Return the name of a series of one of several runs: `night #3/rank-0`."""
     return "/".join(filter(None, (title, series)))
 
 
@@ -111,7 +111,7 @@ def _settings(run: Run) -> dict[str, str]:
 
 
 def _hyperparameters(run: Run) -> dict[str, str]:
-    """What its program gave TensorBoard's HParams plugin."""
+    """Return what the program gave TensorBoard's HParams plugin, as texts by name."""
     with streams(run.folder).metrics.read() as events:
         found = hyperparameters(events.non_scalars)
     return {

@@ -63,7 +63,7 @@ class RunRow:
     study: str = ""
 
     def as_json(self) -> dict[str, Json]:
-        """What a table of the page shows, as JSON values; times in seconds since the epoch."""
+        """Return the row of a page's table, as JSON values; times in seconds since the epoch."""
         run = self.summary
         return finite.without_nan(
             {
@@ -171,7 +171,7 @@ def _key(run: ListedRun) -> tuple[int, float]:
 
 
 def _version(run: ListedRun) -> _Version:
-    """What is another one once the run's state has changed, which is replaced as a file."""
+    """Return a value that changes with the run's state, whose file is replaced at each change."""
     try:
         status = (run.folder / STATUS_FILE).stat()
     except OSError:  # whoever reads it says what is wrong

@@ -35,7 +35,7 @@ STEPS, BINS = 50, 40
 
 
 def index(non_scalars: NonScalars) -> MediaIndex:
-    """What there is besides scalars.
+    """List the values that are no scalars.
 
     `rows`: what can be shown, by run, tag and kind, with how many can be asked for and the step of
     the last; `notes`: a sentence for each that can't.
@@ -63,7 +63,7 @@ def index(non_scalars: NonScalars) -> MediaIndex:
 
 
 def hyperparameters(non_scalars: NonScalars) -> dict[str, dict[str, Json]]:
-    """What each run of the HParams plugin was started with, by run and name."""
+    """Return what each run of the HParams plugin was started with, by run and name."""
     found: dict[str, dict[str, Json]] = {}
     for label, pieces in non_scalars.rows.items():
         if label.kind == HPARAMS:
@@ -168,7 +168,7 @@ def _in_bins(each: summary_values.Histogram, edges: NDArray[np.float64]) -> NDAr
 
 
 def _readable(piece: SummaryValue, decode: Callable[[bytes], T]) -> T | str:
-    """What the piece says, or a sentence that says why nothing can be."""
+    """Decode a value, or return a sentence that says why it can't be shown."""
     try:
         return decode(piece.read())
     except (Corrupt, Malformed) as error:

@@ -39,8 +39,8 @@ class StudyForm:
     text: Callable[[StudySpec], str]
 
     def left_out(self, spec: StudySpec) -> tuple[str, ...]:
-        """What of a study this form has no place for, such as `initial` or `lr.default`: what the
-        text would be the same without."""
+        """Name the parts of a study that this form has no place for, such as `initial` or
+        `lr.default`."""
         whole = self.text(spec)
         return tuple(name for name, without in _without(spec) if self.text(without) == whole)
 

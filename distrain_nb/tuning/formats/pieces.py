@@ -58,7 +58,7 @@ def mapping_of(value: object, path: str) -> Given:
 
 
 def named(given: Given, key: str, names: Mapping[str, Any], otherwise: Any = None) -> Any:
-    """What a word of the form stands for. Raises OptionError with the words that there are."""
+    """Look up a word of the form. Raises OptionError that lists the allowed words."""
     word = given.word(key)
     if word is None:
         return otherwise

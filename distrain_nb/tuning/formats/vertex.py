@@ -62,9 +62,9 @@ _CONDITIONS = {
 
 
 def tuning_job(spec: StudySpec) -> dict[str, Json]:
-    """What a study says of a `HyperparameterTuningJob`: all but the trials' own job.
+    """Write a study as a `HyperparameterTuningJob`, without the trials' own job.
 
-    Raises OptionError for a condition on what is no parameter, or not one alone.
+    Raises OptionError for a condition on a name that is no parameter, or that several share.
     """
     return {
         "studySpec": study_spec(spec),
@@ -244,7 +244,7 @@ def _read_domain(given: Part, left: list[str]) -> Domain:
 
 
 def _said(given: Part, key: str, names: dict[str, str]) -> Any:
-    """What an enumeration's word stands for; None for `..._UNSPECIFIED`."""
+    """Look up the word of an enumeration; None for `..._UNSPECIFIED`."""
     if str(given.values.get(key, "")).endswith(_UNSAID):
         del given.values[key]
     return named(given, key, names)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def parameter_findings(spec: StudySpec) -> Iterator[Finding]:
-    """What is wrong with each parameter by itself, and with parameters together."""
+    """Check each parameter by itself, and the parameters together."""
     for parameter in spec.parameters:
         yield from _name(parameter)
         yield from _bounds(parameter)

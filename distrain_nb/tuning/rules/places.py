@@ -53,7 +53,7 @@ SAGEMAKER_TRIALS, SAGEMAKER_RANDOM_TRIALS = 750, 10_000
 
 
 def place_findings(spec: StudySpec, place: str) -> Iterator[Finding]:
-    """What is wrong with a study at one place; nothing for one that isn't known here."""
+    """Check a study against the limits of a place; a place unknown here has none."""
     if place == "local":
         yield from _this_machine(spec)
     elif place == "vertex":

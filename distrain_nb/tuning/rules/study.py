@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def study_findings(spec: StudySpec) -> Iterator[Finding]:
-    """What is wrong with a study as a whole, wherever it runs."""
+    """Check a study as a whole, wherever it runs."""
     yield from _empty(spec)
     yield from _goals(spec)
     yield from _numbers(spec)
@@ -159,7 +159,7 @@ def _initial(spec: StudySpec) -> Iterator[Finding]:
 
 
 def _strangers(spec: StudySpec, trial: Mapping[str, Value]) -> dict[str, str]:
-    """What is wrong with values of a first trial, by name."""
+    """Say what is wrong with the values of a first trial, by name."""
     found: dict[str, str] = {}
     names = {parameter.name for parameter in spec.parameters}
     for name, value in trial.items():

@@ -280,7 +280,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         return [name, title, f"{self.line}\n" if has_it else text, lost]
 
     def _found(self, place: str) -> Mapping[str, str]:
-        """What was found on this machine for empty fields, with where it was; asked for once."""
+        """Return this machine's values for empty fields, with where they come from; found once."""
         if place not in self._hints:
             self._hints[place] = hints_of(place)
         return self._hints[place]

@@ -35,7 +35,7 @@ class Editing:
     tuning: Tuning = field(default_factory=Tuning)
 
     def text(self, path: str) -> str:
-        """What a field shows."""
+        """Return the text that a field shows."""
         if _of_tuning(path):
             return self.tuning.text(path.removeprefix(f"{TUNING}."))
         return next((d.text for d in self.drafts if d.path == path), text_of(self.layout, path))

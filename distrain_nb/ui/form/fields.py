@@ -101,7 +101,7 @@ def roles_to_add(layout: Layout) -> Iterator[Role]:
 
 
 def text_of(layout: Layout, path: str) -> str:
-    """What a field shows; empty where nothing was chosen."""
+    """Return the text that a field shows; empty where nothing was chosen."""
     name, _, field = path.partition(".")
     if not field:
         value = getattr(layout, name)

@@ -31,7 +31,7 @@ class PageOrder:
         self._early: dict[str, dict[int, tuple[float, Mapping[str, Any]]]] = {}
 
     def put(self, message: Mapping[str, Any]) -> None:
-        """A message has come: take it, and those that waited for it, or have it wait."""
+        """Take a message and those that waited for it, or keep it until its turn."""
         page, number = message["page"], message["number"]
         with self._lock:
             if number <= self._taken.get(page, 0):

@@ -94,7 +94,8 @@ class Tuning:
         return cls(rows, **{**settings, "goal": " ".join(goals)}, initial=tuple(initial))
 
     def text(self, path: str) -> str:
-        """What a field shows; `path` is behind `tuning.`: `0.name`, `goal`, `initial.0`."""
+        """Return the text that a field shows; `path` is behind `tuning.`: `0.name`, `goal`,
+        `initial.0`."""
         first, dot, last = path.partition(".")
         if first == INITIAL.name:
             return self.initial[int(last)]
@@ -144,7 +145,7 @@ class Tuning:
                 yield replace(finding, where=self._path(finding.where, spec), also=(), fixes=fixes)
 
     def _read(self) -> tuple[StudySpec, list[Finding]]:
-        """What can be read, and what can't."""
+        """Read the study from the form, with findings for the fields that can't be read."""
         spec, unreadable = StudySpec((), ()), []
         parameters: list[Parameter] = []
         initial: list[Mapping[str, Value]] = []

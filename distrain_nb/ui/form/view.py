@@ -94,8 +94,10 @@ def _repaired(history: History) -> dict[str, Any]:
 
 
 def options(layout: Layout) -> dict[str, list[list[Any]]]:
-    """What fits in each field, by its path: value, what else to say of it, whether it fits, and
-    words that only a search looks at: for what it has, and for what it takes."""
+    """Return the choices of each field, by its path.
+
+    A choice is a value, its description, whether it fits the layout, and words for a search.
+    """
     paths = [field.name for field in settings(layout)]
     for role in roles_shown(layout):
         paths += [f"{role.value}.{field.name}" for field in POOL_FIELDS]
@@ -147,7 +149,7 @@ def _tuned(editing: Editing, field: Field, row: str = "", number: str = "") -> d
 
 
 def label_of(path: str) -> str:
-    """What the form calls a place in a layout, such as `Workers, count`."""
+    """Return the form's label of a place in a layout, such as `Workers, count`."""
     name, _, field = path.partition(".")
     if name == TUNING:
         number, dot, field = field.rpartition(".")
@@ -244,7 +246,7 @@ def _traffic(layout: Layout, gradient_bytes: int) -> list[list[str]]:
 
 
 def _gain(layout: Layout, gradient_bytes: int, step_s: float) -> str:
-    """What reducers bring to a step, and the article's beside ours; empty where there are none."""
+    """Say what reducers bring to a step, and what the article measured; empty without any."""
     if Role.REDUCERS not in roles(layout.on):
         return ""
     try:

@@ -79,7 +79,7 @@ def _sizes(samples: int, batch_size: int, batches: int) -> List[int]:
 
 
 def _cut(line: Sequence[int], counts: Sequence[int], start: int, end: int) -> List[BlockPart]:
-    """What of a line of blocks stands between two samples of it."""
+    """Return the parts of a line of blocks between its samples `start` and `end`."""
     ends = list(accumulate(counts[block] for block in line))
     found = []
     number, at = bisect_right(ends, start), start

@@ -115,7 +115,7 @@ class ShardDataset(IterableDataset):  # type: ignore[misc,unused-ignore]
         self._first_window = theirs["first_window"]
 
     def divided(self) -> Dict[str, Any]:
-        """What must be the same for an epoch to go on."""
+        """Return the values that must be equal for an epoch to be resumed."""
         return {
             "samples": self.samples,
             "ranks": self.world_size,

@@ -52,7 +52,7 @@ class Failure:
 
 
 def read(folder: Path, process: int) -> Optional[Failure]:
-    """What the process wrote of its own failure, if it could."""
+    """Read the failure that a process wrote; None if it could not write one."""
     try:
         return fields.read(Failure, folder / FAILURE_FILE.format(process))
     except (FileNotFoundError, fields.Damaged):

@@ -23,7 +23,7 @@ class Damaged(ValueError):
 
 
 def read(kind: Type[Part], path: Path) -> Part:
-    """What the file says. Raises Damaged; OSError where it can't be read."""
+    """Read a dataclass from a JSON file. Raises Damaged; OSError where it can't be read."""
     return decode(kind, load(path), path)
 
 

@@ -125,7 +125,7 @@ class LineSplitter:
 
 
 def last_overwrite(line: bytes) -> bytes:
-    """What is left on screen of a line in which carriage returns went back to its start."""
+    """Return the text that stays on screen when carriage returns overwrite a line."""
     if b"\r" not in line:
         return line
     parts = [part for part in line.split(b"\r") if part]

@@ -128,7 +128,7 @@ def listen(address: Path) -> socket.socket:
 
 @contextmanager
 def _short(address: Path) -> Iterator[str]:
-    """A name for a socket, which may have 107 bytes, however long its folder's is."""
+    """Yield a name of a socket that fits into 107 bytes, however long its folder's is."""
     if not os.path.isdir("/proc/self/fd"):
         yield str(address)
         return

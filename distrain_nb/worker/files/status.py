@@ -167,7 +167,7 @@ class Status:
 
     @classmethod
     def current(cls, folder: Path) -> Status:
-        """What is on disk, corrected for what its writer could not write any more."""
+        """Read the status from disk, corrected for what its writer could no longer write."""
         status = cls.read(folder)
         if status.state.final:
             return status
@@ -228,7 +228,7 @@ def _exists(pid: int) -> bool:
 
 
 def _why_unsaid(folder: Path) -> str:
-    """What keeps a process from saying how a run ended; empty if nothing does."""
+    """Say what keeps a process from writing how a run ended; empty if nothing does."""
     if not os.access(str(folder), os.W_OK):
         return f"; {folder} can't be written"
     disk = os.statvfs(str(folder))

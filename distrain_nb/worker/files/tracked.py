@@ -76,7 +76,7 @@ class Tracked:
 
     @classmethod
     def told(cls, text: str) -> Tracked:
-        """What `for_ranks` said; without a run for any other text."""
+        """Parse the text of `for_ranks`. Any other text gives an empty one, without a run."""
         try:
             return fields.decode(cls, {"uri": "", **json.loads(text)}, Path(TRACKED_VARIABLE))
         except (ValueError, TypeError):
@@ -138,7 +138,7 @@ def _names_another(file: Path, tracked: Tracked) -> bool:
 
 
 def _only_text(call: ast.Call) -> Optional[str]:
-    """What a call is given, if that is one text."""
+    """Return the argument of a call that has one, a string; None for any other call."""
     values = [*call.args, *(keyword.value for keyword in call.keywords)]
     with suppress(ValueError):
         found = [ast.literal_eval(value) for value in values]

@@ -37,7 +37,7 @@ def adopt_orphans() -> None:
 
 
 def name_process(name: str) -> None:
-    """What `top` and `ps -o comm` call this process: the first 15 characters."""
+    """Set the name of this process in `top` and `ps -o comm`; 15 characters are shown."""
     _prctl(_PR_SET_NAME, ctypes.create_string_buffer(name.encode()))
 
 

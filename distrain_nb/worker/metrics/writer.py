@@ -137,7 +137,7 @@ class _Reports:
         return grouped
 
     def write(self, folder: Path, step: int, numbers: Mapping[str, float]) -> None:
-        """A full disk costs the metrics, not the training: it warns."""
+        """Append numbers to the event file of a folder. A full disk only costs a warning."""
         try:
             if folder not in self._files:
                 self._files[folder] = _EventFile(folder)
@@ -174,7 +174,7 @@ def _report(
 
 
 def _tell_service(series: str, step: int, numbers: Mapping[str, float]) -> None:
-    """What rank 0 says of a goal; a full disk costs a warning."""
+    """Report rank 0's numbers to the tuning service. A full disk only costs a warning."""
     if goals.VARIABLE not in os.environ or series not in ("", "rank-0"):
         return
     try:

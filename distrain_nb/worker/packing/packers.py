@@ -57,7 +57,7 @@ def packed(
 
 @contextmanager
 def _packer(target: ShardFolder) -> Iterator[subprocess.Popen[str]]:
-    """A process, with a file for what it complains of; it ends with the block."""
+    """Yield a packer process and the file of its standard error; end it with the block."""
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
             [sys.executable, "-m", _PACKER, target.place],

@@ -71,7 +71,14 @@ class Packed(NamedTuple):
 
 
 def pack(source: str, target: str, size: float, shuffle: Optional[int], report: Report) -> Packed:
-    """What `distrain_nb.data.pack` does, heard by `report`.
+    """Pack samples into shards, as `distrain_nb.data.pack` does, and report progress.
+
+    Args:
+        source: Path or URL of the samples.
+        target: Folder or URL of the shards.
+        size: Bytes of a shard.
+        shuffle: Seed of the order; None keeps that of the source.
+        report: Takes a text, the number of samples packed and their total.
 
     Raises PackingRefused for what can't be read or written, PackingFailed where files change, and
     ImportError without the package that reads a bucket.
@@ -191,7 +198,7 @@ def _index(folder: ShardFolder) -> Dict[str, Any]:
 
 
 def _json(folder: ShardFolder, name: str) -> Dict[str, Any]:
-    """What an unfinished packing has written down; nothing where that is damaged."""
+    """Read a JSON object of an unfinished packing; {} where the file is damaged."""
     try:
         found = json.loads(folder.read(name))
     except (ValueError, RecursionError):

@@ -112,7 +112,7 @@ def _shuffled(samples: List[PackedSample], shuffle: Optional[int]) -> List[Packe
 
 
 def _key(stem: str) -> str:
-    """What readers of shards find a sample by: a name without dots in its last part."""
+    """Return the key by which readers group a sample's files: no dots in its last part."""
     folder, slash, base = _UNREADABLE.sub("_", stem).rpartition("/")
     return folder + slash + base.replace(".", "_")
 

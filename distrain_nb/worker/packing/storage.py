@@ -82,7 +82,7 @@ class ShardFolder:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[BinaryIO]:
-        """A file that is there once the block has ended well."""
+        """Yield a file to write. It appears under its name when the block ends without an error."""
         if self.remote:
             system, path = system_of(self.at(name))
             with _upload(system, path) as file:
@@ -99,7 +99,7 @@ class ShardFolder:
             draft.unlink(missing_ok=True)
 
     def remove(self, name: str) -> None:
-        """A file, or a folder with all that is in it."""
+        """Remove a file, or a folder with all that is in it."""
         if self.remote:
             system, path = system_of(self.at(name))
             if system.exists(path):
@@ -112,7 +112,7 @@ class ShardFolder:
 
 @contextmanager
 def _upload(system: Any, path: str) -> Iterator[BinaryIO]:
-    """An object that is there once it is closed; none where the block raises."""
+    """Yield an object to write. It exists once it is closed, and not if the block raises."""
     file = system.open(path, "wb")
     try:
         yield file

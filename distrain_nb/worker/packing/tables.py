@@ -102,7 +102,7 @@ def classes_of(folder: str) -> List[str]:
 
 
 def version_of(folder: str) -> List[Any]:
-    """What is another wherever the dataset is."""
+    """Return values that differ whenever the dataset does."""
     return [_loaded(folder, STATE).get("_fingerprint"), *map(os.path.getsize, _paths(folder))]
 
 
@@ -112,7 +112,7 @@ def is_cell(place: str) -> bool:
 
 
 def content_of(place: str) -> bytes:
-    """What is at the place of a cell."""
+    """Return the bytes of the cell at a place."""
     path, row, name, kind = json.loads(place[len(SCHEME) :])
     content = _content(table_at(path).column(name)[row].as_py(), kind)
     assert content is not None

@@ -21,7 +21,7 @@ FETCHED_AHEAD = 4 * CHUNK  # larger objects are read while they are written
 
 
 def header(name: str, size: int) -> bytes:
-    """What stands before a member: no owner and no time, so that nothing in it changes."""
+    """Return the header block of a member. It has no owner and no time, so it never changes."""
     info = tarfile.TarInfo(name)
     info.size, info.mode = size, 0o644
     return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")

@@ -52,7 +52,7 @@ _SEEDS: Dict[str, Callable[[Any], object]] = {
 
 
 def _disown() -> None:
-    """What was made before the fork is not for this process to take apart at its end: PyTorch has
-    registered hundreds of operators so."""
+    """Keep this process from running finalizers registered before the fork, of which PyTorch has
+    hundreds."""
     for finalizer in [*getattr(weakref.finalize, "_registry", ())]:
         finalizer.atexit = False

@@ -31,7 +31,7 @@ def show(value: object) -> None:
 
 
 def text_of(value: object) -> str:
-    """What a notebook has as text; of an object that has only a rich form, that form's text."""
+    """Return an object's text as a notebook shows it. A rich form is used if there is no other."""
     text = repr(value)
     if _SAYS_NOTHING.fullmatch(text):
         return _markdown(value) or _without_tags(_rich(value, "_repr_html_")) or text
@@ -128,7 +128,7 @@ def tell(sentence: str) -> None:
 
 
 def _change_tqdm(module: Any) -> None:
-    """The text bar, which takes what the notebook's takes."""
+    """Replace tqdm's notebook bar by the text bar, made to accept the same arguments."""
     text_bar = module.std_tqdm
 
     class tqdm_notebook(text_bar):  # type: ignore[misc, valid-type]  # noqa: N801

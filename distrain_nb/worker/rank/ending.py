@@ -38,7 +38,7 @@ _last_import = ""  # before the program began
 
 
 def begin() -> None:
-    """The program begins: what is imported from now on may be its own."""
+    """Note that the program begins: later imports may be its own."""
     global _last_import
     _last_import = next(reversed(sys.modules), "")
 

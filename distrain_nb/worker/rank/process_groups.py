@@ -98,7 +98,7 @@ def await_listener(port: int, seconds: float) -> None:
 
 
 def _has_listener(port: int) -> bool:
-    """True also where nobody can say."""
+    """Tell whether a process listens on a port; True where the system doesn't say."""
     try:
         lines = [line for table in _SOCKETS for line in table.read_text().splitlines()[1:]]
     except OSError:

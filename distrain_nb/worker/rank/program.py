@@ -150,7 +150,7 @@ def _value(name: str, text: str, kind: str) -> str:
 
 
 def read_entry_point(folder: Path) -> EntryPoint:
-    """What runs of a program folder; one without the file has main.py."""
+    """Read the entry point of a program folder; main.py where the folder names none."""
     try:
         return EntryPoint(**json.loads((folder / ENTRY).read_text(encoding="utf-8")))
     except FileNotFoundError:

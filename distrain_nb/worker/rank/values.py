@@ -149,7 +149,7 @@ def load(
 
 
 def index_of(folder: Path) -> Index:
-    """What a folder of values holds, without reading the values."""
+    """Read the index of a folder of values, without the values."""
     return Index.from_json((folder / INDEX).read_text(encoding="utf-8"))
 
 

@@ -137,7 +137,7 @@ def check(folder: Path, process: int) -> None:
 
 
 def note(folder: Path, processes: int) -> str:
-    """What to tell of a run whose ranks have worked alone; empty where none has."""
+    """Return the warning about a run whose ranks worked alone; empty where none did."""
     files = [folder / ALONE_FILE.format(number) for number in range(processes)]
     found = [file for file in files if file.exists()]
     if not found:
@@ -206,7 +206,7 @@ class _Imports:
 
 
 def _words(line: str) -> List[str]:
-    """What is imported, of `a.b import c` and `a, b.c as d`."""
+    """Return the names that an import line imports, of `a.b import c` and `a, b.c as d`."""
     return [part.split()[0] for part in line.partition(" import ")[0].split(",") if part.split()]
 
 

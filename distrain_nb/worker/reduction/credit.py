@@ -29,7 +29,7 @@ class Credit:
         self.announced[member] += chunks
 
     def receive(self, member: int) -> None:
-        """The next chunk has come."""
+        """Count the next chunk of a member as received."""
         self._used -= self._extra(member)
         self.received[member] += 1
         self._used += self._extra(member)

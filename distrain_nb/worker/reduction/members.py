@@ -206,7 +206,7 @@ class Group:
         return [rank for rank, member in zip(self.ranks, self.members) if member is None]
 
     def take(self, index: int, chunk: Chunk) -> None:
-        """That member's next has come."""
+        """Take the next chunk of a member, and sum what is complete."""
         member = self.members[index]
         assert member is not None
         self._ready += not member.chunks

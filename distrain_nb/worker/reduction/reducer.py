@@ -159,7 +159,7 @@ class Reducer:
         self._out += connection.bytes_out
 
     def __str__(self) -> str:
-        """What it has done so far."""
+        """Return counts of the sums and bytes so far."""
         chunks = self._chunks + sum(group.sums.number for group in self._groups.values())
         taken = self._in + sum(c.bytes_in for c in self._connections)
         given = self._out + sum(c.bytes_out for c in self._connections)

@@ -50,7 +50,7 @@ def prepare() -> None:
 
 
 def _told() -> Dict[str, str]:
-    """What SageMaker tells a training job."""
+    """Return the variables that SageMaker gives a training job."""
     return {**sagemaker.folders(), **sagemaker.variables(), **sagemaker.trial()}
 
 
@@ -106,7 +106,7 @@ def _deliver(results: Path) -> None:
 
 
 def _echo(records: bytes, labels: List[str]) -> None:
-    """The lines that are whole, each with its rank, on the stream that it came by."""
+    """Print the complete log lines with their ranks, on the stream that they came by."""
     for record in records.split(b"\n")[:-1]:
         _, process, kind, text = parse(record)
         if kind.islower():

@@ -41,7 +41,7 @@ LONGEST_MESSAGE = 1 << 20
 
 
 def ask(host: str, command: str) -> int:
-    """What `mpirun` runs: have the command run on that host and give its exit status."""
+    """Run a command on a host of the job, for `mpirun`. Return its exit status."""
     replica = Replica.read(os.environ)
     address = replica.addresses[replica.hosts.index(host)]
     with _connect(address) as connection, connection.makefile("rwb") as stream:

@@ -92,7 +92,7 @@ class Replica:
 
 
 def label(role: str, index: int, rank: Optional[int]) -> str:
-    """What a process is called in logs and reports: `rank 3`, `ps 0`, `evaluator 0`."""
+    """Return the name of a process in logs and reports: `rank 3`, `ps 0`, `evaluator 0`."""
     return f"rank {rank}" if rank is not None else f"{TITLES[role]} {index}"
 
 

@@ -60,8 +60,8 @@ def folders(root: Path = ROOT) -> Dict[str, str]:
 
 
 def trial(root: Path = ROOT) -> Dict[str, str]:
-    """What a trial of a tuning job knows of itself: its values, as arguments of the program, and
-    its number. Empty for any other job."""
+    """Return the variables of a tuning job's trial: its values as arguments, and its number. Empty
+    for any other job."""
     tuned = [name for name in os.environ.get(TUNED_VARIABLE, "").split(",") if name]
     given = _read(root, "hyperparameters")
     values = [f"--{name}={given[name]}" for name in tuned if name in given]

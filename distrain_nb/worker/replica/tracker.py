@@ -72,7 +72,7 @@ def _run(tracked: Tracked) -> str:
 
 
 def _answer(program: str, *arguments: str) -> str:
-    """What that program prints. Raises _NotThere for one that fails."""
+    """Run a Python program and return what it prints. Raises _NotThere if it fails."""
     command = [sys.executable, "-c", program, *arguments]
     environment = {**os.environ, **_ONCE, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:

@@ -138,7 +138,7 @@ class StrayCharts:
 
 
 def stray_charts(launch: Launch, children: Sequence[Child]) -> Optional[StrayCharts]:
-    """What looks for event files of these ranks, started; None where charts have no folder."""
+    """Start to look for event files of these ranks; None where charts have no folder."""
     specs = [(child, spec) for child in children for spec in child.specs.values()]
     target = {**os.environ, **specs[0][1].environment}.get(FOLDER_VARIABLE, "")
     if not os.path.isabs(target):

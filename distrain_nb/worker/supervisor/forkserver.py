@@ -244,7 +244,7 @@ def _redirect_to(path: Path) -> None:
 
 
 def _see_to_its_end(folder: Path, wait_status: int) -> None:
-    """A supervisor has ended: if it could not say how the run did, say that."""
+    """Write a failed status for a supervisor that ended without writing a final one."""
     try:
         if Status.read(folder).state.final:
             return

@@ -16,12 +16,12 @@ LOOKS_AGAIN_WITHIN_S = 5.0
 
 
 def note_watched(folder: Path) -> None:
-    """A page looks at the run right now, by its server."""
+    """Note that a page's server is looking at the run right now."""
     (folder / WATCHED_FILE).touch()
 
 
 def note_shown(folder: Path) -> None:
-    """A kernel shows the run right now."""
+    """Note that a kernel is showing the run right now."""
     (folder / SHOWN_FILE).touch()
 
 

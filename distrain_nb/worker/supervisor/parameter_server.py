@@ -12,7 +12,7 @@ _NAMES = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "intel
 
 
 def chief() -> str:
-    """What the installed TensorFlow calls the first worker of a cluster."""
+    """Return the name of a cluster's first worker in the installed TensorFlow."""
     version = _version()
     return "master" if version is not None and version.startswith(("0.", "1.")) else "chief"
 

@@ -23,7 +23,7 @@ class Primary:
         self._give_up_at = self._try_at + THERE_WITHIN_S
 
     def has_ended(self) -> bool:
-        """True once it was there and is gone."""
+        """Tell whether the primary has gone, or could not be reached in time."""
         if self._connection is None:
             self._try()
             return time.monotonic() > self._give_up_at

@@ -158,8 +158,10 @@ def _become_rank(
 
 
 def _lead_group(supervisor: int) -> None:
-    """A group for signals, in the run's session: Linux shares CPUs out among sessions, and the
-    notebook should have as much as all ranks together where they take all there is."""
+    """Make this process lead a process group within the run's session.
+
+    Linux shares CPUs among sessions. So the notebook gets as much as all ranks together.
+    """
     os.setpgid(0, 0)
     system.die_with_parent(supervisor)
 

@@ -213,7 +213,7 @@ class Supervisor:
         return not any(child.alive for child in leading or self._children)
 
     def _let_others_finish(self) -> None:
-        """The primary has succeeded: workers get the grace period, servers are stopped at once."""
+        """Give workers the grace period after the primary has succeeded; stop servers at once."""
         self._ending = (State.SUCCEEDED, "")
         living = [child for child in self._children if child.alive]
         if living:
