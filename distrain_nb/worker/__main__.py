@@ -36,9 +36,9 @@ from distrain_nb.worker.supervisor import parameter_server
 
 def main() -> int:
     """Run this replica to its end and give the container's exit status."""
-    given = sys.argv[1:]
-    if given and not (given == sagemaker.COMMAND and sagemaker.is_training_job()):
-        os.environ[ARGUMENTS_VARIABLE] = json.dumps(given)
+    arguments = sys.argv[1:]
+    if arguments and not (arguments == sagemaker.COMMAND and sagemaker.is_training_job()):
+        os.environ[ARGUMENTS_VARIABLE] = json.dumps(arguments)
     container.prepare()
     if _launcher() == "mpi" and shutil.which("mpirun") is None:
         container.report(

@@ -49,8 +49,8 @@ def _lay_out(folder: Path) -> None:
 
 def _arguments() -> List[str]:
     """Return hyperparameters as the SDK's own drivers give them to a script."""
-    found: List[str] = []
+    arguments: List[str] = []
     for name, value in json.loads(os.environ["SM_HPS"]).items():
         text = value if isinstance(value, str) else json.dumps(value)
-        found += ["--" + name, text]
-    return found
+        arguments += ["--" + name, text]
+    return arguments

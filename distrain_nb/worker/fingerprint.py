@@ -63,11 +63,11 @@ _OF_CLASS = {
 
 
 def fingerprint(
-    name: str, obj: Any, own: Collection[str], skip: Collection[str] = ()
+    name: str, obj: Any, modules: Collection[str], skip: Collection[str] = ()
 ) -> Dict[str, str]:
-    """Return texts of an object's parts by their path. `own` are the modules whose code is the
+    """Return texts of an object's parts by their path. `modules` are the modules whose code is the
     user's; those paths are passed over that `skip` has."""
-    look = _Look(set(own), set(skip))
+    look = _Look(set(modules), set(skip))
     look.at(name, obj)
     return look.parts
 
@@ -81,10 +81,10 @@ def settings(name: str, obj: Any) -> Dict[str, str]:
 
 
 class _Look:
-    def __init__(self, own: Set[str], skip: Set[str], only_settings: bool = False) -> None:
-        self.own, self.skip, self.only_settings = own, skip, only_settings
+    def __init__(self, modules: Set[str], skip: Set[str], only_settings: bool = False) -> None:
+        self.modules, self.skip, self.only_settings = modules, skip, only_settings
         self.parts: Dict[str, str] = {}
-        self._seen: Dict[int, Any] = {}
+        self._visited: Dict[int, Any] = {}
 
     def at(self, path: str, obj: Any, depth: int = 0) -> None:
         if path in self.skip or depth > _DEEPEST or len(self.parts) >= MOST_PARTS:
@@ -94,15 +94,15 @@ class _Look:
         plain = text_of(obj)
         if plain is not None:
             self.parts[path] = plain
-        elif id(obj) not in self._seen:
-            self._seen[id(obj)] = obj
+        elif id(obj) not in self._visited:
+            self._visited[id(obj)] = obj
             try:
-                said, inside = self._kind(path, obj)
+                text, inside = self._kind(path, obj)
             except Exception:  # its own code would not be looked at
-                said, inside = PASSED_OVER, ()
+                text, inside = PASSED_OVER, ()
             inside = list(inside)
-            if said or not inside:
-                self.parts[path] = said
+            if text or not inside:
+                self.parts[path] = text
             for inner, part in inside:
                 self.at(inner, part, depth + 1)
 
@@ -184,7 +184,7 @@ class _Look:
         return f"class {cls.__qualname__}({bases})", inside
 
     def _is_own(self, obj: Any) -> bool:
-        return getattr(obj, "__module__", None) in self.own
+        return getattr(obj, "__module__", None) in self.modules
 
 
 def text_of(value: Any) -> str | None:

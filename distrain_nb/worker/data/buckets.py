@@ -42,7 +42,7 @@ def objects(system: Any, path: str) -> Iterator[BucketObject]:
     for part in expanded(path):
         is_pattern = any(sign in part for sign in _WILD)
         listed = system.glob(part, detail=True) if is_pattern else system.find(part, detail=True)
-        for found, info in listed.items():
-            if info.get("type") == "file" and not found.endswith("/"):
+        for name, info in listed.items():
+            if info.get("type") == "file" and not name.endswith("/"):
                 version = next((str(info[key]) for key in _VERSIONS if info.get(key)), "")
-                yield BucketObject(found, int(str(info["size"])), version)
+                yield BucketObject(name, int(str(info["size"])), version)

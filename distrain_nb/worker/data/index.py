@@ -55,8 +55,8 @@ def blocks_of(patterns: Union[str, Iterable[str]]) -> List[SampleBlock]:
     for pattern in [patterns] if isinstance(patterns, (str, os.PathLike)) else patterns:
         for path in _shards_of(os.fspath(pattern), indexes):
             folder, _, name = path.rpartition("/")
-            known = _index_at(folder, indexes).get(name)
-            sample_blocks += _written(path, known) if known else _scanned(path)
+            record = _index_at(folder, indexes).get(name)
+            sample_blocks += _written(path, record) if record else _scanned(path)
             last = path
     if not sample_blocks:
         raise ValueError(f"no shard has a sample, up to {last}: members are named KEY.EXTENSION")
@@ -87,7 +87,7 @@ def _index_at(folder: str, indexes: Dict[str, Dict[str, Any]]) -> Dict[str, Any]
 
 
 def _read_index(path: str) -> Dict[str, Any]:
-    return {item["name"]: item for item in parsed(path, read(path))["shards"]}
+    return {shard["name"]: shard for shard in parsed(path, read(path))["shards"]}
 
 
 def parsed(path: str, content: bytes) -> Dict[str, Any]:
@@ -129,8 +129,8 @@ def is_record(shard: Any) -> bool:
         begin % RECORD == 0 and 0 < count <= (end - begin) // RECORD
         for (begin, count), end in zip(blocks, [*begins[1:], shard["end"]])
     )
-    whole = sum(count for _, count in blocks) == shard["samples"]
-    return fit and whole and min(begins, default=0) >= 0 and 0 <= shard["end"] <= shard["size"]
+    complete = sum(count for _, count in blocks) == shard["samples"]
+    return fit and complete and min(begins, default=0) >= 0 and 0 <= shard["end"] <= shard["size"]
 
 
 def _written(path: str, shard: Dict[str, Any]) -> List[SampleBlock]:
@@ -182,13 +182,13 @@ def _why(file: BinaryIO, error: Exception) -> str:
 
 def in_blocks(starts: Sequence[int]) -> List[Tuple[int, int]]:
     """Return where each block begins and how many samples it has, of where the samples begin."""
-    found: List[Tuple[int, int]] = []
+    sample_blocks: List[Tuple[int, int]] = []
     for start in starts:
-        if not found or start - found[-1][0] >= BLOCK:
-            found.append((start, 1))
+        if not sample_blocks or start - sample_blocks[-1][0] >= BLOCK:
+            sample_blocks.append((start, 1))
         else:
-            found[-1] = (found[-1][0], found[-1][1] + 1)
-    return found
+            sample_blocks[-1] = (sample_blocks[-1][0], sample_blocks[-1][1] + 1)
+    return sample_blocks
 
 
 def _blocks(path: str, begins: Sequence[Sequence[int]], end: int) -> List[SampleBlock]:

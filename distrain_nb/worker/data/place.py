@@ -29,5 +29,5 @@ def _of_tensorflow(text: str) -> Tuple[int, int]:
         for kind in ("chief", "master", "worker")
         for index in range(len(cluster.get(kind, ())))
     ]
-    own = (task.get("type"), int(task.get("index", 0)))
-    return (trainers.index(own), len(trainers)) if own in trainers else (0, 1)
+    trainer = (task.get("type"), int(task.get("index", 0)))
+    return (trainers.index(trainer), len(trainers)) if trainer in trainers else (0, 1)

@@ -50,17 +50,17 @@ def _read_all(file: Any, length: int) -> bytes:
 def matching(pattern: str) -> List[str]:
     """Return the files of a pattern with `*` and braces, such as `train-{000..099}.tar`, in its
     order."""
-    found: List[str] = []
+    paths: List[str] = []
     for path in expanded(pattern):
         if not _WILD.search(path):
-            found.append(path)
+            paths.append(path)
         elif in_bucket(path):
             system, name = _system(path)
             scheme = path.partition("://")[0]
-            found += [f"{scheme}://{path}" for path in sorted(system.glob(name))]
+            paths += [f"{scheme}://{path}" for path in sorted(system.glob(name))]
         else:
-            found += sorted(glob.glob(path))
-    return found
+            paths += sorted(glob.glob(path))
+    return paths
 
 
 def expanded(pattern: str) -> List[str]:

@@ -120,10 +120,10 @@ def first(failures: Iterable[Failure]) -> Failure:
 def report(failures: Sequence[Failure], processes: Sequence[Process]) -> str:
     """Return the first failure whole, then a line for each other process."""
     cause = first(failures)
-    others = [p for p in processes if p.index != cause.process]
-    failed = "failed first" if others else "failed"
+    rest = [p for p in processes if p.index != cause.process]
+    failed = "failed first" if rest else "failed"
     head = f"{_label(cause, processes)} {failed}: {cause.summary}"
-    lines = [f"{p.label}: {_short(p.outcome)}" for p in others]
+    lines = [f"{p.label}: {_short(p.outcome)}" for p in rest]
     return "\n".join([head, *cause.traceback.splitlines(), *lines])
 
 

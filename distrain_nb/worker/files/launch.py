@@ -73,11 +73,11 @@ class Launch:
 
 def fill(environment: Dict[str, str], folder: Path, ports: Sequence[int]) -> Dict[str, str]:
     """Return the environment with what was not known when it was planned."""
-    known = {f"${{PORT_{number}}}": str(port) for number, port in enumerate(ports)}
-    known[RUN] = str(folder)
+    texts = {f"${{PORT_{number}}}": str(port) for number, port in enumerate(ports)}
+    texts[RUN] = str(folder)
     filled = dict(environment)
     for name, value in environment.items():
-        for placeholder, text in known.items():
+        for placeholder, text in texts.items():
             value = value.replace(placeholder, text)
         filled[name] = value
     return filled

@@ -77,7 +77,7 @@ class LineSplitter:
     """Turns what one stream of one process writes into records."""
 
     def __init__(self, process: int, stream: str) -> None:
-        self._whole = b"\t%d\t%s\t" % (process, stream.encode())
+        self._prefix = b"\t%d\t%s\t" % (process, stream.encode())
         self._moving = b"\t%d\t%s\t" % (process, stream.upper().encode())
         self._pending = b""
         self._shown = b""
@@ -93,7 +93,7 @@ class LineSplitter:
         lines = (self._pending + body).split(b"\n")
         self._pending, self._shown = b"", b""
         self._keep(rest)
-        prefix = stamp + self._whole
+        prefix = stamp + self._prefix
         text = b"".join([prefix + last_overwrite(line) + b"\n" for line in lines])
         return text + self._split_long(stamp)
 
@@ -121,7 +121,7 @@ class LineSplitter:
         if len(self._pending) <= LONGEST_LINE:
             return b""
         text, self._pending = self._pending, b""
-        return stamp + self._whole + text.rstrip(b"\r") + b"\n"
+        return stamp + self._prefix + text.rstrip(b"\r") + b"\n"
 
 
 def last_overwrite(line: bytes) -> bytes:

@@ -74,14 +74,14 @@ class Warming:
 Asked = Union[Request, Warming]
 
 
-def send(address: Path, asked: Asked) -> bool:
+def send(address: Path, request: Asked) -> bool:
     """Ask the server at that address; say whether there is one."""
-    if isinstance(asked, Request):
-        data = os.fsencode(str(asked.folder))
-        answer = array.array("i", [asked.answer]).tobytes()
+    if isinstance(request, Request):
+        data = os.fsencode(str(request.folder))
+        answer = array.array("i", [request.answer]).tobytes()
         control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, answer)]
     else:
-        data, control = json.dumps(asked.words()).encode(), []
+        data, control = json.dumps(request.words()).encode(), []
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as connection, _short(address) as name:
         try:
             connection.connect(name)

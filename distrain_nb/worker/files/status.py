@@ -119,8 +119,10 @@ class Status:
     @property
     def trail(self) -> Tuple[Stretch, ...]:
         """All stretches up to the end; of a run that starts again and again the first and last."""
-        found = [(name.split("\t", 2), begin) for name, begin in self.times.items()]
-        return tuple(Stretch(item[1], item[2], begin) for item, begin in found if len(item) == 3)
+        entries = [(name.split("\t", 2), begin) for name, begin in self.times.items()]
+        return tuple(
+            Stretch(parts[1], parts[2], begin) for parts, begin in entries if len(parts) == 3
+        )
 
     def enter(self, state: State, phase: str = "", **changes: Any) -> Status:
         """Return the same run in another state, entered now; what was in progress is over."""
@@ -131,12 +133,12 @@ class Status:
 
     def reach(self, phase: str, now: Optional[float] = None) -> Status:
         """Return the same run in another phase of its state, from `now` on."""
-        known = [name for name in self.times if "\t" in name]
-        number, _, last = known[-1].partition("\t") if known else ("0", "", "")
+        stretches = [name for name in self.times if "\t" in name]
+        number, _, last = stretches[-1].partition("\t") if stretches else ("0", "", "")
         stretch = f"{self.state}\t{phase}"
         if last == stretch or self.state.final:
             return replace(self, phase=phase)
-        dropped = known[1:-LONGEST_TRAIL]
+        dropped = stretches[1:-LONGEST_TRAIL]
         times = {name: begin for name, begin in self.times.items() if name not in dropped}
         times[f"{int(number) + 1}\t{stretch}"] = time.time() if now is None else now
         return replace(self, phase=phase, times=times)
@@ -154,9 +156,9 @@ class Status:
         path = folder / STATUS_FILE
         raw = fields.load(path)
         state = raw.get("state")
-        known = not isinstance(state, str) or state in _STATES
-        status = fields.decode(cls, raw if known else {**raw, "state": State.RUNNING}, path)
-        return status if known else status._of_a_later_version(str(state))
+        is_known = not isinstance(state, str) or state in _STATES
+        status = fields.decode(cls, raw if is_known else {**raw, "state": State.RUNNING}, path)
+        return status if is_known else status._of_a_later_version(str(state))
 
     def _of_a_later_version(self, state: str) -> Status:
         """Return the same run, whose state has a name that this version doesn't know."""

@@ -69,10 +69,10 @@ class Tracked:
     @property
     def for_ranks(self) -> str:
         """What ranks elsewhere need to know of it, as JSON."""
-        known = {"uri": self.uri, "run": self.run, "experiment": self.experiment}
+        entries = {"uri": self.uri, "run": self.run, "experiment": self.experiment}
         if self.parent:
-            known["parent"] = self.parent
-        return json.dumps(known if self.run or self.parent else {})
+            entries["parent"] = self.parent
+        return json.dumps(entries if self.run or self.parent else {})
 
     @classmethod
     def told(cls, text: str) -> Tracked:
@@ -103,15 +103,15 @@ def variables(folder: Path, process: int, rank: Optional[int]) -> Dict[str, str]
 
 
 def _of_the_run(tracked: Tracked, program: Path) -> Dict[str, str]:
-    given = os.environ.get(URI_VARIABLE, "")
-    has_login = "@" in given and _without_login(given) == tracked.uri  # our files have none
-    found = {} if has_login else {URI_VARIABLE: tracked.uri}
+    address = os.environ.get(URI_VARIABLE, "")
+    has_login = "@" in address and _without_login(address) == tracked.uri  # our files have none
+    variables = {} if has_login else {URI_VARIABLE: tracked.uri}
     if any(_names_another(path, tracked) for path in program.rglob("*.py")):
-        return found
-    found.update({RUN_VARIABLE: tracked.run, "MLFLOW_EXPERIMENT_ID": tracked.experiment})
+        return variables
+    variables.update({RUN_VARIABLE: tracked.run, "MLFLOW_EXPERIMENT_ID": tracked.experiment})
     if tracked.experiment_name:
-        found["MLFLOW_EXPERIMENT_NAME"] = tracked.experiment_name
-    return found
+        variables["MLFLOW_EXPERIMENT_NAME"] = tracked.experiment_name
+    return variables
 
 
 def _without_login(uri: str) -> str:
@@ -141,6 +141,6 @@ def _only_text(call: ast.Call) -> Optional[str]:
     """Return the argument of a call that has one, a string; None for any other call."""
     values = [*call.args, *(keyword.value for keyword in call.keywords)]
     with suppress(ValueError):
-        found = [ast.literal_eval(value) for value in values]
-        return found[0] if len(found) == 1 and isinstance(found[0], str) else None
+        constants = [ast.literal_eval(value) for value in values]
+        return constants[0] if len(constants) == 1 and isinstance(constants[0], str) else None
     return None

@@ -48,12 +48,12 @@ class Gpus:
         device = self._device(environment)
         if device is None:
             return {}
-        found, busy, memory = {}, _Utilization(), _Memory()
+        usage, busy, memory = {}, _Utilization(), _Memory()
         if not self._library.nvmlDeviceGetUtilizationRates(device, ctypes.byref(busy)):
-            found["gpu %"] = float(busy.gpu)
+            usage["gpu %"] = float(busy.gpu)
         if not self._library.nvmlDeviceGetMemoryInfo(device, ctypes.byref(memory)):
-            found["gpu memory MB"] = memory.used / 1e6
-        return found
+            usage["gpu memory MB"] = memory.used / 1e6
+        return usage
 
     def _device(self, environment: Mapping[str, str]) -> Optional[ctypes.c_void_p]:
         names = environment.get("CUDA_VISIBLE_DEVICES")

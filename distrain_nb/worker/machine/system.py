@@ -83,15 +83,15 @@ class Deadline:
             act = ctypes.cast(libc._exit, ctypes.c_void_p)
             event = _SigEvent(status, 0, _SIGEV_THREAD, act)
             clock, timer = time.CLOCK_MONOTONIC, ctypes.byref(self._timer)
-            self._there = self._rt.timer_create(clock, ctypes.byref(event), timer) == 0
+            self._exists = self._rt.timer_create(clock, ctypes.byref(event), timer) == 0
         except (AttributeError, OSError):
-            self._there = False
+            self._exists = False
 
     def set(self, seconds: float) -> None:
         """Let it be so many seconds from now."""
-        if self._there:
-            whole = int(seconds)
-            times = (ctypes.c_long * 4)(0, 0, whole, int((seconds - whole) * 1e9))
+        if self._exists:
+            whole_seconds = int(seconds)
+            times = (ctypes.c_long * 4)(0, 0, whole_seconds, int((seconds - whole_seconds) * 1e9))
             self._rt.timer_settime(self._timer, 0, times, None)
 
 
@@ -116,12 +116,12 @@ def descendants(pid: int, without: Container[int] = ()) -> List[int]:
     children: Dict[int, List[int]] = {}
     for child, fields in processes():
         children.setdefault(int(fields[1]), []).append(child)
-    found: List[int] = []
+    pids: List[int] = []
     below = [child for child in children.get(pid, []) if child not in without]
     while below:
-        found += below
+        pids += below
         below = [grandchild for child in below for grandchild in children.get(child, [])]
-    return found
+    return pids
 
 
 def kill(pid: int) -> None:

@@ -67,7 +67,7 @@ class Sampler:
         self._processes = sampled
         self._every = every
         self._before: Dict[str, Usage] = {}
-        self._left: Dict[int, Tuple[int, float]] = {}  # bytes and when, by process
+        self._available: Dict[int, Tuple[int, float]] = {}  # bytes and when, by process
         self._began = self._sampled = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="resources", daemon=True)
 
@@ -84,8 +84,8 @@ class Sampler:
 
     def memory_of(self, pid: int, peak: int) -> Memory:
         """Of a process that has died, and held `peak` bytes at most."""
-        left, at = self._left.get(pid, (None, 0.0))
-        return Memory(peak, left, time.monotonic() - at)
+        available, at = self._available.get(pid, (None, 0.0))
+        return Memory(peak, available, time.monotonic() - at)
 
     def _run(self) -> None:
         gpus = Gpus.open()
@@ -106,7 +106,7 @@ class Sampler:
         for process in self._processes:
             usage = _tree(_pid(process, processes), processes)
             if process.pid in processes.usage:
-                self._left[process.pid] = memory.available(process=str(process.pid)), now
+                self._available[process.pid] = memory.available(process=str(process.pid)), now
             before, self._before[process.label] = self._before.get(process.label, NOTHING), usage
             if usage.memory and passed > 0:
                 used = 100 * max(0.0, usage.cpu - before.cpu) / passed
@@ -117,11 +117,11 @@ class Sampler:
 
 
 def _processes() -> _Processes:
-    found = _Processes({}, {})
+    processes = _Processes({}, {})
     for pid, fields in system.processes():
-        found.usage[pid] = _usage(fields)
-        found.children.setdefault(int(fields[1]), []).append(pid)
-    return found
+        processes.usage[pid] = _usage(fields)
+        processes.children.setdefault(int(fields[1]), []).append(pid)
+    return processes
 
 
 def _usage(fields: Sequence[str]) -> Usage:
@@ -132,12 +132,12 @@ def _usage(fields: Sequence[str]) -> Usage:
 
 def _tree(root: int, processes: _Processes) -> Usage:
     """Return the sum over a process and all below it."""
-    cpu, memory, left = 0.0, 0, [root]
-    while left:
-        pid = left.pop()
+    cpu, memory, waiting = 0.0, 0, [root]
+    while waiting:
+        pid = waiting.pop()
         usage = processes.usage.get(pid, NOTHING)
         cpu, memory = cpu + usage.cpu, memory + usage.memory
-        left += processes.children.get(pid, [])
+        waiting += processes.children.get(pid, [])
     return Usage(cpu, memory)
 
 
@@ -145,12 +145,12 @@ def _pid(sampled: SampledProcess, processes: _Processes) -> int:
     """Return the process itself, or the rank that `mpirun` has started; -1 where there is none."""
     if sampled.mpi_rank is None:
         return sampled.pid
-    wanted = b"OMPI_COMM_WORLD_RANK=%d" % sampled.mpi_rank
+    variable = b"OMPI_COMM_WORLD_RANK=%d" % sampled.mpi_rank
     for child in processes.children.get(sampled.pid, []):
         try:
             environment = Path(f"/proc/{child}/environ").read_bytes()
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if wanted in environment.split(b"\0"):
+        if variable in environment.split(b"\0"):
             return child
     return -1

@@ -201,8 +201,8 @@ class _EventFile:
             raise
 
     def write(self, data: bytes) -> None:
-        whole = record(data)
-        if os.write(self._fd, whole) != len(whole):
+        content = record(data)
+        if os.write(self._fd, content) != len(content):
             raise OSError("no space left for the record")
 
     def close(self) -> None:

@@ -67,10 +67,10 @@ class ShardFolder:
         system, path = system_of(self.place)
         system.invalidate_cache()
         try:
-            found = list(objects(system, path))
+            stored = list(objects(system, path))
         except FileNotFoundError:
             return {}
-        return {below(item.path, path): item.size for item in found}
+        return {below(file.path, path): file.size for file in stored}
 
     def read(self, name: str) -> bytes:
         """Raise FileNotFoundError."""

@@ -89,7 +89,7 @@ def columns_of(folder: str) -> List[TableColumn]:
             ends = {"string": "txt", "large_string": "txt", "binary": "bin"}
             end = ends.get(feature.get("dtype", "") if kind == "Value" else "", "json")
             table_columns.append(TableColumn(name, kind, f"{plain}.{end}"))
-        if table_columns[-1].extension in [item.extension for item in table_columns[:-1]]:
+        if table_columns[-1].extension in [column.extension for column in table_columns[:-1]]:
             raise PackingFailed(f"{folder}: columns of one sample would both be {plain}")
     return table_columns
 
@@ -174,7 +174,7 @@ def _kind(feature: Any) -> str:
 
 def _plain(name: str) -> str:
     """Return a column's name as part of an extension."""
-    return "".join(item if item.isalnum() else "_" for item in name).lower()
+    return "".join(character if character.isalnum() else "_" for character in name).lower()
 
 
 def _paths(folder: str) -> List[str]:

@@ -87,14 +87,14 @@ def _contents(members: Iterable[PackedMember]) -> Iterator[Iterable[bytes]]:
     coming: Deque[Callable[[], Iterable[bytes]]] = deque()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for member in members:
-            coming.append(_asked(member, pool))
+            coming.append(_contents_of(member, pool))
             if len(coming) > AT_ONCE:
                 yield coming.popleft()()
         while coming:
             yield coming.popleft()()
 
 
-def _asked(member: PackedMember, pool: ThreadPoolExecutor) -> Callable[[], Iterable[bytes]]:
+def _contents_of(member: PackedMember, pool: ThreadPoolExecutor) -> Callable[[], Iterable[bytes]]:
     if not member.place:
         return lambda: (member.text.encode(),)
     if not in_bucket(member.place) or member.size > FETCHED_AHEAD:
@@ -104,7 +104,7 @@ def _asked(member: PackedMember, pool: ThreadPoolExecutor) -> Callable[[], Itera
 
 def checksum_of(place: str) -> str:
     """Return the SHA-256 of a file or an object."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for part in chunks(place):
-        found.update(part)
-    return found.hexdigest()
+        digest.update(part)
+    return digest.hexdigest()

@@ -15,7 +15,7 @@ _NO_SCREEN = (
     "A run has no screen for figures: SummaryWriter().add_figure('name', figure) adds one to the "
     "run's charts, figure.savefig('name.png') writes a file."
 )
-_said: List[str] = []  # sentences that have been said, once a process
+_notes: List[str] = []  # sentences that have been said, once a process
 
 
 def is_first() -> bool:
@@ -44,10 +44,14 @@ def _markdown(value: object) -> str:
 
 def _rich(value: object, form: str) -> str:
     try:
-        found = getattr(value, form)()
+        form_and_metadata = getattr(value, form)()
     except Exception:
         return ""
-    text = found[0] if isinstance(found, tuple) and found else found  # (text, metadata)
+    text = (
+        form_and_metadata[0]
+        if isinstance(form_and_metadata, tuple) and form_and_metadata
+        else form_and_metadata
+    )  # (text, metadata)
     return text if isinstance(text, str) else ""
 
 
@@ -122,8 +126,8 @@ def _change_matplotlib(module: Any) -> None:
 
 def tell(sentence: str) -> None:
     """Say a sentence once, in the first rank."""
-    if is_first() and sentence not in _said:
-        _said.append(sentence)
+    if is_first() and sentence not in _notes:
+        _notes.append(sentence)
         print(sentence, file=sys.stderr)
 
 

@@ -106,19 +106,19 @@ def read_source_map(folder: Path) -> List[Segment]:
 def arguments(folder: Path) -> List[str]:
     """`sys.argv[1:]`: the program's own, where the folder has some, and those of this job."""
     try:
-        own = [str(word) for word in json.loads((folder / ARGUMENTS).read_text(encoding="utf-8"))]
+        words = [str(word) for word in json.loads((folder / ARGUMENTS).read_text(encoding="utf-8"))]
     except FileNotFoundError:
-        own = []
-    return own + added_arguments()
+        words = []
+    return words + added_arguments()
 
 
 def variables(folder: Path) -> Dict[str, str]:
     """Return those of the environment that the program has of its own."""
     try:
-        own: Dict[str, str] = json.loads((folder / ENVIRONMENT).read_text(encoding="utf-8"))
+        environment: Dict[str, str] = json.loads((folder / ENVIRONMENT).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    return own
+    return environment
 
 
 def added_arguments() -> List[str]:
@@ -136,8 +136,8 @@ def parameters(folder: Path) -> Dict[str, str]:
     except FileNotFoundError:
         return {}
     pairs = [word[2:].split("=", 1) for word in added_arguments() if word.startswith("--")]
-    given = {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
-    return {name: _value(name, given[name], kinds[name]) for name in kinds if name in given}
+    texts = {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
+    return {name: _value(name, texts[name], kinds[name]) for name in kinds if name in texts}
 
 
 def _value(name: str, text: str, kind: str) -> str:
@@ -209,7 +209,7 @@ def _pieces(main: str, lines: Sequence[str], segments: Sequence[Segment]) -> Lis
 
 
 def _with_parameters(
-    lines: Sequence[str], segments: Sequence[Segment], given: Dict[str, str]
+    lines: Sequence[str], segments: Sequence[Segment], texts: Dict[str, str]
 ) -> List[str]:
     """Return the lines of main.py; those in which it gives the notebook's names their values have
     the values of this trial instead."""
@@ -217,8 +217,8 @@ def _with_parameters(
     changed = list(lines)
     for number, line in enumerate(lines, 1):
         name, equals, _ = line.partition(" = ")
-        if equals and number not in quoted and name in given:
-            changed[number - 1] = name + equals + given[name]
+        if equals and number not in quoted and name in texts:
+            changed[number - 1] = name + equals + texts[name]
     return changed
 
 

@@ -15,12 +15,14 @@ from distrain_nb.worker.files.folder import RECORD_FILE, TRACKIO_FOLDER
 
 
 def variables(
-    folder: Path, process: int, rank: Optional[int], given: Mapping[str, str]
+    folder: Path, process: int, rank: Optional[int], environment: Mapping[str, str]
 ) -> Dict[str, str]:
-    """Return those of a process of a run besides what it is `given`."""
-    named = {name: text for name, text in _names(folder).items() if text and name not in given}
-    others = {} if rank == 0 else _kept_apart(folder, process)
-    return {**named, **others, **tracked.variables(folder, process, rank)}
+    """Return those of a process of a run besides what it is `environment`."""
+    named = {
+        name: text for name, text in _names(folder).items() if text and name not in environment
+    }
+    further = {} if rank == 0 else _kept_apart(folder, process)
+    return {**named, **further, **tracked.variables(folder, process, rank)}
 
 
 def _names(folder: Path) -> Dict[str, str]:
@@ -37,5 +39,5 @@ def _names(folder: Path) -> Dict[str, str]:
 
 def _kept_apart(folder: Path, process: int) -> Dict[str, str]:
     """Of what another rank than 0 tells them, nothing reaches a project."""
-    own = str(folder / TRACKIO_FOLDER.format(process))
-    return {"WANDB_MODE": "disabled", "TRACKIO_DIR": own}
+    tracker_folder = str(folder / TRACKIO_FOLDER.format(process))
+    return {"WANDB_MODE": "disabled", "TRACKIO_DIR": tracker_folder}

@@ -136,7 +136,7 @@ def reason(error: BaseException) -> str:
 
 def load(
     folder: Path,
-    wanted: Optional[Sequence[str]] = None,
+    names: Optional[Sequence[str]] = None,
     reader: Callable[[BinaryIO, Restoring], Any] = Reader,
 ) -> Dict[str, Any]:
     """Read values by name, or all that were saved, by what `reader` makes of their pickles.
@@ -145,7 +145,7 @@ def load(
     saved, with the reason; and whatever reading a value raises.
     """
     stored = _Stored(folder, vars(sys.modules["__main__"]), reader)
-    return {name: stored.get(name) for name in (stored.names if wanted is None else wanted)}
+    return {name: stored.get(name) for name in (stored.names if names is None else names)}
 
 
 def index_of(folder: Path) -> Index:
@@ -158,14 +158,14 @@ def names(folder: Path) -> List[str]:
     return [entry.name for entry in index_of(folder).entries]
 
 
-def captured(*wanted: str) -> Any:
+def captured(*names: str) -> Any:
     """Return the values that were captured for a program, from the folder next to the calling file.
 
     One name gives its value, several give a tuple.
     """
     stored = _beside(sys._getframe(1).f_globals)
-    found = tuple(stored.get(name) for name in wanted)
-    return found if len(wanted) > 1 else found[0]
+    values = tuple(stored.get(name) for name in names)
+    return values if len(names) > 1 else values[0]
 
 
 carried = captured  # as programs of version 0.1.0 call it
@@ -188,12 +188,12 @@ def restored(*paths: str) -> None:
     of_modules: Dict[str, List[str]] = {}
     for path in paths:
         of_modules.setdefault(path.partition(":")[0], []).append(path)
-    own = {"__main__", *of_modules}
+    modules = {"__main__", *of_modules}
 
     def restore(module: Any) -> None:
         for path in of_modules[module.__name__]:
             try:
-                _restore(path, module, stored, own, namespace)
+                _restore(path, module, stored, modules, namespace)
             except AttributeError as error:  # which says no more than that to who imports
                 raise NotAsInNotebook(
                     f"`{path}` can't be set as in the notebook: {error}"
@@ -204,19 +204,23 @@ def restored(*paths: str) -> None:
 
 
 def _restore(
-    path: str, module: Any, stored: _Stored, own: Set[str], namespace: Dict[str, Any]
+    path: str, module: Any, stored: _Stored, modules: Set[str], namespace: Dict[str, Any]
 ) -> None:
     *owners, name = path.partition(":")[2].split(".")
     owner: Any = module
     for attribute in owners:
         owner = getattr(owner, attribute)
     value, before = stored.get(path), vars(owner).get(name)
-    parts = fingerprint(name, value, own)
-    if any(parts.values()) and parts == fingerprint(name, before, own):
+    parts = fingerprint(name, value, modules)
+    if any(parts.values()) and parts == fingerprint(name, before, modules):
         return
     setattr(owner, name, value)
     if text_of(before) is None:
-        loaded = (vars(sys.modules[item]) for item in own - {"__main__"} if item in sys.modules)
+        loaded = (
+            vars(sys.modules[name_of_module])
+            for name_of_module in modules - {"__main__"}
+            if name_of_module in sys.modules
+        )
         for names in (namespace, *loaded):
             names.update({key: value for key, v in names.items() if v is before})
 
@@ -274,8 +278,8 @@ class _Stored:
         if name in self.index.unsaved:
             raise ValueError(f"{name} was not saved: {self.index.unsaved[name]}")
         if name not in self.entries:
-            there = ", ".join(self.names)
-            raise KeyError(f"no value is named {name}; there are: {there}")
+            allowed = ", ".join(self.names)
+            raise KeyError(f"no value is named {name}; there are: {allowed}")
         if not self.index.together:
             return self._read(name)
         while name not in self.loaded:  # in order: a pickle may refer to one before it

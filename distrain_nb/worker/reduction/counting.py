@@ -36,9 +36,9 @@ class SumCount:
             return line
         amounts = self.others.values()
         number, count = sum(n for n, _ in amounts), sum(b for _, b in amounts)
-        each = ", ".join(f"{n:,} {why}" for why, (n, _) in sorted(self.others.items()))
+        counts = ", ".join(f"{n:,} {why}" for why, (n, _) in sorted(self.others.items()))
         reductions = f"{number:,} reduction" + "s" * (number != 1)
-        return f"{line}; {reductions} ({amount(count)}) as usual: {each}"
+        return f"{line}; {reductions} ({amount(count)}) as usual: {counts}"
 
 
 def amount(count: float) -> str:

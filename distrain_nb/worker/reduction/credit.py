@@ -46,15 +46,15 @@ class Credit:
     def is_due(self, member: int, summed: int) -> bool:
         """Return whether what may be granted is worth a message of its own, as it is no less than
         what is left: a sum may bring it soon."""
-        left = self.granted[member] - self.received[member]
-        return self._more(member, summed) >= max(1, left)
+        unused = self.granted[member] - self.received[member]
+        return self._more(member, summed) >= max(1, unused)
 
     def _more(self, member: int, summed: int) -> int:
         received, announced = self.received[member], self.announced[member]
         until = received + self._first
         if announced > until:
-            left = self._spare - self._used + self._extra(member)
-            until = min(announced, until + min(left, self._spare // self._sending))
+            free = self._spare - self._used + self._extra(member)
+            until = min(announced, until + min(free, self._spare // self._sending))
         return max(0, min(until, summed + WINDOW) - self.granted[member])
 
     def _extra(self, member: int) -> int:

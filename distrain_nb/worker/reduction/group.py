@@ -128,9 +128,9 @@ class ReducedGroup:
             options.reduceOp = operation
         return options
 
-    def _operation(self, wanted: Any) -> str:
+    def _operation(self, operation: Any) -> str:
         for name in _OPERATIONS:
-            if wanted == getattr(self.c10d.ReduceOp, name):
+            if operation == getattr(self.c10d.ReduceOp, name):
                 return name
         return "another operation"
 
@@ -141,23 +141,23 @@ def group_class(c10d: Any) -> Any:
     work = type("ReducedWork", (ReducedWork, c10d.Work), {})
     torch = sys.modules["torch"]
     all_of = type("AllOfWork", (AllOfWork, c10d.Work), {})
-    known = {"torch": torch, "c10d": c10d, "work": work, "all_of": all_of}
+    members = {"torch": torch, "c10d": c10d, "work": work, "all_of": all_of}
     backend = importlib.import_module("torch._C._distributed_c10d").Backend
-    for ways, made in ((_BY_BACKEND, _by_backend), (_ONE_BY_ONE, _one_by_one)):
+    for ways, method in ((_BY_BACKEND, _by_backend), (_ONE_BY_ONE, _one_by_one)):
         for name, of_backend in ways.items():
             if hasattr(backend, of_backend) and hasattr(c10d.ProcessGroup, name):
-                known[name] = made(torch, of_backend)
-    return type("ReducedGroup", (ReducedGroup, c10d.ProcessGroup), known)
+                members[name] = method(torch, of_backend)
+    return type("ReducedGroup", (ReducedGroup, c10d.ProcessGroup), members)
 
 
 def _by_backend(torch: Any, name: str) -> Callable[..., Any]:
-    def call(group: Any, *given: Any, **named: Any) -> Any:
-        values = [*given, *named.values()]
+    def call(group: Any, *arguments: Any, **named: Any) -> Any:
+        values = [*arguments, *named.values()]
         if name in _REDUCTIONS:
             # Of a reduce-scatter's two tensors the larger is what is added up.
             counted.add(max(map(_bytes, values), default=0), _REDUCTIONS[name])
         device = next(_devices(torch, values), torch.device("cpu"))
-        return getattr(group._get_backend(device), name)(*given, **named)
+        return getattr(group._get_backend(device), name)(*arguments, **named)
 
     return call
 
@@ -169,8 +169,8 @@ def _one_by_one(_: Any, name: str) -> Callable[..., Any]:
         backend = group._get_backend(inputs[0].device)
         return group.all_of(
             [
-                getattr(backend, name)(output, given, *options, **named)
-                for output, given in zip(outputs, inputs)
+                getattr(backend, name)(output, tensors, *options, **named)
+                for output, tensors in zip(outputs, inputs)
             ]
         )
 

@@ -32,12 +32,12 @@ def install(c10d: Any = None) -> None:
         return
     c10d = c10d or importlib.import_module("torch.distributed.distributed_c10d")
     make = c10d._new_process_group_helper
-    found: List[Any] = []
+    classes: List[Any] = []
 
     def reduced() -> Any:
-        if not found:
-            found.append(_class_or_none(c10d))
-        return found[0]
+        if not classes:
+            classes.append(_class_or_none(c10d))
+        return classes[0]
 
     def make_reduced(
         size: int, rank: int, ranks: Sequence[int], backend: Any, *rest: Any, **named: Any
@@ -51,12 +51,12 @@ def install(c10d: Any = None) -> None:
         plain = c10d.ProcessGroup
         c10d.ProcessGroup = reduced() or plain
         try:
-            made = make(size, rank, ranks, backend, *rest, **named)
+            group = make(size, rank, ranks, backend, *rest, **named)
         finally:
             c10d.ProcessGroup = plain
-        if isinstance(made[0], ReducedGroup):
-            made[0].begin(ranks, reducers)
-        return made
+        if isinstance(group[0], ReducedGroup):
+            group[0].begin(ranks, reducers)
+        return group
 
     c10d._new_process_group_helper = make_reduced
     atexit.register(_report, len(reducers))
@@ -65,9 +65,9 @@ def install(c10d: Any = None) -> None:
 def _class_or_none(c10d: Any) -> Any:
     """Of the groups, where this version of PyTorch can have them; else say so."""
     try:
-        made = group_class(c10d)
-        made(None, 0, 1)
-        return made
+        cls = group_class(c10d)
+        cls(None, 0, 1)
+        return cls
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
         version = getattr(sys.modules["torch"], "__version__", "")
@@ -87,5 +87,5 @@ def _report(reducers: int) -> None:
         _say(counted.words(reducers))
 
 
-def _say(what: str) -> None:
-    print(f"distrain: reduction: {what}", file=sys.stderr, flush=True)
+def _say(text: str) -> None:
+    print(f"distrain: reduction: {text}", file=sys.stderr, flush=True)

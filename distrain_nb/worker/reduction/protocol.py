@@ -69,11 +69,11 @@ class Greeting(NamedTuple):
         """From what follows the first bytes. Raises Garbled."""
         try:
             group, ranks, member, asks = json.loads(text)
-            kinds = [type(item) for item in (group, ranks, member, asks)]
-            known = kinds == [str, list, int, bool] and {type(rank) for rank in ranks} <= {int}
+            kinds = [type(part) for part in (group, ranks, member, asks)]
+            is_valid = kinds == [str, list, int, bool] and {type(rank) for rank in ranks} <= {int}
         except (ValueError, TypeError, RecursionError) as error:
             raise Garbled(str(error)) from None
-        if not known:
+        if not is_valid:
             raise Garbled("no greeting")
         if not 2 <= len(ranks) <= MOST_MEMBERS or not 0 <= member < len(ranks):
             raise Garbled(f"no member {member} of {len(ranks)}")
@@ -112,8 +112,8 @@ class Header(NamedTuple):
         return cls(sequence, NAMES[code], bool(mean), size)
 
     def __str__(self) -> str:
-        what = "mean" if self.mean else "sum"
-        return f"all-reduce {self.sequence}, the {what} of {self.size} bytes of {self.dtype}"
+        operation = "mean" if self.mean else "sum"
+        return f"all-reduce {self.sequence}, the {operation} of {self.size} bytes of {self.dtype}"
 
 
 def largest_chunk(members: int) -> int:
@@ -141,9 +141,9 @@ def chunk_count(size: int, members: int) -> int:
 
 def chunks(size: int, members: int) -> Iterator[int]:
     """Yield the sizes of a part's chunks, in order."""
-    each = chunk_bytes(size, members)
-    for begin in range(0, size, each):
-        yield min(each, size - begin)
+    length = chunk_bytes(size, members)
+    for begin in range(0, size, length):
+        yield min(length, size - begin)
 
 
 class TensorPart(NamedTuple):

@@ -162,8 +162,8 @@ class Reducer:
         """Return counts of the sums and bytes so far."""
         chunks = self._chunks + sum(group.sums.number for group in self._groups.values())
         taken = self._in + sum(c.bytes_in for c in self._connections)
-        given = self._out + sum(c.bytes_out for c in self._connections)
-        return f"{chunks:,} sums; {amount(taken)} in, {amount(given)} out"
+        sent = self._out + sum(c.bytes_out for c in self._connections)
+        return f"{chunks:,} sums; {amount(taken)} in, {amount(sent)} out"
 
 
 def serve(address: str, label: str = "reducer") -> None:

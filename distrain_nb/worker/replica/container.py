@@ -37,7 +37,7 @@ def prepare() -> None:
     """Have everything in its place that the program may ask for; without it the process ends."""
     rank.add_packages()
     if sagemaker.is_training_job():
-        for name, value in _told().items():
+        for name, value in _variables().items():
             os.environ.setdefault(name, value)
     _mount_folders()
     try:
@@ -49,7 +49,7 @@ def prepare() -> None:
         threads.import_without(name)
 
 
-def _told() -> Dict[str, str]:
+def _variables() -> Dict[str, str]:
     """Return the variables that SageMaker gives a training job."""
     return {**sagemaker.folders(), **sagemaker.variables(), **sagemaker.trial()}
 

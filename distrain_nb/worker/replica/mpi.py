@@ -28,13 +28,13 @@ def custom_options(text: str) -> List[str]:
 
     Raises ValueError where quotes don't match.
     """
-    found: List[str] = []
+    words: List[str] = []
     for option in shlex.split(text):
         if option.startswith(NCCL_DEBUG):
-            found += ["-x", "NCCL_DEBUG=" + option[len(NCCL_DEBUG) :]]
+            words += ["-x", "NCCL_DEBUG=" + option[len(NCCL_DEBUG) :]]
         else:
-            found.append(option)
-    return found
+            words.append(option)
+    return words
 
 
 def _across(hosts: Sequence[str], slots: int, interface: str) -> List[str]:

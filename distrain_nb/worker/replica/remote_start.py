@@ -65,7 +65,7 @@ def wait(folder: Path) -> int:
     """Wait for the command, run it, and give the exit status that this host's ranks deserve."""
     launch = Launch.read(folder)
     with system.listen(launch.awaits) as listener:
-        connection, command = _asked(listener)
+        connection, command = _requested(listener)
     with connection:
         status = subprocess.call(["sh", "-c", command], stdin=subprocess.DEVNULL)
         answer = {"status": status, "failure": _word(folder, launch)}
@@ -75,11 +75,11 @@ def wait(folder: Path) -> int:
 
 def _word(folder: Path, launch: Launch) -> Optional[Dict[str, Any]]:
     """Return the first failure of a rank of this host, for the primary to report."""
-    found = [failure.read(folder, index) for index in range(len(launch.processes))]
-    known = [word for word in found if word is not None]
-    if not known:
+    failures = [failure.read(folder, index) for index in range(len(launch.processes))]
+    reported = [word for word in failures if word is not None]
+    if not reported:
         return None
-    cause = failure.first(known)
+    cause = failure.first(reported)
     label = f"{launch.processes[cause.process].label} on {socket.gethostname()}"
     return asdict(replace(cause, process=failure.LAUNCHER, label=label))
 
@@ -87,8 +87,8 @@ def _word(folder: Path, launch: Launch) -> Optional[Dict[str, Any]]:
 def _note(word: failure.Failure) -> None:
     """Leave it to the primary's supervisor, unless another host's came first."""
     folder = Path(os.environ[rank.RUN_FOLDER_VARIABLE])
-    known = failure.read(folder, failure.LAUNCHER)
-    if known is None or word.began < known.began:
+    earlier = failure.read(folder, failure.LAUNCHER)
+    if earlier is None or word.began < earlier.began:
         word.write(folder)
 
 
@@ -102,7 +102,7 @@ def _verdict(folder: Path, launch: Launch) -> int:
     return 1 if unfinished else 0
 
 
-def _asked(listener: socket.socket) -> Tuple[socket.socket, str]:
+def _requested(listener: socket.socket) -> Tuple[socket.socket, str]:
     """Return the first proven command, and the connection that it came by; all others are
     closed."""
     end = time.monotonic() + HOSTS_ARE_UP_WITHIN_S
@@ -119,15 +119,15 @@ def _asked(listener: socket.socket) -> Tuple[socket.socket, str]:
         except OSError:  # it has gone again, or no descriptor is free
             time.sleep(LOOK_EVERY_S)
             continue
-        heard = [one for one in heard if one.fileno() >= 0]
+        heard = [candidate for candidate in heard if candidate.fileno() >= 0]
         if len(heard) >= HEARD_AT_ONCE:
             _close(heard.pop(0))
         heard.append(connection)
         threading.Thread(target=_hear, args=(connection, proven), daemon=True).start()
     connection, command = proven.get()
-    for one in heard:
-        if one is not connection:
-            _close(one)
+    for candidate in heard:
+        if candidate is not connection:
+            _close(candidate)
     return connection, command
 
 

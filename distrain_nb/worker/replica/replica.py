@@ -84,10 +84,10 @@ class Replica:
         meeting = rendezvous(self.addresses[0], run_id)
         ranks = []
         for local in range(per_replica):
-            own = place(local, per_replica, self.group, len(self.addresses))
-            rank = int(own["RANK"])
+            variables = place(local, per_replica, self.group, len(self.addresses))
+            rank = int(variables["RANK"])
             name = label(self.role, self.index, rank)
-            ranks.append(ProcessSpec(name, self.role, self.index, rank, {**own, **meeting}))
+            ranks.append(ProcessSpec(name, self.role, self.index, rank, {**variables, **meeting}))
         return tuple(ranks)
 
 

@@ -81,10 +81,10 @@ class StrayCharts:
     def passed_over(self) -> str:
         """Return a sentence about what may be the run's and is not in its charts; empty for
         nothing."""
-        there = {path: why for path, why in self._doubtful.items() if _links(path) == 1}
-        if there:
-            path, why = next(iter(there.items()))
-            more = f", and {len(there) - 1} more" if len(there) > 1 else ""
+        remaining = {path: why for path, why in self._doubtful.items() if _links(path) == 1}
+        if remaining:
+            path, why = next(iter(remaining.items()))
+            more = f", and {len(remaining) - 1} more" if len(remaining) > 1 else ""
             return f"not in the charts: {path.relative_to(self._working)} ({why}){more}"
         if self._is_cut:
             return "not all folders below the working folder were searched for event files"
@@ -115,9 +115,9 @@ class StrayCharts:
             return None
         numbers = _processes(path.name)
         owners = [self._owner(number) for number in numbers]
-        known = [owner for owner in owners if owner is not None]
-        if known or not numbers or self._any_process:
-            return self._series[known[0]] if known else ""
+        pids = [owner for owner in owners if owner is not None]
+        if pids or not numbers or self._any_process:
+            return self._series[pids[0]] if pids else ""
         if not any(map(_is_alive, numbers)):
             self._doubtful[path] = f"process {numbers[0]} had ended before it was seen"
         return None
@@ -231,8 +231,8 @@ def _bring(path: Path, place: Path) -> None:
             return
         except OSError:
             place.touch()
-    there = place.stat().st_size
-    if there < size and not place.samefile(path):
+    copied = place.stat().st_size
+    if copied < size and not place.samefile(path):
         with path.open("rb") as source, place.open("ab") as copy:
-            source.seek(there)
+            source.seek(copied)
             shutil.copyfileobj(source, copy, COPIED_AT_ONCE)

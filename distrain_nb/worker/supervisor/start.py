@@ -109,9 +109,9 @@ def start(folder: Path, launch: Launch, ports: Sequence[int], output: Output) ->
 def _filled(folder: Path, launch: Launch, ports: Sequence[int]) -> Iterator[ProcessSpec]:
     """Yield the processes with all variables that they are started with."""
     for index, process in enumerate(launch.processes):
-        given = fill(process.environment, folder, ports)
-        of_trackers = trackers.variables(folder, index, process.rank, {**os.environ, **given})
-        yield replace(process, environment={**given, **of_trackers})
+        environment = fill(process.environment, folder, ports)
+        of_trackers = trackers.variables(folder, index, process.rank, {**os.environ, **environment})
+        yield replace(process, environment={**environment, **of_trackers})
 
 
 def _fork(folder: Path, launch: Launch, index: int, output: Output) -> Child:
