@@ -152,10 +152,10 @@ def _explained(folder: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        said = str(error) if _has_locks(folder) else "no locks"
-        known = (text for sign, text in _REMEDIES if sign in said)
-        what = next(known, f"{error}; {WAY_OUT}")
-        remedy = what.format(seconds=LOCKED_AT_MOST_S, way=WAY_OUT)
+        message = str(error) if _has_locks(folder) else "no locks"
+        remedies = (text for sign, text in _REMEDIES if sign in message)
+        template = next(remedies, f"{error}; {WAY_OUT}")
+        remedy = template.format(seconds=LOCKED_AT_MOST_S, way=WAY_OUT)
         raise StoreError(f"the list of runs, {path}: {remedy}") from None
 
 

@@ -38,8 +38,8 @@ def free_bytes() -> tuple[Path, int]:
     """Return the folder of runs, or the nearest above it that is there, and the bytes that are
     free."""
     folder = home()
-    there = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
-    return there, shutil.disk_usage(there).free
+    nearest = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
+    return nearest, shutil.disk_usage(nearest).free
 
 
 @dataclass(frozen=True)
@@ -116,11 +116,11 @@ def cleaning(
 
 
 def _made_again() -> Iterator[Reclaimable]:
-    for name, what in _AGAIN.items():
+    for name, about in _AGAIN.items():
         path = home() / name
         size = size_of(path)
         if size:
-            yield Reclaimable(what, path, size)
+            yield Reclaimable(about, path, size)
 
 
 def _ended_before(run: Run, moment: float) -> bool:
@@ -135,15 +135,15 @@ def _ended_before(run: Run, moment: float) -> bool:
 
 def size_of(folder: Path) -> int:
     """Return bytes on disk of all files below a folder, each once; 0 where it isn't there."""
-    seen, size = set(), 0
+    visited, size = set(), 0
     for root, _, names in os.walk(folder):
         for name in names:
             try:
                 status = Path(root, name).lstat()
             except OSError:  # removed meanwhile
                 continue
-            if (status.st_dev, status.st_ino) not in seen:
-                seen.add((status.st_dev, status.st_ino))
+            if (status.st_dev, status.st_ino) not in visited:
+                visited.add((status.st_dev, status.st_ino))
                 size += status.st_blocks * 512
     return size
 

@@ -159,18 +159,18 @@ class Run(Waitable):
         Raises OptionError for a run that has no such process.
         """
         with readable(self.record):
-            found = carrier_log.read(self.folder)
-        if not found:
+            log = carrier_log.read(self.folder)
+        if not log:
             raise OptionError(f"run {self.id} has no carrier: it runs on {self.backend}")
-        return found
+        return log
 
     @property
     def links(self) -> dict[str, str]:
         """Where its job and folders are in a cloud, and its pages in experiment trackers, by what
         they are called; empty for others."""
         with readable(self.record):
-            found = {name: Tracked.read(self.folder, file) for name, file in FILES.items()}
-            pages = {name: item.url for name, item in found.items() if item and item.url}
+            tracked = {name: Tracked.read(self.folder, file) for name, file in FILES.items()}
+            pages = {name: entry.url for name, entry in tracked.items() if entry and entry.url}
             return {**read_links(self.folder), **pages}
 
     def sdk_job(self) -> Value:

@@ -140,12 +140,12 @@ def unreadable(run: MonitoredRun, why: str) -> RunSummary:
 
 def _note_of_tracker(folder: Path) -> str:
     """Say what keeps experiment trackers from being up to date; empty if nothing does."""
-    found = []
+    notes = []
     for file in FILES.values():
         with suppress(OSError, Damaged):
             tracked = Tracked.read(folder, file)
-            found.append(tracked.note if tracked else "")
-    return "; ".join(filter(None, found))
+            notes.append(tracked.note if tracked else "")
+    return "; ".join(filter(None, notes))
 
 
 def _size(status: Status) -> str:

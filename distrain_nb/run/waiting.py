@@ -135,7 +135,7 @@ def _look() -> None:
             waiting = list(_waiting)
         settled = [future for run, future in waiting if _settle(run, future)]
         with _lock:
-            _waiting[:] = [item for item in _waiting if item[1] not in settled]
+            _waiting[:] = [waiter for waiter in _waiting if waiter[1] not in settled]
             if not _waiting:
                 return
         time.sleep(LOOK_EVERY_S)

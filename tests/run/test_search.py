@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from distrain_nb.errors import OptionError
 from distrain_nb.run.log import search as module
 from distrain_nb.run.log.index import Filter, LogIndex
-from distrain_nb.run.log.search import Matches, Wanted, search
+from distrain_nb.run.log.search import Matches, SearchTerm, search
 from tests.fuzzing import several
 from tests.run.logs import WRITERS, Printing, standing
 
@@ -21,9 +21,9 @@ lines = st.lists(st.tuples(st.sampled_from(WRITERS), st.text(LETTERS, max_size=8
 filters = st.sampled_from([Filter(), Filter(frozenset({0, 3})), Filter(stream="e")])
 
 
-def expected(folder: Path, only: Filter, wanted: Wanted) -> list[int]:
-    pattern = wanted.text if wanted.regex else re.escape(wanted.text)
-    compiled = re.compile(pattern, 0 if wanted.case else re.IGNORECASE)
+def expected(folder: Path, only: Filter, term: SearchTerm) -> list[int]:
+    pattern = term.text if term.regex else re.escape(term.text)
+    compiled = re.compile(pattern, 0 if term.case else re.IGNORECASE)
     passing = [
         line
         for line in standing(folder)
@@ -33,12 +33,12 @@ def expected(folder: Path, only: Filter, wanted: Wanted) -> list[int]:
     return [row for row, line in enumerate(passing) if compiled.search(line.text)]
 
 
-def every(log: LogIndex, only: Filter, wanted: Wanted, limit: int) -> list[int]:
+def every(log: LogIndex, only: Filter, term: SearchTerm, limit: int) -> list[int]:
     """As a page asks: on from where the last answer ended."""
     found, rows = Matches([], -1, 0, False), []
     while not found.done:
         after = found.searched
-        found = search(log, only, wanted, after, limit)
+        found = search(log, only, term, after, limit)
         assert found.done or found.searched > after
         rows += found.rows
     return rows
@@ -58,8 +58,8 @@ def test_text_is_found_wherever_it_stands(
         log.print(line + "\n", *writer)
     index = LogIndex(log.folder)
     index.update()
-    wanted = Wanted(text, case=case)
-    assert every(index, only, wanted, 3) == expected(log.folder, only, wanted)
+    term = SearchTerm(text, case=case)
+    assert every(index, only, term, 3) == expected(log.folder, only, term)
 
 
 @pytest.fixture
@@ -82,8 +82,8 @@ def test_expressions_are_of_the_text_alone(
 ) -> None:
     index = LogIndex(log.folder)
     index.update()
-    wanted = Wanted(text, regex=True, case=case)
-    assert every(index, only, wanted, 1_000) == expected(log.folder, only, wanted)
+    term = SearchTerm(text, regex=True, case=case)
+    assert every(index, only, term, 1_000) == expected(log.folder, only, term)
 
 
 def test_a_log_is_searched_stretch_by_stretch(
@@ -93,22 +93,22 @@ def test_a_log_is_searched_stretch_by_stretch(
     monkeypatch.setattr("distrain_nb.run.log.reader.PIECE_BYTES", 500)
     index = LogIndex(log.folder)
     index.update()
-    for wanted in (Wanted("LOSS=0.01"), Wanted("LOSS=0.01", regex=True)):
+    for term in (SearchTerm("LOSS=0.01"), SearchTerm("LOSS=0.01", regex=True)):
         for only in (Filter(), Filter(frozenset({3}))):
-            assert every(index, only, wanted, 4) == expected(log.folder, only, wanted)
-    assert not search(index, Filter(), Wanted("loss"), -1, 1_000).done
+            assert every(index, only, term, 4) == expected(log.folder, only, term)
+    assert not search(index, Filter(), SearchTerm("loss"), -1, 1_000).done
 
 
 def test_what_a_bar_showed_on_its_way_is_not_found(log: Printing) -> None:
     index = LogIndex(log.folder)
     index.update()
-    assert every(index, Filter(), Wanted("warmup 7%"), 10) == []
-    assert len(every(index, Filter(), Wanted("warmup 299%"), 10)) == 1
+    assert every(index, Filter(), SearchTerm("warmup 7%"), 10) == []
+    assert len(every(index, Filter(), SearchTerm("warmup 299%"), 10)) == 1
 
 
 def test_a_broken_expression_is_told_where(log: Printing) -> None:
     with pytest.raises(OptionError, match=r"'a\(b'.* at position 1"):
-        search(LogIndex(log.folder), Filter(), Wanted("a(b", regex=True), -1, 10)
+        search(LogIndex(log.folder), Filter(), SearchTerm("a(b", regex=True), -1, 10)
 
 
 def test_an_expression_without_end_is_given_up(log: Printing) -> None:
@@ -116,7 +116,7 @@ def test_an_expression_without_end_is_given_up(log: Printing) -> None:
     index = LogIndex(log.folder)
     index.update()
     with pytest.raises(OptionError, match="takes too long"):
-        every(index, Filter(), Wanted("(a+)+$!", regex=True), 10)
+        every(index, Filter(), SearchTerm("(a+)+$!", regex=True), 10)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_an_expression_without_end_is_given_up(log: Printing) -> None:
 @pytest.mark.parametrize("regex", [False, True])
 def test_what_takes_long_to_compile_is_refused(log: Printing, text: str, regex: bool) -> None:
     with pytest.raises(OptionError, match=r"characters long; a search takes 1,000") as refused:
-        search(LogIndex(log.folder), Filter(), Wanted(text, regex), -1, 10)
+        search(LogIndex(log.folder), Filter(), SearchTerm(text, regex), -1, 10)
     assert len(str(refused.value)) < 200
 
 
@@ -139,7 +139,7 @@ def test_nothing_is_compiled_where_a_page_waits(
     index.update()
     monkeypatch.setattr(module.re, "compile", None)
     try:
-        search(index, Filter(), Wanted(text, regex=True), -1, 10)
+        search(index, Filter(), SearchTerm(text, regex=True), -1, 10)
     except OptionError as refused:
         assert len(str(refused)) < 300
 
@@ -152,6 +152,6 @@ def test_what_stands_across_colours_is_found(tmp_path: Path) -> None:
     index.update()
     for regex in (False, True):
         found = [
-            search(index, Filter(), Wanted(text, regex), -1, 9).rows for text in ("need", "31m")
+            search(index, Filter(), SearchTerm(text, regex), -1, 9).rows for text in ("need", "31m")
         ]
         assert found == [[1], [2]]

@@ -54,30 +54,30 @@ def name_of(series: str) -> str:
 
 def groups(tags: Sequence[str]) -> dict[str, list[str]]:
     """Return the metrics by what stands before the first `/`; few are together, without a name."""
-    found: dict[str, list[str]] = {}
+    by_prefix: dict[str, list[str]] = {}
     for tag in tags:
         prefix, slash, _ = tag.partition("/")
-        found.setdefault(prefix if slash else "", []).append(tag)
-    return found if len(tags) > TOGETHER_UP_TO and len(found) > 1 else {"": list(tags)}
+        by_prefix.setdefault(prefix if slash else "", []).append(tag)
+    return by_prefix if len(tags) > TOGETHER_UP_TO and len(by_prefix) > 1 else {"": list(tags)}
 
 
 def words(lines: Mapping[Key, ChartLine]) -> dict[str, str]:
     """Return a note, by tag, for metrics with lines that have no finite value to draw."""
-    said = {}
+    notes = {}
     for tag in tags_of(tuple(lines)):
-        own = {key.series: line for key, line in lines.items() if key.tag == tag}
-        empty = {series: line for series, line in own.items() if not np.isfinite(line.y).any()}
-        if empty and len(empty) == len(own):
-            said[tag] = _no_value(list(empty.values()))
+        curves = {key.series: line for key, line in lines.items() if key.tag == tag}
+        empty = {series: line for series, line in curves.items() if not np.isfinite(line.y).any()}
+        if empty and len(empty) == len(curves):
+            notes[tag] = _no_value(list(empty.values()))
         elif empty:
-            said[tag] = f"no finite values: {', '.join(map(name_of, empty))}"
-    return said
+            notes[tag] = f"no finite values: {', '.join(map(name_of, empty))}"
+    return notes
 
 
 def _no_value(lines: list[ChartLine]) -> str:
     count = sum(line.count for line in lines)
-    what = "NaN" if all(np.isnan(line.y).all() for line in lines) else "infinite or NaN"
-    return f"the only value is {what}" if count == 1 else f"all {count:,} values are {what}"
+    kind = "NaN" if all(np.isnan(line.y).all() for line in lines) else "infinite or NaN"
+    return f"the only value is {kind}" if count == 1 else f"all {count:,} values are {kind}"
 
 
 def shown(keys: Sequence[Key]) -> tuple[Key, ...]:

@@ -66,12 +66,12 @@ def _written(value: float, digits: int, exponent: int, axis: Axis) -> str:
     if abs(value) < 10.0**-digits / 2:
         return "0"
     text = f"{abs(value) * 10.0**-exponent:.{max(0, digits + exponent)}f}"
-    whole, _, decimals = text.partition(".")
+    integer, _, decimals = text.partition(".")
     decimals = decimals.rstrip("0")
-    if decimals or len(whole) > 4:
-        whole = f"{int(whole):,}"
+    if decimals or len(integer) > 4:
+        integer = f"{int(integer):,}"
     sign = MINUS if value < 0 else ""
-    return f"{sign}{whole}{'.' if decimals else ''}{decimals}{_power(exponent, axis.prefixes)}"
+    return f"{sign}{integer}{'.' if decimals else ''}{decimals}{_power(exponent, axis.prefixes)}"
 
 
 def _power(exponent: int, prefixes: bool) -> str:

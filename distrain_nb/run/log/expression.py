@@ -31,20 +31,20 @@ LOOK_EVERY = 64
 
 
 def main() -> None:
-    wanted = json.load(sys.stdin)
+    query = json.load(sys.stdin)
     signal.alarm(ALARM_AFTER_S)
     try:
-        matches = re.compile(wanted["expression"], wanted["flags"]).search
+        matches = re.compile(query["expression"], query["flags"]).search
     except (re.error, OverflowError, RecursionError) as error:
         sys.stderr.write(str(error))
         sys.exit(UNREADABLE)
     plain = re.compile(ESCAPE).sub
-    give_up = time.monotonic() + wanted["seconds"]
-    at, found = wanted["begin"], array("q")
-    with Path(wanted["path"] if at < wanted["end"] else os.devnull).open("rb") as log:
+    give_up = time.monotonic() + query["seconds"]
+    at, offsets = query["begin"], array("q")
+    with Path(query["path"] if at < query["end"] else os.devnull).open("rb") as log:
         log.seek(at)
         for count, record in enumerate(log):
-            if at >= wanted["end"]:
+            if at >= query["end"]:
                 break
             if count % LOOK_EVERY == 0:
                 if time.monotonic() > give_up:
@@ -52,9 +52,9 @@ def main() -> None:
                 signal.alarm(ALARM_AFTER_S)
             text = record.split(b"\t", 3)[-1].rstrip(b"\n")
             if matches(plain(b"", text).decode("utf-8", "replace")):
-                found.append(at)
+                offsets.append(at)
             at += len(record)
-    sys.stdout.buffer.write(array("q", [at]).tobytes() + found.tobytes())
+    sys.stdout.buffer.write(array("q", [at]).tobytes() + offsets.tobytes())
 
 
 if __name__ == "__main__":

@@ -77,13 +77,13 @@ class LogIndex:
         with self._lock:
             if only == Filter():
                 return np.arange(len(self._offsets), dtype=np.uint32)
-            seen, found = self._rows.pop(only, (0, Column(np.uint32)))
-            new = np.flatnonzero(only.passes(self._writers.values[seen:])) + seen
-            found.extend(new.astype(np.uint32))
-            self._rows[only] = len(self._offsets), found
+            count, column = self._rows.pop(only, (0, Column(np.uint32)))
+            new = np.flatnonzero(only.passes(self._writers.values[count:])) + count
+            column.extend(new.astype(np.uint32))
+            self._rows[only] = len(self._offsets), column
             while len(self._rows) > FILTERS_KEPT:
                 self._rows.popitem(last=False)
-            return found.values
+            return column.values
 
     @property
     def offsets(self) -> NDArray[np.int64]:
@@ -107,7 +107,7 @@ class LogIndex:
             count = len(self._offsets)
             moving = dict(self._moving)
         keep = only.passes(np.fromiter(moving, np.uint16))
-        chosen = [offset for offset, kept in zip(moving.values(), keep, strict=True) if kept]
+        chosen = [offset for offset, passes in zip(moving.values(), keep, strict=True) if passes]
         with self.open() as log:
             return [Numbered(count, _line_at(log, offset)) for offset in sorted(chosen)]
 

@@ -54,9 +54,9 @@ class LogReader:
                 data = log.read(READ_AT_MOST)
         except FileNotFoundError:
             return b""
-        whole = data[: data.rfind(b"\n") + 1]
-        self.offset += len(whole)
-        return whole
+        complete = data[: data.rfind(b"\n") + 1]
+        self.offset += len(complete)
+        return complete
 
     def __iter__(self) -> Iterator[Line]:
         """Yield all lines up to what is on disk now."""
@@ -66,17 +66,17 @@ class LogReader:
 
 def pieces(log: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
     """Whole records of a log's file, about a MiB at a time, and where each piece begins."""
-    wanted = PIECE_BYTES
+    size = PIECE_BYTES
     while begin < end:
         log.seek(begin)
-        piece = log.read(min(wanted, end - begin))
-        whole = piece[: piece.rfind(b"\n") + 1]
-        if whole:
-            yield begin, whole
-        elif len(piece) < wanted:
+        piece = log.read(min(size, end - begin))
+        complete = piece[: piece.rfind(b"\n") + 1]
+        if complete:
+            yield begin, complete
+        elif len(piece) < size:
             return
-        begin += len(whole)
-        wanted = PIECE_BYTES if whole else 2 * wanted
+        begin += len(complete)
+        size = PIECE_BYTES if complete else 2 * size
 
 
 def still(lines: Iterable[Line]) -> list[Line]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 STRETCH_BYTES = 64 << 20
 EXPRESSION_S = 1.5
-LONGEST_WANTED = 1_000  # what compiling an expression costs grows with it
+LONGEST_TERM = 1_000  # what compiling an expression costs grows with it
 
 _ESCAPE = re.compile(expression.ESCAPE)
 _TRACEBACKS = (re.compile(rb"Traceback \(most recent call last\)"),)
@@ -45,7 +45,7 @@ _ERRORS = tuple(
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SearchTerm:
     """What is looked for in the text of a line: plain text, or a regular expression."""
 
     text: str
@@ -63,17 +63,17 @@ class Matches:
     done: bool
 
 
-def search(log: LogIndex, only: Filter, wanted: Wanted, after: int, limit: int) -> Matches:
+def search(log: LogIndex, only: Filter, term: SearchTerm, after: int, limit: int) -> Matches:
     """Return the matching rows behind the row `after`: as far as one stretch goes, `limit` at most.
 
     `total` counts those that were seen. Raises OptionError for an expression that can't be read,
     or takes too long, and for a text of more than 1,000 characters.
     """
-    if len(wanted.text) > LONGEST_WANTED:
+    if len(term.text) > LONGEST_TERM:
         raise OptionError(
-            f"text is {len(wanted.text):,} characters long; a search takes {LONGEST_WANTED:,}"
+            f"text is {len(term.text):,} characters long; a search takes {LONGEST_TERM:,}"
         )
-    pattern = _pattern(wanted)
+    pattern = _pattern(term)
     rows = log.rows(only)
     if after + 1 >= len(rows):
         if after < 0 and isinstance(pattern, _Expression):
@@ -96,9 +96,9 @@ def first_error(log: LogIndex, only: Filter) -> int | None:
     rows = log.rows(only)
     for patterns in (_TRACEBACKS, _ERRORS):
         for _, offsets in _plain(log, 0, log.end, patterns):
-            found = _rows(log, rows, offsets)
-            if len(found):
-                return int(found[0])
+            rows_of_errors = _rows(log, rows, offsets)
+            if len(rows_of_errors):
+                return int(rows_of_errors[0])
     return None
 
 
@@ -110,14 +110,14 @@ class _Expression:
     flags: int
 
 
-def _pattern(wanted: Wanted) -> re.Pattern[bytes] | _Expression:
+def _pattern(term: SearchTerm) -> re.Pattern[bytes] | _Expression:
     """Over bytes where that finds the same: a tab could match what stands before the text."""
-    plain = not wanted.regex and "\t" not in wanted.text
-    if plain and (wanted.case or wanted.text.isascii()):
-        folded = wanted.text if wanted.case else wanted.text.lower()
-        return re.compile(re.escape(folded.encode()), 0 if wanted.case else re.IGNORECASE)
-    text = wanted.text if wanted.regex else re.escape(wanted.text)
-    return _Expression(text, 0 if wanted.case else int(re.IGNORECASE))
+    plain = not term.regex and "\t" not in term.text
+    if plain and (term.case or term.text.isascii()):
+        folded = term.text if term.case else term.text.lower()
+        return re.compile(re.escape(folded.encode()), 0 if term.case else re.IGNORECASE)
+    text = term.text if term.regex else re.escape(term.text)
+    return _Expression(text, 0 if term.case else int(re.IGNORECASE))
 
 
 def _stretch(log: LogIndex, rows: NDArray[np.uint32], first: int) -> tuple[int, int]:
@@ -157,25 +157,25 @@ def _positions(piece: bytes, pattern: re.Pattern[bytes]) -> Offsets:
     return np.array([match.start() for match in pattern.finditer(piece)], np.int64)
 
 
-def _tried(path: Path, begin: int, end: int, wanted: _Expression) -> tuple[int, Offsets]:
+def _tried(path: Path, begin: int, end: int, pattern: _Expression) -> tuple[int, Offsets]:
     """Return where it stopped, and the records that match."""
     request = {
         "path": str(path),
         "begin": begin,
         "end": end,
-        "expression": wanted.pattern,
-        "flags": wanted.flags,
+        "expression": pattern.pattern,
+        "flags": pattern.flags,
         "seconds": EXPRESSION_S,
     }
     program = [sys.executable, "-I", "-S", "-W", "ignore", expression.__file__]
     done = subprocess.run(program, input=json.dumps(request).encode(), capture_output=True)
     if done.returncode == -signal.SIGALRM:
         raise OptionError(
-            f"regular expression {shown(wanted.pattern)} takes too long on this log: "
+            f"regular expression {shown(pattern.pattern)} takes too long on this log: "
             "look for something simpler, without repetitions inside repetitions"
         )
     if done.returncode == expression.UNREADABLE:
-        raise OptionError(f"regular expression {shown(wanted.pattern)}: {done.stderr.decode()}")
+        raise OptionError(f"regular expression {shown(pattern.pattern)}: {done.stderr.decode()}")
     done.check_returncode()
     answer = np.frombuffer(done.stdout, np.int64)
     return int(answer[0]), answer[1:]
@@ -183,12 +183,12 @@ def _tried(path: Path, begin: int, end: int, wanted: _Expression) -> tuple[int, 
 
 def _rows(log: LogIndex, rows: NDArray[np.uint32], offsets: Offsets) -> Offsets:
     """Return the rows whose records begin at these offsets; other records are left out."""
-    there = log.offsets[rows]
-    at = np.searchsorted(there, offsets)
-    within = at < len(there)
+    known_offsets = log.offsets[rows]
+    at = np.searchsorted(known_offsets, offsets)
+    within = at < len(known_offsets)
     at, offsets = at[within], offsets[within]
-    found: Offsets = at[there[at] == offsets]
-    return found
+    row_numbers: Offsets = at[known_offsets[at] == offsets]
+    return row_numbers
 
 
 def _concatenated(pieces: list[Offsets]) -> Offsets:

@@ -39,7 +39,7 @@ def _finite(value: Json) -> Json:
         return or_none(value)
     if isinstance(value, dict):
         return without_nan(value)
-    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+    return [_finite(member) for member in value] if isinstance(value, list | tuple) else value
 
 
 def to_json(value: object) -> str:

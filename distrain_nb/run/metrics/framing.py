@@ -81,9 +81,9 @@ class _Chains:
         self.end = begin + _WINDOW
         heads, lengths = _short_headers(buffer, begin, self.end)
         ends = heads + (HEAD + FOOT) + lengths
-        whole = ends <= len(buffer)
-        self._heads, self._lengths = heads[whole], lengths[whole]
-        self._breaks = np.flatnonzero(ends[whole][:-1] != self._heads[1:]) + 1
+        complete = ends <= len(buffer)
+        self._heads, self._lengths = heads[complete], lengths[complete]
+        self._breaks = np.flatnonzero(ends[complete][:-1] != self._heads[1:]) + 1
 
     def at(self, place: int) -> tuple[Numbers, Numbers]:
         """Start and lengths of the data of the records from that place on, as far as they go."""

@@ -74,29 +74,35 @@ class NonScalars:
     def add(self, series: str, path: Path, base: int, stretch: ParsedStretch) -> None:
         """Note what the stretch has, which stands in the file from `base` on."""
         restarts = list(stretch.restarts)
-        for record, found in stretch.found:
+        for record, non_scalar in stretch.found:
             while restarts and restarts[0][0] < record:
                 self._take_back(series, restarts.pop(0)[1])
-            self._put(series, path, base, found)
+            self._put(series, path, base, non_scalar)
         for _, step in restarts:
             self._take_back(series, step)
 
-    def _put(self, series: str, path: Path, base: int, found: NonScalar) -> None:
+    def _put(self, series: str, path: Path, base: int, value: NonScalar) -> None:
         # TensorFlow's readers need the kind of a tensor only with the first of its tag.
         self.seen += 1
-        kind = found.kind
+        kind = value.kind
         if kind == "tensor":
-            kind = self._kinds.get((series, found.tag), kind)
-        label = Label(series, found.tag, kind)
+            kind = self._kinds.get((series, value.tag), kind)
+        label = Label(series, value.tag, kind)
         if label not in self.rows and len(self.rows) >= MOST_KEYS:
             self.left_out += 1
             return
-        self._kinds.setdefault((series, found.tag), kind)
+        self._kinds.setdefault((series, value.tag), kind)
         row = self.rows.setdefault(label, [])
-        at = base + found.at
+        at = base + value.at
         row.append(
             SummaryValue(
-                found.step, found.wall_time, path, at, found.length, found.begin, found.end
+                value.step,
+                value.wall_time,
+                path,
+                at,
+                value.length,
+                value.begin,
+                value.end,
             )
         )
         self.written[label] = self.written.get(label, 0) + 1

@@ -104,18 +104,18 @@ def layout_of(data: bytes) -> EventLayout:
     """Raise Malformed."""
     wall_time = step = None
     restarts = False
-    found: list[Slot | Item] = []
+    parts: list[Slot | Item] = []
     for number, wire, start, end in fields(data, 0, len(data)):
         if number == 1 and wire == _FIXED64:
             wall_time = slice(start, end)
         elif number == 2 and wire == 0:
             step = slice(start, end)
         elif number == 5 and wire == _BYTES:
-            found += _summary(data, start, end)
+            parts += _summary(data, start, end)
         elif number == 7 and wire == _BYTES:
             restarts = _is_session_start(data, start, end)
-    slots = tuple(item for item in found if isinstance(item, Slot))
-    items = tuple(item for item in found if isinstance(item, Item))
+    slots = tuple(part for part in parts if isinstance(part, Slot))
+    items = tuple(part for part in parts if isinstance(part, Item))
     return EventLayout(wall_time, step, slots, restarts, items)
 
 
@@ -177,12 +177,12 @@ def _is_session_start(data: bytes, start: int, end: int) -> bool:
 
 
 def _summary(data: bytes, start: int, end: int) -> list[Slot | Item]:
-    found = [
+    parts = [
         _value(data, at, stop)
         for number, wire, at, stop in fields(data, start, end)
         if number == 1 and wire == _BYTES
     ]
-    return [item for item in found if item is not None]
+    return [part for part in parts if part is not None]
 
 
 def _value(data: bytes, start: int, end: int) -> Slot | Item | None:

@@ -80,14 +80,16 @@ def read_stretch(buffer: bytes) -> ParsedStretch:
     starts, lengths = (np.concatenate([none, *e]) for e in (records.starts, records.lengths))
     parser = _Parser(buffer, starts, lengths)
     parser.parse()
-    kept = {tag: _in_order(pieces, parser.restarts) for tag, pieces in parser.pieces.items()}
-    appeared = sorted((tag for tag in kept if len(kept[tag][0])), key=lambda tag: kept[tag][0][0])
+    series = {tag: _in_order(pieces, parser.restarts) for tag, pieces in parser.pieces.items()}
+    appeared = sorted(
+        (tag for tag in series if len(series[tag][0])), key=lambda tag: series[tag][0][0]
+    )
     return ParsedStretch(
         records.end,
         records.skipped,
         records.unreadable,
         parser.corrupt,
-        {tag: kept[tag][1] for tag in appeared},
+        {tag: series[tag][1] for tag in appeared},
         parser.restarts,
         parser.found,
     )
@@ -117,7 +119,7 @@ class _Parser:
         for group in np.split(order, edges):
             self._parse_group(group)
         self.restarts.sort()
-        self.found.sort(key=lambda item: item[0])
+        self.found.sort(key=lambda entry: entry[0])
         for tag, singles in self._singles.items():
             singles.sort(key=lambda single: single[0])
             records = np.array([record for record, _ in singles], dtype=np.int64)
@@ -189,10 +191,10 @@ class _Parser:
         return bool(masked(crc32c(data)) == stored)
 
     def _parse_bulk(self, group: NDArray[np.int64], rows: Rows, layout: EventLayout) -> None:
-        whole = checksums_match(rows, _varying(layout))
-        if not whole.all():
-            self.corrupt += int((~whole).sum())
-            group, rows = group[whole], rows[whole]
+        intact = checksums_match(rows, _varying(layout))
+        if not intact.all():
+            self.corrupt += int((~intact).sum())
+            group, rows = group[intact], rows[intact]
         if not len(group):
             return
         points = np.zeros(len(group), dtype=POINT)
@@ -208,9 +210,9 @@ class _Parser:
 
 
 def _readable_in_bulk(layout: EventLayout, length: int) -> bool:
-    known = all(slot.kind != VARINT for slot in layout.slots)
+    fixed_width = all(slot.kind != VARINT for slot in layout.slots)
     plain = bool(layout.slots) and not layout.items and not layout.restarts
-    return plain and known and length <= _LONGEST_IN_BULK
+    return plain and fixed_width and length <= _LONGEST_IN_BULK
 
 
 def _alike(rows: Rows, layout: EventLayout) -> NDArray[np.bool_]:
@@ -277,8 +279,8 @@ def _in_order(pieces: list[Piece], restarts: list[tuple[int, int]]) -> Piece:
         order = np.argsort(records, kind="stable")
         records, points = records[order], points[order]
     for record, step in restarts:
-        kept = (records > record) | (points["step"] < step)
-        records, points = records[kept], points[kept]
+        remaining = (records > record) | (points["step"] < step)
+        records, points = records[remaining], points[remaining]
     return records, points
 
 

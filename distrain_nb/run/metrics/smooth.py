@@ -23,11 +23,11 @@ def smooth(points: Points, weight: float) -> Points:
     """
     if not weight or not len(points):
         return points
-    made: Points = points.copy()
+    smoothed: Points = points.copy()
     finite = np.isfinite(points["value"])
     values = np.ascontiguousarray(points["value"][finite])
-    made["value"][finite] = _average(values, weight) / _shares(len(values), weight)
-    return made
+    smoothed["value"][finite] = _average(values, weight) / _shares(len(values), weight)
+    return smoothed
 
 
 def _average(values: NDArray[np.float64], weight: float) -> NDArray[np.float64]:

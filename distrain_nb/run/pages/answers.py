@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
 from distrain_nb.run.log.folds import folds
-from distrain_nb.run.log.search import Wanted, first_error, search
+from distrain_nb.run.log.search import SearchTerm, first_error, search
 from distrain_nb.run.pages.charts import charts
 from distrain_nb.run.pages.curves import curves
 from distrain_nb.run.pages.media import media
@@ -61,13 +61,13 @@ def _log(run: Run, query: Query) -> LogAnswer:
 
 
 def _search(run: Run, query: Query) -> Answer:
-    wanted = Wanted(query.get("text", ""), flag(query, "regex"), flag(query, "case"))
-    if not wanted.text:
+    term = SearchTerm(query.get("text", ""), flag(query, "regex"), flag(query, "case"))
+    if not term.text:
         raise OptionError("the text to look for is empty")
     after = number(query, "after", -1, -1)
     limit = number(query, "limit", MATCHES_AT_MOST, 1, MATCHES_AT_MOST)
     log, only = _chosen(run, query)
-    return asdict(search(log, only, wanted, after, limit))
+    return asdict(search(log, only, term, after, limit))
 
 
 def _first_error(run: Run, query: Query) -> Answer:
@@ -80,8 +80,8 @@ def _tracebacks(run: Run, query: Query) -> Answer:
     first, beyond = _window(query, len(rows))
     begin = max(0, first - LONGEST_TRACEBACK)
     around = log.lines(rows[begin : beyond + LONGEST_TRACEBACK])
-    found = [(begin + a, begin + b) for a, b in folds([item.line for item in around])]
-    return {"folds": [list(fold) for fold in found if fold[1] >= first and fold[0] < beyond]}
+    places = [(begin + a, begin + b) for a, b in folds([numbered.line for numbered in around])]
+    return {"folds": [list(fold) for fold in places if fold[1] >= first and fold[0] < beyond]}
 
 
 def _metrics(run: Run, query: Query) -> Answer:

@@ -61,9 +61,9 @@ def rows(compared: Comparison) -> list[ComparedRow]:
 
 def _shortened(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
     """Return paths of data that differ, without the folders that all of them are below."""
-    given = set(filter(None, texts))
-    shared = os.path.commonprefix(list(given)).rpartition("/")[0]  # noqa: RUF071 - cut at slashes
-    if not name.startswith(DATA) or len(given) < 2 or len(shared) < LONG:
+    distinct = set(filter(None, texts))
+    shared = os.path.commonprefix(list(distinct)).rpartition("/")[0]  # noqa: RUF071 - cut at slashes
+    if not name.startswith(DATA) or len(distinct) < 2 or len(shared) < LONG:
         return texts
     return tuple(f"…{text[len(shared) :]}" if text else "" for text in texts)
 
@@ -99,8 +99,8 @@ def _of_metric(compared: Comparison, tag: str) -> ComparedRow:
 def _best(numbers: Sequence[float | None], kind: str) -> tuple[int, ...]:
     """Return the places of the lowest or highest; none where all are the same, or there is but
     one."""
-    known = [number for number in numbers if number is not None and number == number]
-    if kind == "last" or len(set(known)) < 2:
+    finite = [number for number in numbers if number is not None and number == number]
+    if kind == "last" or len(set(finite)) < 2:
         return ()
-    best = min(known) if kind == "min" else max(known)
+    best = min(finite) if kind == "min" else max(finite)
     return tuple(place for place, number in enumerate(numbers) if number == best)

@@ -72,8 +72,8 @@ def _numbers(text: str) -> frozenset[int]:
 
 def _of_roles(text: str, processes: Collection[Process]) -> frozenset[int]:
     roles = text.split(",")
-    there = dict.fromkeys(process.role for process in processes)
-    error = next((role for role in roles if role not in there), None)
+    known = dict.fromkeys(process.role for process in processes)
+    error = next((role for role in roles if role not in known), None)
     if error is not None:
-        raise OptionError(f"invalid role {error!r}: there are {', '.join(there) or 'none yet'}")
+        raise OptionError(f"invalid role {error!r}: there are {', '.join(known) or 'none yet'}")
     return frozenset(process.index for process in processes if process.role in roles)
