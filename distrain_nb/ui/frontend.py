@@ -90,8 +90,8 @@ def page_lacks_widgets() -> bool:
         started = Path(get_connection_file()).stat().st_mtime
     except (OSError, RuntimeError):  # not ipykernel's application
         return False
-    there = [half.stat().st_ctime for half in halves if half.exists()]
-    return bool(there) and min(there) > started
+    changed = [half.stat().st_ctime for half in halves if half.exists()]
+    return bool(changed) and min(changed) > started
 
 
 def _has_session() -> bool:

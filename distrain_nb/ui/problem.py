@@ -86,8 +86,8 @@ class Cells:
 
     @cached_property
     def _hidden(self) -> Collection[str]:
-        own = variables_in(_parted(self.text)[0])
-        return tuple(own) if self.secrets is None else self.secrets
+        variables = variables_in(_parted(self.text)[0])
+        return tuple(variables) if self.secrets is None else self.secrets
 
 
 def _parted(text: str) -> tuple[str, str]:
@@ -120,7 +120,7 @@ def _point(finding: Finding, cells: Cells) -> Point:
     excerpt = _excerpt(finding, cells)
     is_said = excerpt is not None or finding.where in finding.message
     where = "" if is_said and not _PLACE.match(finding.where) else cells.told(finding.where)
-    repairs = tuple(made for fix in finding.fixes if (made := _repair(fix, cells)))
+    repairs = tuple(repair for fix in finding.fixes if (repair := _repair(fix, cells)))
     return Point(message, more, where, finding.code, excerpt, repairs)
 
 

@@ -35,9 +35,9 @@ def _points(points: Sequence[Point]) -> Iterator[str]:
         yield ""
         if len(points) > 1:
             yield f"{RED}{point.message}{PLAIN}"
-        said = [point.where, f"[{point.code}]" if point.code else ""]
-        if any(said):
-            yield f"  {SOFT}{'  '.join(filter(None, said))}{PLAIN}"
+        words = [point.where, f"[{point.code}]" if point.code else ""]
+        if any(words):
+            yield f"  {SOFT}{'  '.join(filter(None, words))}{PLAIN}"
         if point.excerpt:
             yield from _excerpt(point.excerpt)
         yield from (f"  {line}" for line in point.more.splitlines())
@@ -77,10 +77,10 @@ def as_html(points: Sequence[Point], key: str, severity: Severity = Severity.ERR
 
 
 def _point_html(point: Point, place: int, with_message: bool) -> str:
-    what = _code(point) + _marked_up(point.message) if with_message else ""
+    content = _code(point) + _marked_up(point.message) if with_message else ""
     ways = "".join(_way_html(repair, place, number) for number, repair in enumerate(point.repairs))
     parts = [
-        f'<div class="dn-what">{what}</div>' if what else "",
+        f'<div class="dn-what">{content}</div>' if content else "",
         f'<div class="dn-where">{html.escape(point.where)}</div>' if point.where else "",
         _excerpt_html(point.excerpt) if point.excerpt else "",
         f'<div class="dn-more">{_marked_up(point.more)}</div>' if point.more else "",
@@ -117,4 +117,4 @@ def _row(excerpt: Excerpt, number: int, line: str) -> str:
 
 def _marked_up(text: str) -> str:
     """Mark text between backticks as code."""
-    return _QUOTED.sub(lambda found: f"<code>{found[1]}</code>", html.escape(text, quote=False))
+    return _QUOTED.sub(lambda match: f"<code>{match[1]}</code>", html.escape(text, quote=False))

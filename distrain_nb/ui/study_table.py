@@ -153,11 +153,11 @@ class StudyTable:
         yield str(trial.run_id or "")
 
 
-def studies_text(found: list[Study]) -> str:
+def studies_text(studies: list[Study]) -> str:
     """Return a line for each study."""
-    if not found:
+    if not studies:
         return "no studies yet: put %%distrain --tune NAME=LOW..HIGH --goal min:METRIC on a cell"
-    return "\n".join(map(_line, found))
+    return "\n".join(map(_line, studies))
 
 
 def _line(study: Study) -> str:

@@ -40,13 +40,13 @@ def plotly() -> PlotlyCode:
 def answers(widget: Any, answer: Answer) -> None:
     """Let the kernel answer what the page asks of this widget."""
 
-    def asked(_: Any, message: dict[str, Any], __: Any) -> None:
+    def on_message(_: Any, message: dict[str, Any], __: Any) -> None:
         if message.get("kind") == "ask":
             query = {name: str(value) for name, value in message.get("query", {}).items()}
             reply = _reply(answer, str(message.get("path")), query)
             widget.send({"kind": "answer", "id": message["id"], **reply})
 
-    widget.on_msg(asked)
+    widget.on_msg(on_message)
 
 
 def about_run(folder: Path) -> Answer:

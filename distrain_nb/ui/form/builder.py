@@ -209,14 +209,14 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
             rest, study = from_line(text)
             return read_any(rest), study
         try:
-            found = read_study(text) if has_study(text) else None
+            imported = read_study(text) if has_study(text) else None
         except OptionError:  # then machines at least, or what keeps these from being read
-            found = None
-        if found is None:
+            imported = None
+        if imported is None:
             return read_any(text), None
-        layout = self.layout if found.layout is None else found.layout
-        script = self._script if found.layout is None else found.script
-        return Imported(found.form, layout, found.left_out, script), found.spec
+        layout = self.layout if imported.layout is None else imported.layout
+        script = self._script if imported.layout is None else imported.script
+        return Imported(imported.form, layout, imported.left_out, script), imported.spec
 
     def to_new_cell(self) -> None:
         """Offer the head as the next cell; from a cell that is running."""
@@ -264,11 +264,11 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         return {**options(now.layout), **offered(now.tuning)}
 
     def _view(self) -> dict[str, Any]:
-        found = self._found(self._history.now.layout.on)
-        shown = view(self._history, self.gradient_bytes, self.step_s, found)
+        hints = self._hints_of(self._history.now.layout.on)
+        shown = view(self._history, self.gradient_bytes, self.step_s, hints)
         return {
             **shown,
-            "exports": [self._with_study(*item) for item in shown["exports"]],
+            "exports": [self._with_study(*export) for export in shown["exports"]],
             "cell": self.line,
             "again": f"import distrain_nb; distrain_nb.form({' '.join(self._words())!r})",
             "rehearsal": self.rehearsal,
@@ -279,7 +279,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         has_it = name == "options" and self._history.now.tuning.rows
         return [name, title, f"{self.line}\n" if has_it else text, lost]
 
-    def _found(self, place: str) -> Mapping[str, str]:
+    def _hints_of(self, place: str) -> Mapping[str, str]:
         """Return this machine's values for empty fields, with where they come from; found once."""
         if place not in self._hints:
             self._hints[place] = hints_of(place)

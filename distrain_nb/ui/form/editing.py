@@ -45,11 +45,11 @@ class Editing:
         if _of_tuning(path):
             typed = self.tuning.typed(path.removeprefix(f"{TUNING}."), text)
             return replace(self, tuning=typed)
-        others = self._drafts_beside(path)
+        drafts = self._drafts_beside(path)
         try:
-            return replace(self, layout=with_text(self.layout, path, text), drafts=others)
+            return replace(self, layout=with_text(self.layout, path, text), drafts=drafts)
         except OptionError as error:
-            return replace(self, drafts=(*others, Draft(path, text, str(error))))
+            return replace(self, drafts=(*drafts, Draft(path, text, str(error))))
 
     def chosen(self, path: str, text: str) -> Editing:
         """After a field's list gave the text: a machine brings the GPUs that it comes with."""

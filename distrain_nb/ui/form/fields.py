@@ -96,8 +96,8 @@ def roles_shown(layout: Layout) -> Iterator[Role]:
 
 def roles_to_add(layout: Layout) -> Iterator[Role]:
     """Return the roles that the place has pools for, and the layout not yet."""
-    there = set(roles_shown(layout))
-    return (role for role in roles(layout.on) if role not in there)
+    shown = set(roles_shown(layout))
+    return (role for role in roles(layout.on) if role not in shown)
 
 
 def text_of(layout: Layout, path: str) -> str:

@@ -87,9 +87,9 @@ class Tuning:
     @classmethod
     def of(cls, spec: StudySpec) -> Tuning:
         """Return those that say the same. Goals are divided by spaces."""
-        said = options.texts(spec)
-        goals, initial = (list(map(str, said.pop(name, []))) for name in ("goal", "initial"))
-        settings: dict[str, Any] = {f.name: str(said.get(f.name, "")) for f in SETTINGS}
+        texts = options.texts(spec)
+        goals, initial = (list(map(str, texts.pop(name, []))) for name in ("goal", "initial"))
+        settings: dict[str, Any] = {f.name: str(texts.get(f.name, "")) for f in SETTINGS}
         rows = tuple(ParameterRow.of(parameter) for parameter in spec.parameters)
         return cls(rows, **{**settings, "goal": " ".join(goals)}, initial=tuple(initial))
 
@@ -162,13 +162,13 @@ class Tuning:
                 unreadable.append(_unreadable(f"{TUNING}.{INITIAL.name}.{number}", str(error)))
         for field in SETTINGS:
             text = str(getattr(self, field.name)).strip()
-            given = divided(text) if field.name == "goal" else text
+            value = divided(text) if field.name == "goal" else text
             try:
-                spec = options.changed(spec, {field.name: given}) if text else spec
+                spec = options.changed(spec, {field.name: value}) if text else spec
             except OptionError as error:
                 unreadable.append(_unreadable(f"{TUNING}.{field.name}", str(error)))
-        whole = spec.edited(parameters=tuple(parameters), initial=tuple(initial))
-        return options.changed(whole, {}), unreadable
+        edited = spec.edited(parameters=tuple(parameters), initial=tuple(initial))
+        return options.changed(edited, {}), unreadable
 
     def _path(self, where: str, spec: StudySpec) -> str:
         """Return the field of a place that the rules name, such as `--tune lr`."""
@@ -196,8 +196,8 @@ def offered(tuning: Tuning) -> dict[str, list[list[object]]]:
         lists[f"{TUNING}.stop"] = [["", "never", True], *([kind, "", True] for kind in STOPPING)]
         for name in ("measurement", "noise"):
             words = options.PARTS[name].choices
-            own: list[object] = ["", "the place's choice", True]
-            lists[f"{TUNING}.{name}"] = [own, *([word, "", True] for word in words)]
+            default: list[object] = ["", "the place's choice", True]
+            lists[f"{TUNING}.{name}"] = [default, *([word, "", True] for word in words)]
     return lists
 
 

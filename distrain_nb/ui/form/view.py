@@ -47,9 +47,9 @@ def view(
     history: History,
     gradient_bytes: int,
     step_s: float = TYPICAL_STEP_S,
-    found: Mapping[str, str] | None = None,
+    hints: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return everything that changes with the layout, except the lists of what fits; `found` is
+    """Return everything that changes with the layout, except the lists of what fits; `hints` is
     what stands in empty fields, for settings that were found on this machine."""
     editing = history.now
     layout = editing.layout
@@ -58,7 +58,7 @@ def view(
         "on": layout.on,
         "places": _places(),
         "settings": [
-            {**_field(editing, field, field.name), **_hint(field, found or {})}
+            {**_field(editing, field, field.name), **_hint(field, hints or {})}
             for field in settings(layout)
         ],
         "columns": [[field.name, field.label] for field in columns(layout)],
@@ -83,14 +83,14 @@ def view(
 def _repaired(history: History) -> dict[str, Any]:
     """Return the repair that was just made, and the pool or setting that it stands beside: where it
     was wrong, if that is still there."""
-    done, there = history.repaired, set(roles_shown(history.now.layout))
+    done, shown = history.repaired, set(roles_shown(history.now.layout))
     if done is None:
         return {}
     names = [place.partition(".")[0] for place in done.places]
     if TUNING in names:
         return {"label": done.label, "beside": TUNING}
-    kept = [name for name in names if name not in set(Role) or Role(name) in there]
-    return {"label": done.label, "beside": (kept or [""])[0]}
+    remaining = [name for name in names if name not in set(Role) or Role(name) in shown]
+    return {"label": done.label, "beside": (remaining or [""])[0]}
 
 
 def options(layout: Layout) -> dict[str, list[list[Any]]]:
@@ -102,7 +102,7 @@ def options(layout: Layout) -> dict[str, list[list[Any]]]:
     for role in roles_shown(layout):
         paths += [f"{role.value}.{field.name}" for field in POOL_FIELDS]
     offered = {path: [_choice(path, choice) for choice in choices(layout, path)] for path in paths}
-    return {path: found for path, found in offered.items() if found}
+    return {path: choices_of for path, choices_of in offered.items() if choices_of}
 
 
 def _places() -> list[list[str]]:
@@ -117,8 +117,8 @@ def verdict(findings: Iterable[Finding]) -> str:
     """Return the findings in a few words."""
     severities = [finding.severity for finding in findings]
     counted = [
-        f"{count} {one if count == 1 else many}"
-        for severity, one, many in (
+        f"{count} {singular if count == 1 else many}"
+        for severity, singular, many in (
             (Severity.ERROR, "error", "errors"),
             (Severity.WARNING, "warning", "warnings"),
             (Severity.INFO, "remark", "remarks"),
@@ -177,8 +177,8 @@ def _field(editing: Editing, field: Field, path: str) -> dict[str, Any]:
     }
 
 
-def _hint(field: Field, found: Mapping[str, str]) -> dict[str, str]:
-    return {"hint": found[field.name]} if field.name in found else {}
+def _hint(field: Field, hints: Mapping[str, str]) -> dict[str, str]:
+    return {"hint": hints[field.name]} if field.name in hints else {}
 
 
 def _pool(editing: Editing, role: Role) -> dict[str, Any]:
@@ -222,17 +222,17 @@ def _choice(path: str, choice: Choice) -> list[Any]:
 
 def _totals(layout: Layout) -> Iterator[list[str]]:
     """Yield the sums as pairs of a figure and what it counts."""
-    found = totals(layout)
-    yield [f"{found.replicas:,}", "replica" if found.replicas == 1 else "replicas"]
+    sums = totals(layout)
+    yield [f"{sums.replicas:,}", "replica" if sums.replicas == 1 else "replicas"]
     if layout.on != "local":
-        yield [f"{found.accelerators:,}", "accelerators"]
-        yield [f"{found.vcpu:,}", "vCPU"]
-        yield [f"{found.memory_gb:,.0f}", f"{found.memory_unit} memory"]
-        yield [f"{found.training_gbps:,.0f}", "Gbit/s out of workers"]
-    if found.reduction_gbps:
-        yield [f"{found.reduction_gbps:,.0f}", "Gbit/s into reducers"]
-    if found.bare:
-        yield ["?", f"not counted: {', '.join(found.bare)}"]
+        yield [f"{sums.accelerators:,}", "accelerators"]
+        yield [f"{sums.vcpu:,}", "vCPU"]
+        yield [f"{sums.memory_gb:,.0f}", f"{sums.memory_unit} memory"]
+        yield [f"{sums.training_gbps:,.0f}", "Gbit/s out of workers"]
+    if sums.reduction_gbps:
+        yield [f"{sums.reduction_gbps:,.0f}", "Gbit/s into reducers"]
+    if sums.bare:
+        yield ["?", f"not counted: {', '.join(sums.bare)}"]
 
 
 def _traffic(layout: Layout, gradient_bytes: int) -> list[list[str]]:
@@ -250,10 +250,10 @@ def _gain(layout: Layout, gradient_bytes: int, step_s: float) -> str:
     if Role.REDUCERS not in roles(layout.on):
         return ""
     try:
-        found = str(gain(gradient_bytes, links_of(layout), step_s))
+        estimate = str(gain(gradient_bytes, links_of(layout), step_s))
     except OptionError:
         return ""
-    lines = (found, beside_the_article(layout))
+    lines = (estimate, beside_the_article(layout))
     return " ".join(f"{line[0].upper()}{line[1:]}." for line in lines if line)
 
 
