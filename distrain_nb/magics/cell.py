@@ -112,9 +112,9 @@ def _shown(run: Run) -> Monitor:
 
 def _wait(run: Run, monitor: Monitor) -> None:
     """Until the run has ended; a view that breaks is left alone."""
-    seen = True
+    is_shown = True
     while not run.state.final:
-        seen = seen and _succeeds(monitor.refresh)
+        is_shown = is_shown and _succeeds(monitor.refresh)
         time.sleep(REFRESH_EVERY_S)
 
 
@@ -146,5 +146,5 @@ def _show_warnings(prepared: api.Prepared, source: api.Source) -> None:
         from distrain_nb.ui.problem import Cells
         from distrain_nb.ui.problem_panel import show_warnings
 
-        others = {cell.label: cell.source for cell in source.notebook.cells}
-        show_warnings(fs, Cells(source.cell.source, source.cell.label, others))
+        cells = {cell.label: cell.source for cell in source.notebook.cells}
+        show_warnings(fs, Cells(source.cell.source, source.cell.label, cells))

@@ -74,10 +74,10 @@ class Parser(argparse.ArgumentParser):
     def read(self, words: list[str]) -> argparse.Namespace:
         """Return the options. Raises OptionError, which names the option that seems to be meant."""
         self.refuse_elsewhere(words)
-        found, unknown = self.parse_known_args(words)
+        namespace, unknown = self.parse_known_args(words)
         if unknown:
-            self.verbs.get(getattr(found, "verb", None), self).refuse(unknown[0])
-        return found
+            self.verbs.get(getattr(namespace, "verb", None), self).refuse(unknown[0])
+        return namespace
 
     @property
     def verbs(self) -> dict[str | None, Parser]:
@@ -108,8 +108,8 @@ class Parser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             close = closest(value, action.choices)
             hint = f"; did you mean {close}?" if close else "."
-            what = "verb" if action.dest == "verb" else action.option_strings[0]
-            message = f"no {what} {value!r}{hint} There are {', '.join(action.choices)}"
+            kind = "verb" if action.dest == "verb" else action.option_strings[0]
+            message = f"no {kind} {value!r}{hint} There are {', '.join(action.choices)}"
             self.error(message, meant=(value, close) if close else (value,))
 
     def error(self, message: str, meant: tuple[str, ...] = ()) -> NoReturn:
@@ -117,7 +117,7 @@ class Parser(argparse.ArgumentParser):
         if (lacks := _NO_VALUE.match(message)) and lacks[1] in self._option_string_actions:
             name, form = lacks[1], self._option_string_actions[lacks[1]].metavar
             message, meant = f"no value for {name}: expected {name} {form or 'VALUE'}", (name,)
-        fixes = tuple(write_option(meant[0], item) for item in meant[1:])
+        fixes = tuple(write_option(meant[0], option) for option in meant[1:])
         where = meant[0] if meant else ""
         raise OptionError(f"{message}\nsee {self.prog} --help", where=where, fixes=fixes)
 
@@ -149,17 +149,17 @@ def cell_parser(backends: Sequence[AnyBackend]) -> Parser:
     job = parser.add_argument_group("the job")
     job.add_argument(*HELP, nargs="?", metavar="TOPIC", help="a short help, or a topic's")
     common = declared(JobOptions)
-    for item in common.values():
-        job.add_argument(item.name, help=item.help, **_kind(item))
+    for declaration in common.values():
+        job.add_argument(declaration.name, help=declaration.help, **_kind(declaration))
     study = parser.add_argument_group("a study: many runs, each with other values")
-    for name, (form, what, several) in _OF_STUDIES.items():
+    for name, (form, help_text, several) in _OF_STUDIES.items():
         action = "append" if several else "store"
-        study.add_argument(flag(name), metavar=form, help=what, action=action)
-    for title, own in _by_backends(backends).items():
+        study.add_argument(flag(name), metavar=form, help=help_text, action=action)
+    for title, declarations in _by_backends(backends).items():
         group = parser.add_argument_group(f"jobs on {title}")
-        for item in own:
-            if item.field not in common:
-                group.add_argument(item.name, help=item.help, **_kind(item))
+        for declaration in declarations:
+            if declaration.field not in common:
+                group.add_argument(declaration.name, help=declaration.help, **_kind(declaration))
     return parser
 
 
@@ -168,13 +168,13 @@ def _by_backends(backends: Iterable[AnyBackend]) -> dict[str, list[Declaration]]
     it."""
     having: dict[str, list[tuple[str, Declaration]]] = {}
     for backend in backends:
-        for name, item in declared(backend.options).items():
-            having.setdefault(name, []).append((backend.title, item))
-    found: dict[str, list[Declaration]] = {}
+        for name, declaration in declared(backend.options).items():
+            having.setdefault(name, []).append((backend.title, declaration))
+    by_titles: dict[str, list[Declaration]] = {}
     for pairs in having.values():
         titles = " and ".join(sorted(title for title, _ in pairs))
-        found.setdefault(titles, []).append(pairs[0][1])
-    return found
+        by_titles.setdefault(titles, []).append(pairs[0][1])
+    return by_titles
 
 
 def backends_of(words: list[str]) -> list[AnyBackend]:
@@ -236,10 +236,10 @@ def script_options(words: list[str]) -> ScriptLine:
     ours = options_before(words)
     parser = script_parser(backends_of(ours))
     parser.refuse_elsewhere(ours)
-    found, unknown = parser.parse_known_args(words)
+    namespace, unknown = parser.parse_known_args(words)
     if unknown:
         parser.refuse(unknown[0])
-    options = vars(found)
+    options = vars(namespace)
     target, behind = options.pop("target", ""), options.pop("behind", [])
     if not target:
         parser.error("no script: write its file behind the options, as in -n 2 train.py --lr 0.1")

@@ -69,14 +69,14 @@ def watch_study(study: Study, waits: bool) -> None:
 
 def tune_verb(options: argparse.Namespace) -> Any:
     """Run `%distrain tune`. Raises OptionError, StudyNotFound."""
-    asked = (options.trials, options.form, options.stop is not None, options.delete)
+    actions = (options.trials, options.form, options.stop is not None, options.delete)
     if options.study is None:
-        if any(asked):
+        if any(actions):
             raise OptionError("say which study: its number or name, or last")
         print(studies_text(studies()))
         return None
     study = find_study(options.study)
-    if sum(map(bool, asked)) > 1:
+    if sum(map(bool, actions)) > 1:
         raise OptionError("--trials, --stop, --delete and --as contradict each other")
     if options.form:
         _print_as(study, options.form)
@@ -99,11 +99,11 @@ def tune_verb(options: argparse.Namespace) -> Any:
 
 
 def _delete(study: Study) -> None:
-    said = f"study {study.id} ({study.name}) is deleted"
+    message = f"study {study.id} ({study.name}) is deleted"
     with suppress(RunUnreadable):
-        said += f", with {plural(len(study.each()), 'trial')}"
+        message += f", with {plural(len(study.each()), 'trial')}"
     delete(study)
-    print(said)
+    print(message)
 
 
 def _print_as(study: Study, name: str) -> None:
@@ -123,6 +123,6 @@ def _stop_trial(study: Study, text: str) -> None:
     try:
         study.stop(int(text))
     except (ValueError, KeyError):
-        there = f"1 to {len(study.each())}"
-        raise OptionError(f"invalid --stop {text!r}: the study has trials {there}") from None
+        numbers = f"1 to {len(study.each())}"
+        raise OptionError(f"invalid --stop {text!r}: the study has trials {numbers}") from None
     print(f"trial {text} of study {study.id} ({study.name}) is being stopped")

@@ -64,7 +64,7 @@ def values(
     if name in _OFFERED:
         return word, list(_OFFERED[name]())
     allowed = list(action.choices or str(action.metavar).split("|"))
-    return word, [Completion(item) for item in allowed if len(allowed) > 1]
+    return word, [Completion(text) for text in allowed if len(allowed) > 1]
 
 
 def _machines(role: str, place: str, word: str) -> tuple[str, Iterable[Completion]]:
@@ -79,10 +79,10 @@ def _machines(role: str, place: str, word: str) -> tuple[str, Iterable[Completio
 def _accelerators(role: str, place: str, pool: Pool) -> Iterator[Completion]:
     path = f"{role}.accelerator"
     for on in _places_of(place):
-        for item in _fitting(path, on, {role: pool}):
-            with_it = {role: replace(pool, accelerator=str(item.value))}
+        for choice in _fitting(path, on, {role: pool}):
+            with_it = {role: replace(pool, accelerator=str(choice.value))}
             for count in _fitting(f"{path}_count", on, with_it):
-                name = item.label.partition(" · ")[0]
+                name = choice.label.partition(" · ")[0]
                 yield Completion(f"{count.value}*{name}", f"accelerators for {pool.machine}")
 
 
@@ -90,9 +90,9 @@ def _chosen(path: str, place: str, pools: Mapping[str, Pool] | None = None) -> I
     """Yield the values that a field can take at a place, or at all of them."""
     for on in _places_of(place):
         title = "" if place else plugins.title_of(on)
-        for item in _fitting(path, on, pools or {}):
-            about = item.label.partition(" · ")[2]
-            yield Completion(str(item.value), ", ".join(filter(None, (about, title))))
+        for choice in _fitting(path, on, pools or {}):
+            about = choice.label.partition(" · ")[2]
+            yield Completion(str(choice.value), ", ".join(filter(None, (about, title))))
 
 
 def _places_of(place: str) -> list[str]:
@@ -156,7 +156,7 @@ def _state(run: Run) -> str:
         return f"run {run.id}, unreadable"
 
 
-def _made(cell: str) -> Iterator[Completion]:
+def _values_in(cell: str) -> Iterator[Completion]:
     """Yield names that the cell gives values: what rank 0 can bring back."""
     for name in sorted(_body(cell).binds):
         yield Completion(name, "set in the cell")
@@ -181,7 +181,7 @@ def _body(cell: str) -> Names:
 
 
 _FROM_CELL: dict[str, Callable[[str], Iterable[Completion]]] = {
-    "result": _made, "param": _needed, "data": _needed,
+    "result": _values_in, "param": _needed, "data": _needed,
 }  # fmt: skip
 _OFFERED: dict[str, Callable[[], Iterable[Completion]]] = {
     "layout": _layouts,

@@ -37,8 +37,8 @@ def line_parser() -> Parser:
     )
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", title="verbs")
 
-    def verb(name: str, what: str) -> argparse.ArgumentParser:
-        return verbs.add_parser(name, help=what, description=what, allow_abbrev=False)
+    def verb(name: str, about: str) -> argparse.ArgumentParser:
+        return verbs.add_parser(name, help=about, description=about, allow_abbrev=False)
 
     for add in (_add_runs, _add_study, _add_tools):
         add(verb)
@@ -50,7 +50,7 @@ def _add_runs(verb: Verb) -> None:
     filed = "only those filed under it, with their parameters and metrics"
     runs.add_argument("--experiment", metavar="NAME", help=filed)
     verb("run", "run a script with its arguments, and with a cell's options")
-    of_runs = {name: verb(name, what) for name, what in RUN_VERBS.items()}
+    of_runs = {name: verb(name, about) for name, about in RUN_VERBS.items()}
     for run in of_runs.values():
         run.add_argument("run", nargs="?", default="last", metavar="RUN", help=RUN)
     logs, result = of_runs["logs"], of_runs["result"]
@@ -102,8 +102,8 @@ def _add_packing(parser: argparse.ArgumentParser) -> None:
     _add_source_and_target(parser)
     add = parser.add_argument
     add("--rehearse", action="store_true", help="buckets are those of rehearsals on this machine")
-    there = "pack there, by a job; more options are those of %%%%distrain, such as --primary"
-    add("--on", default="", metavar="BACKEND", help=there)
+    help_text = "pack there, by a job; more options are those of %%%%distrain, such as --primary"
+    add("--on", default="", metavar="BACKEND", help=help_text)
 
 
 def _add_source_and_target(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 _SLOW = frozenset(["torch", "tensorflow"])
 _IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+(torch|tensorflow)\b", re.M)
 _ELSEWHERE = ("--on", "--dry-run", "--help", "-h")
-_asked: set[str] = set()
+_requested: set[str] = set()
 
 # What a cell needs from `%%distrain` until its run is shown.
 _OURS = ("distrain_nb.magics.cell", "distrain_nb.backends.local", "distrain_nb.ui.monitor")
@@ -26,7 +26,7 @@ _OURS = ("distrain_nb.magics.cell", "distrain_nb.backends.local", "distrain_nb.u
 def before_cell(words: list[str], cell: str) -> None:
     """Have the fork server import a framework while the cell that needs it is still being read."""
     named = tuple(dict.fromkeys(_IMPORT.findall(cell)))
-    if not named or _asked.issuperset(named) or any(w.startswith(_ELSEWHERE) for w in words):
+    if not named or _requested.issuperset(named) or any(w.startswith(_ELSEWHERE) for w in words):
         return
     from distrain_nb.backends.local.warming import warm
     from distrain_nb.worker.files.request import Warming
@@ -34,7 +34,7 @@ def before_cell(words: list[str], cell: str) -> None:
 
     with suppress(Exception):  # the run to come says what is wrong
         warm(Warming(Owner.of(os.getpid()), named))
-        _asked.update(named)
+        _requested.update(named)
 
 
 def after_cell(_: object = None) -> None:
@@ -43,10 +43,10 @@ def after_cell(_: object = None) -> None:
         from distrain_nb.worker.files.launch import FORK_SAFE
 
         loaded = [name for name in FORK_SAFE if sys.modules.get(name) is not None]
-        if _SLOW.isdisjoint(loaded) or _asked.issuperset(loaded):
+        if _SLOW.isdisjoint(loaded) or _requested.issuperset(loaded):
             return
-        first = not _asked
-        _asked.update(loaded)
+        first = not _requested
+        _requested.update(loaded)
         _start(loaded)
         if first:
             threading.Thread(target=_import_ours, daemon=True).start()
