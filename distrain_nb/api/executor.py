@@ -71,11 +71,11 @@ class Executor:
         prepared = [
             prepare(call(function, *args), **options) for args in zip(*iterables, strict=False)
         ]
-        for item in prepared:
-            item.refuse()
+        for job in prepared:
+            job.refuse()
         begun = len(self.runs)
-        for item in prepared:
-            self.runs.append(start(item))
+        for job in prepared:
+            self.runs.append(start(job))
         return self.runs[begun:]
 
     def __enter__(self) -> Self:
@@ -138,4 +138,4 @@ def remote(function: Value = None, /, **options: Unpack[Options]) -> Value:
     Executor(**options)
     if function is not None:
         return RemoteFunction(function, options)
-    return lambda item: RemoteFunction(item, options)
+    return lambda decorated: RemoteFunction(decorated, options)

@@ -125,7 +125,7 @@ def with_study_options(function: F) -> F:
 
 def _naming(function: F, options: type) -> F:
     signature = inspect.signature(function)
-    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    positional = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     named = [
         inspect.Parameter(
             name,
@@ -135,6 +135,6 @@ def _naming(function: F, options: type) -> F:
         )
         for name, kind in options.__annotations__.items()
     ]
-    parameters = [*own, *named]
+    parameters = [*positional, *named]
     function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return function

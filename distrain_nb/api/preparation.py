@@ -65,15 +65,15 @@ class Prepared:
             raise CheckFailed(errors(self.findings))
 
     def __str__(self) -> str:
-        other = [str(f) for f in self.findings if f not in self.job.program.findings]
-        return "\n".join([*other, self.job.program.describe(), str(self.plan)])
+        findings = [str(f) for f in self.findings if f not in self.job.program.findings]
+        return "\n".join([*findings, self.job.program.describe(), str(self.plan)])
 
 
 @with_options
 def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
     """Return everything up to the submission, which it leaves undone. Raises OptionError."""
     config = Config.load()
-    layout, job_options, backend, own = read(options, config)
+    layout, job_options, backend, backend_options = read(options, config)
     source = source_of(code)
     job_options = _with_source(job_options, source)
     waits = backend.waits_by_default if job_options.wait is None else job_options.wait
@@ -82,7 +82,7 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
         program=NO_PROGRAM,
         layout=layout,
         folder=working_folder(),
-        options=own,
+        options=backend_options,
         name=job_options.name,
         results=job_options.results,
         waits=waits,
@@ -148,8 +148,8 @@ def check(code: Code, **options: Unpack[Options]) -> tuple[Finding, ...]:
 
 def _with_source(options: JobOptions, source: Source) -> JobOptions:
     """Return the options with the names that the source returns, and the arguments that it has."""
-    own = source.script.arguments if source.script else ()
-    result, args = (*options.result, *source.returns), (*options.args, *own)
+    script_arguments = source.script.arguments if source.script else ()
+    result, args = (*options.result, *source.returns), (*options.args, *script_arguments)
     return replace(options, result=result, args=args)
 
 
@@ -157,31 +157,31 @@ def _program(source: Source, options: JobOptions, backend: AnyBackend) -> Progra
     """Make the program from its source. Its arguments are the options', after a script's own."""
     limit = int(Config.load().carry_limit * MIB)
     places = options.places(backend.data)
-    made = (
+    program = (
         _of_cell(source, options, limit, backend)
         if source.script is None
         else _of_script(source.script, options, limit, backend)
     )
-    unread = unread_arguments(made, options.args) if made.is_read else ()
+    unread = unread_arguments(program, options.args) if program.is_read else ()
     return replace(
-        made,
+        program,
         arguments=with_places(options.args, places),
         variables=variables(options, places, backend),
-        findings=(*made.findings, *unread),
+        findings=(*program.findings, *unread),
     )
 
 
 def _of_cell(source: Source, options: JobOptions, limit: int, backend: AnyBackend) -> Program:
     if options.exclude:
         raise OptionError("--exclude is for scripts: a cell takes along only what it needs")
-    given = {**source.notebook.given, **options.given(backend.data)}
+    variables_of_cell = {**source.notebook.given, **options.given(backend.data)}
     otherwise_read = options.brought(backend.brings) | named_in(options.args)
     if CHANNEL in source.cell.source:
         otherwise_read |= options.places(backend.data).keys()
     return capture(
         source.cell,
         source.first_line,
-        replace(source.notebook, given=given, optional=otherwise_read),
+        replace(source.notebook, given=variables_of_cell, optional=otherwise_read),
         include=options.include,
         require=options.require,
         limit=limit,
@@ -196,7 +196,7 @@ def _of_script(script: Script, options: JobOptions, limit: int, backend: AnyBack
             f"--param {options.param[0]} sets a name that a cell reads, and a script reads "
             f"arguments: write them behind {script.path.name}"
         )
-    made = capture_script(
+    program = capture_script(
         script,
         include=options.include,
         exclude=options.exclude,
@@ -205,5 +205,5 @@ def _of_script(script: Script, options: JobOptions, limit: int, backend: AnyBack
         for_image=backend.has_image,
     )
     names = options.places(backend.data).keys() - options.brought(backend.brings)
-    unread = about_unread(made, options.args, sorted(names))
-    return replace(made, findings=(*made.findings, *unread))
+    unread = about_unread(program, options.args, sorted(names))
+    return replace(program, findings=(*program.findings, *unread))

@@ -62,8 +62,8 @@ def start(prepared: Prepared) -> Run:
         backend.handle(prepared.plan),
     )
     try:
-        own = backend.experiments(prepared.plan)
-        note = begin_run(record, here=backend.here, own=own)
+        experiments = backend.experiments(prepared.plan)
+        note = begin_run(record, here=backend.here, own=experiments)
         if note:
             warnings.warn(note, stacklevel=2)
         backend.submit(prepared.plan, record.folder)
