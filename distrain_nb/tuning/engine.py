@@ -62,9 +62,9 @@ class SearchEngine:
         self._spec = spec
         self._grid = grid(spec) if spec.search.algorithm == "grid" else None
         self._of_grid: list[Mapping[str, Value]] = []
-        known = list(trials)
-        self.study = _study(spec, len(known), storage, name)
-        for parameters, outcome in known:
+        past = list(trials)
+        self.study = _study(spec, len(past), storage, name)
+        for parameters, outcome in past:
             self._add(parameters, outcome)
 
     def ask(self) -> dict[str, Value] | None:
@@ -110,10 +110,10 @@ class SearchEngine:
     def _add(self, parameters: Mapping[str, Value], outcome: Outcome) -> None:
         import optuna
 
-        known = {p.name: p for p in self._spec.active(parameters)}
+        active = {p.name: p for p in self._spec.active(parameters)}
         params, distributions = {}, {}
         for name, value in parameters.items():
-            parameter = known[name]
+            parameter = active[name]
             params[_key(self._spec, parameter)] = _inward(parameter, value)
             distributions[_key(self._spec, parameter)] = _distribution(parameter)
         single = len(self._spec.goals) == 1 and outcome.ending in ("succeeded", "stopped")
@@ -128,10 +128,10 @@ class SearchEngine:
         )
 
 
-def require(package: str, what: str) -> None:
+def require(package: str, feature: str) -> None:
     """Raise DistrainError where a package is missing that something needs."""
     if find_spec(package) is None:
-        raise DistrainError(f"{what} needs the package {package}, which is missing: {INSTALL}")
+        raise DistrainError(f"{feature} needs the package {package}, which is missing: {INSTALL}")
 
 
 def thinned(curve: tuple[tuple[int, float], ...]) -> Iterator[tuple[int, float]]:
@@ -144,11 +144,11 @@ def thinned(curve: tuple[tuple[int, float], ...]) -> Iterator[tuple[int, float]]
 
 def _defaults(spec: StudySpec) -> tuple[Mapping[str, Value], ...]:
     """Return a trial with the values that are said to be good ones to start with."""
-    given = {p.name: p.domain.default for p in spec.parameters if p.domain.default is not None}
-    return (given,) if given else ()
+    defaults = {p.name: p.domain.default for p in spec.parameters if p.domain.default is not None}
+    return (defaults,) if defaults else ()
 
 
-def _study(spec: StudySpec, told: int, storage: Path | None, name: str) -> optuna.Study:
+def _study(spec: StudySpec, count: int, storage: Path | None, name: str) -> optuna.Study:
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -157,7 +157,7 @@ def _study(spec: StudySpec, told: int, storage: Path | None, name: str) -> optun
         return optuna.create_study(
             study_name=name,
             storage=_new_storage(storage) if storage else None,
-            sampler=_sampler(spec, told),
+            sampler=_sampler(spec, count),
             directions=["minimize" if g.direction == "min" else "maximize" for g in spec.goals],
         )
 
@@ -178,11 +178,11 @@ def open_storage(path: Path) -> optuna.storages.BaseStorage:
     return JournalStorage(JournalFileBackend(str(path)))
 
 
-def _sampler(spec: StudySpec, told: int) -> BaseSampler:
+def _sampler(spec: StudySpec, count: int) -> BaseSampler:
     """Made again after some trials, it draws other numbers than it drew for these."""
     from optuna import samplers
 
-    seed = None if spec.search.seed is None else spec.search.seed + told
+    seed = None if spec.search.seed is None else spec.search.seed + count
     if spec.search.algorithm in ("random", "grid"):
         return samplers.RandomSampler(seed)
     if spec.search.algorithm == "gp":
@@ -206,8 +206,8 @@ def _state(outcome: Outcome, goals: int) -> optuna.trial.TrialState:
 
 
 def _suggested(trial: optuna.trial.Trial, spec: StudySpec, parameter: Parameter) -> Value:
-    key, found = _key(spec, parameter), _distribution(parameter)
-    value = _outward(parameter, trial._suggest(key, found))
+    key, distribution = _key(spec, parameter), _distribution(parameter)
+    value = _outward(parameter, trial._suggest(key, distribution))
     if parameter.scale == "reverse-log":
         trial.set_user_attr(parameter.name, value)
     return value
@@ -223,18 +223,18 @@ def _key(spec: StudySpec, parameter: Parameter) -> str:
     name = parameter.name
     if parameter.scale == "reverse-log":
         name = f"{_reflection(parameter):g} - {name}"
-    if sum(item.name == parameter.name for item in spec.parameters) > 1 and parameter.condition:
+    if sum(alike.name == parameter.name for alike in spec.parameters) > 1 and parameter.condition:
         values = "|".join(map(str, parameter.condition.values))
         name += f" [{parameter.condition.parent}={values}]"
     return name
 
 
-def by_name(spec: StudySpec, found: Mapping[str, float]) -> dict[str, float]:
+def by_name(spec: StudySpec, by_key: Mapping[str, float]) -> dict[str, float]:
     """Return numbers by the names under which Optuna knows the parameters, by their own: those of
     one name are added up."""
     names = {_key(spec, parameter): parameter.name for parameter in spec.parameters}
     added: dict[str, float] = {}
-    for key, value in found.items():
+    for key, value in by_key.items():
         added[names[key]] = added.get(names[key], 0.0) + value
     return added
 

@@ -70,7 +70,9 @@ class Condition:
 
     def holds(self, chosen: Mapping[str, Value]) -> bool:
         """Return whether the parent is among the chosen values, with one of these."""
-        return self.parent in chosen and any(same(chosen[self.parent], one) for one in self.values)
+        return self.parent in chosen and any(
+            same(chosen[self.parent], allowed) for allowed in self.values
+        )
 
 
 @dataclass(frozen=True)
@@ -95,10 +97,10 @@ class Parameter:
         if isinstance(domain, Categorical):
             return str(value)
         number = float(value)
-        whole = isinstance(domain, Integer) or (
+        is_whole = isinstance(domain, Integer) or (
             isinstance(domain, Discrete) and all(map(float.is_integer, map(float, domain.values)))
         )
-        return int(number) if whole and number.is_integer() else number
+        return int(number) if is_whole and number.is_integer() else number
 
 
 @dataclass(frozen=True)
@@ -217,9 +219,9 @@ class StudySpec:
         return replace(self, **changes)  # type: ignore[arg-type]
 
 
-def same(one: Value, other: Value) -> bool:
+def same(first: Value, second: Value) -> bool:
     """Return whether two are the same value of a parameter: numbers that are hardly apart, or
     words."""
-    if isinstance(one, str) or isinstance(other, str):
-        return one == other
-    return abs(one - other) <= EPSILON
+    if isinstance(first, str) or isinstance(second, str):
+        return first == second
+    return abs(first - second) <= EPSILON

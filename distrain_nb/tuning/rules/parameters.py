@@ -74,22 +74,22 @@ def _values(parameter: Parameter) -> Iterator[Finding]:
         message = f"{parameter.name} has no values to choose from"
         yield error(at(parameter), "tune-values", message, without(parameter))
         return
-    kept: list[Value] = []  # numbers are in their order, so that equal ones are neighbours
+    distinct: list[Value] = []  # numbers are in their order, so that equal ones are neighbours
     values: tuple[Value, ...] = domain.values
     for value in dict.fromkeys(values):
-        if not kept or not same(value, kept[-1]):
-            kept.append(value)
-    if len(kept) < len(domain.values):
+        if not distinct or not same(value, distinct[-1]):
+            distinct.append(value)
+    if len(distinct) < len(domain.values):
         message = f"{parameter.name} has values twice: {joined(_again(domain.values))}"
-        once = replace(domain, values=tuple(kept))  # type: ignore[arg-type]
+        once = replace(domain, values=tuple(distinct))  # type: ignore[arg-type]
         fix = instead("Keep each value once", parameter, domain=once)
         yield error(at(parameter), "tune-values", message, fix)
 
 
 def _again(values: tuple[Value, ...]) -> list[str]:
     """Return each value that is the same as one before it."""
-    found = (value for n, value in enumerate(values) if any(same(value, v) for v in values[:n]))
-    return list(dict.fromkeys(map(written, found)))
+    repeated = (value for n, value in enumerate(values) if any(same(value, v) for v in values[:n]))
+    return list(dict.fromkeys(map(written, repeated)))
 
 
 def _truth(parameter: Parameter) -> Iterator[Finding]:
@@ -133,8 +133,8 @@ def _condition(spec: StudySpec, parameter: Parameter) -> Iterator[Finding]:
         close = closest(condition.parent, {*others} - {parameter.name})
         message = f"{parameter.name} depends on {condition.parent}, which is no parameter"
         if close:
-            other = replace(condition, parent=close)
-            fixes = [instead(f"Depend on {close}", parameter, condition=other)]
+            changed = replace(condition, parent=close)
+            fixes = [instead(f"Depend on {close}", parameter, condition=changed)]
     elif len(parents) > 1:
         message = f"{parameter.name} depends on {condition.parent}, which there are several of"
     elif not _can_be_parent(parents[0]):
@@ -144,14 +144,14 @@ def _condition(spec: StudySpec, parameter: Parameter) -> Iterator[Finding]:
         )
     else:
         domain = parents[0].domain
-        left = tuple(value for value in condition.values if contains(domain, value))
-        if left == condition.values and left:
+        possible = tuple(value for value in condition.values if contains(domain, value))
+        if possible == condition.values and possible:
             return
         none = [value for value in condition.values if not contains(domain, value)]
         message = f"{joined(none) or 'nothing'} is no value of {condition.parent}"
-        if left:
-            kept = Condition(condition.parent, left)
-            fixes = [instead(f"Keep {joined(left)}", parameter, condition=kept)]
+        if possible:
+            narrowed = Condition(condition.parent, possible)
+            fixes = [instead(f"Keep {joined(possible)}", parameter, condition=narrowed)]
     yield error(at(parameter), "tune-condition", message, *fixes, unconditional(parameter))
 
 
@@ -175,20 +175,20 @@ def _without_one(parameter: Parameter, number: int) -> Callable[[StudySpec], Stu
     """Without the parameter of that name that stands at a number among its like."""
 
     def apply(spec: StudySpec) -> StudySpec:
-        alike = [n for n, item in enumerate(spec.parameters) if item.name == parameter.name]
+        alike = [n for n, p in enumerate(spec.parameters) if p.name == parameter.name]
         if len(alike) <= number:
             return spec
-        kept = [parameter for n, parameter in enumerate(spec.parameters) if n != alike[number]]
-        return spec.edited(parameters=tuple(kept))
+        remaining = [parameter for n, parameter in enumerate(spec.parameters) if n != alike[number]]
+        return spec.edited(parameters=tuple(remaining))
 
     return apply
 
 
-def _meet(one: Parameter, other: Parameter) -> bool:
-    first, second = one.condition, other.condition
+def _meet(parameter: Parameter, twin: Parameter) -> bool:
+    first, second = parameter.condition, twin.condition
     if first is None or second is None or first.parent != second.parent:
         return True
-    return any(same(value, item) for value in first.values for item in second.values)
+    return any(same(value, match) for value in first.values for match in second.values)
 
 
 def _circles(spec: StudySpec) -> Iterator[Finding]:
@@ -200,9 +200,9 @@ def _circles(spec: StudySpec) -> Iterator[Finding]:
     for parameter in spec.parameters:
         if parameter.condition is None:
             continue
-        seen, name = {parameter.name}, parameter.condition.parent
-        while name in parents and name not in seen:
-            seen.add(name)
+        visited, name = {parameter.name}, parameter.condition.parent
+        while name in parents and name not in visited:
+            visited.add(name)
             name = parents[name]
         if name == parameter.name:
             message = f"{parameter.name} depends on itself"

@@ -37,14 +37,14 @@ def setting(label: str, **changes: Any) -> Fix[StudySpec]:
 
 def instead(label: str, parameter: Parameter, **changes: Any) -> Fix[StudySpec]:
     """Return other fields of one parameter."""
-    return _each(label, lambda item: replace(item, **changes) if item == parameter else item)
+    return _for_all(label, lambda item: replace(item, **changes) if item == parameter else item)
 
 
 def without(parameter: Parameter) -> Fix[StudySpec]:
     """Return the study without one parameter."""
 
     def apply(spec: StudySpec) -> StudySpec:
-        return spec.edited(parameters=tuple(item for item in spec.parameters if item != parameter))
+        return spec.edited(parameters=tuple(p for p in spec.parameters if p != parameter))
 
     return Fix(f"Remove {parameter.name}", apply)
 
@@ -76,7 +76,7 @@ def listed(parameter: Parameter, count: int = 5) -> Fix[StudySpec]:
     domain = parameter.domain
     assert isinstance(domain, Double)
     between = _spaced(domain.low, domain.high, parameter.scale, count)[1:-1]
-    rounded = (min(max(float(f"{item:.6g}"), domain.low), domain.high) for item in between)
+    rounded = (min(max(float(f"{number:.6g}"), domain.low), domain.high) for number in between)
     values = tuple(dict.fromkeys((domain.low, *rounded, domain.high)))
     return instead(
         f"Try {len(values)} values of {parameter.name}", parameter, domain=Discrete(values)
@@ -98,7 +98,7 @@ def contains(domain: object, value: object) -> bool:
     if not isinstance(value, (int, float)):
         return False
     if isinstance(domain, Discrete):
-        return any(abs(item - value) <= EPSILON for item in domain.values)
+        return any(abs(listed_value - value) <= EPSILON for listed_value in domain.values)
     if isinstance(domain, Integer) and not float(value).is_integer():
         return False
     return isinstance(domain, (Double, Integer)) and domain.low <= value <= domain.high
@@ -116,7 +116,7 @@ def _renamed(parameter: Parameter, old: str, new: str) -> Parameter:
     return replace(parameter, name=name, condition=condition)
 
 
-def _each(label: str, change: Callable[[Parameter], Parameter]) -> Fix[StudySpec]:
+def _for_all(label: str, change: Callable[[Parameter], Parameter]) -> Fix[StudySpec]:
     return Fix(label, lambda spec: spec.edited(parameters=tuple(map(change, spec.parameters))))
 
 
