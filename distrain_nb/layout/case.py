@@ -91,13 +91,13 @@ def case_of(
     network."""
     pools = resolve(layout).training
     speeds = [resolved.bandwidth_gbps for resolved in pools]
-    known = [gbps for gbps in speeds if gbps]
+    bandwidths = [gbps for gbps in speeds if gbps]
     counts = [resolved.accelerators for resolved in pools if resolved.known]
     return Case(
         model_bytes,
         min(counts) if counts and len(counts) == len(pools) else None,
         sum(resolved.pool.replicas for resolved in pools) or None,
-        min(known) if known and len(known) == len(speeds) else None,
+        min(bandwidths) if bandwidths and len(bandwidths) == len(speeds) else None,
         layout.framework_name,
         layout.framework_version,
         step_s,

@@ -96,8 +96,8 @@ class Gain:
 def gain(gradient_bytes: float, links: Links, step_s: float) -> Gain:
     """Estimate what reducers save of a step. `step_s`: seconds per step without communication."""
     ring, tree, reducers = ways(gradient_bytes, links)
-    other = min(ring, tree, key=lambda way: way.seconds)
-    return Gain(links, gradient_bytes, step_s, other, reducers)
+    faster = min(ring, tree, key=lambda way: way.seconds)
+    return Gain(links, gradient_bytes, step_s, faster, reducers)
 
 
 def beside_the_article(layout: Layout) -> str:
@@ -111,12 +111,12 @@ def beside_the_article(layout: Layout) -> str:
     if len(counts) != 1 or not all("A100" in name and gpus == n for name, n in counts):
         return ""
     total = sum((p.bandwidth_gbps or 0) * p.pool.replicas for p in job.training)
-    own = resolve(job.layout.edited({"reducers": pool})).pool(Role.REDUCERS)
+    ours = resolve(job.layout.edited({"reducers": pool})).pool(Role.REDUCERS)
     return (
         f"the article measured +75 % with {reducers} reducers of a type that it doesn't name; "
         f"{pool} is what the documents ask for: reducers that take in all {total:g} Gbit/s of the "
         f"workers. {reducers} reducers do with {total / reducers:g} Gbit/s each, "
-        f"{own and own.pool.machine} has {own and own.bandwidth_gbps:g}"
+        f"{ours and ours.pool.machine} has {ours and ours.bandwidth_gbps:g}"
     )
 
 
@@ -129,8 +129,8 @@ def exchange(case: Case) -> Traffic | None:
     links = _links(case)
     if links is None or case.model_bytes is None or case.gpus_per_instance is None:
         return None
-    found = ways(case.model_bytes, links)
-    shown = found[:-1] if _why_none(case) else found
+    all_ways = ways(case.model_bytes, links)
+    shown = all_ways[:-1] if _why_none(case) else all_ways
     return Traffic(case.model_bytes, links.workers, links.gbps, shown)
 
 
@@ -143,13 +143,13 @@ def remarks(case: Case, where: str = "") -> Iterator[str]:
     if links is None or case.model_bytes is None or case.gpus_per_instance is None:
         return
     why_none = _why_none(case)
-    found = gain(case.model_bytes, links, case.step_s)
-    if why_none or not found.pays:
-        yield why_none or f"{where}{found}"
+    saving = gain(case.model_bytes, links, case.step_s)
+    if why_none or not saving.pays:
+        yield why_none or f"{where}{saving}"
         return
     on_gpus = case.gpus_per_instance > 0
     how = "NCCL on Vertex AI, --reducers auto" if on_gpus else "gloo, on machines of your own"
-    yield f"{where}{found} ({how})"
+    yield f"{where}{saving} ({how})"
     beside = beside_the_article(case.layout) if case.layout else ""
     if beside:
         yield beside
@@ -174,12 +174,12 @@ def _links(case: Case) -> Links | None:
     like them."""
     if case.network_gbps is None or case.instances is None or case.instances < 2:
         return None
-    own = Links(case.instances, case.network_gbps, case.instances, case.network_gbps)
+    of_case = Links(case.instances, case.network_gbps, case.instances, case.network_gbps)
     try:
-        there = links_of(case.layout) if case.layout else own
+        of_layout = links_of(case.layout) if case.layout else of_case
     except OptionError:
-        return own
-    return replace(there, workers=own.workers, gbps=own.gbps)
+        return of_case
+    return replace(of_layout, workers=of_case.workers, gbps=of_case.gbps)
 
 
 def duration(seconds: float) -> str:

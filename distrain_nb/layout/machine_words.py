@@ -59,20 +59,20 @@ def machines_with(catalog: Catalog, place: str, machines: Iterable[str], text: s
     """Return those that come with what a text names, such as `h100` or `8xA100`, else those that
     can be given it; in the order in which lists name them."""
     words = set(_COUNT.sub(r"\1gpu ", text.lower()).split())
-    known = {name: machine_words(catalog, place, name) for name in machines} if words else {}
-    for said in (
-        {name: f"{item.shown} {item.has}".partition("takes ")[0] for name, item in known.items()},
-        {name: item.takes for name, item in known.items()},
+    lists = {name: machine_words(catalog, place, name) for name in machines} if words else {}
+    for texts in (
+        {name: f"{row.shown} {row.has}".partition("takes ")[0] for name, row in lists.items()},
+        {name: row.takes for name, row in lists.items()},
     ):
-        found = [name for name, item in said.items() if words <= _terms(item)]
-        if found:
-            return sorted(found, key=lambda name: machine_rank(catalog, name))
+        matching = [name for name, row in texts.items() if words <= _terms(row)]
+        if matching:
+            return sorted(matching, key=lambda name: machine_rank(catalog, name))
     return []
 
 
 @lru_cache(maxsize=2048)
-def _terms(said: str) -> frozenset[str]:
-    return frozenset(re.split(r"[\s,()]+", said.lower()))
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(re.split(r"[\s,()]+", text.lower()))
 
 
 def accelerators_of(catalog: Catalog, machine: str) -> Accelerators | None:
@@ -80,9 +80,9 @@ def accelerators_of(catalog: Catalog, machine: str) -> Accelerators | None:
     row, instance = catalog.machines.get(machine), catalog.instances.get(machine)
     legacy = catalog.legacy_machines.get(machine)
     if row and row.builtin_accelerator:
-        known = catalog.accelerators[row.builtin_accelerator]
+        accelerator = catalog.accelerators[row.builtin_accelerator]
         count = row.builtin_accelerator_count or 0
-        return Accelerators(count, known.accelerator, known.memory_gb, known.kind)
+        return Accelerators(count, accelerator.accelerator, accelerator.memory_gb, accelerator.kind)
     if instance and instance.gpu_count:
         return Accelerators(instance.gpu_count, instance.gpu_name, instance.gpu_memory_gb)
     if instance and instance.neuron_count:

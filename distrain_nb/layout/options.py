@@ -79,8 +79,8 @@ def _place(text: str) -> str:
     return text
 
 
-def _pool(field: str, form: str, what: str) -> Option:
-    return Option(field, form, what, Pool.parse)
+def _pool(field: str, form: str, about: str) -> Option:
+    return Option(field, form, about, Pool.parse)
 
 
 _DURATION_FORM = "a duration such as 2h, 1h30m, 7d, or seconds"
@@ -125,25 +125,25 @@ def changed(layout: Layout, options: Mapping[str, object]) -> Layout:
 
     Raises OptionError naming the option, the value and the allowed form.
     """
-    given = {name.replace("-", "_"): value for name, value in options.items() if value is not None}
-    if given.pop("spot", False):
-        given.setdefault("scheduling", "SPOT")
-    automatic = given.get("reducers") == "auto"
+    values = {name.replace("-", "_"): value for name, value in options.items() if value is not None}
+    if values.pop("spot", False):
+        values.setdefault("scheduling", "SPOT")
+    automatic = values.get("reducers") == "auto"
     if automatic:
-        del given["reducers"]
-    layout = replace(layout, **{name: _value(name, given[name]) for name in given})
+        del values["reducers"]
+    layout = replace(layout, **{name: _value(name, values[name]) for name in values})
     return replace(layout, reducers=sized_reducers(layout)) if automatic else layout
 
 
 def split(text: str) -> dict[str, object]:
     """Return the options of a line by their fields. Raises OptionError for what is not a layout
     option."""
-    found: dict[str, object] = {}
+    options: dict[str, object] = {}
     words = iter(words_of(text))
     for word in words:
         name, equals, value = word.partition("=")
         if word == "--spot":
-            found["spot"] = True
+            options["spot"] = True
             continue
         if name not in _BY_FLAG:
             hint = did_you_mean(name, _BY_FLAG, ".")
@@ -152,8 +152,8 @@ def split(text: str) -> dict[str, object]:
         value = value if equals else next(words, "")
         if not value:
             raise OptionError(f"{option.name} has no value: expected {option.form}")
-        found[option.field] = value
-    return found
+        options[option.field] = value
+    return options
 
 
 def line(layout: Layout) -> str:
@@ -166,8 +166,8 @@ def heading(options: Iterable[str], script: Sequence[str] = ()) -> str:
     long; the line that runs a script with its arguments, where there is one."""
     run = " ".join(map(quoted, script))
     words = ["%distrain run", *options, run] if run else ["%%distrain", *options]
-    whole = " ".join(words)
-    return whole if len(whole) <= _WIDTH else " \\\n    ".join([" ".join(words[:2]), *words[2:]])
+    line = " ".join(words)
+    return line if len(line) <= _WIDTH else " \\\n    ".join([" ".join(words[:2]), *words[2:]])
 
 
 def texts(layout: Layout) -> dict[str, str]:
@@ -237,8 +237,8 @@ def _value(field: str, value: object) -> Any:
     option = _BY_FIELD.get(field)
     if option is None:
         hint = did_you_mean(field, _BY_FIELD, ".")
-        known = ", ".join(_BY_FIELD)
-        raise OptionError(f"unknown layout option {shown(field)}{hint} There are {known}, spot")
+        fields = ", ".join(_BY_FIELD)
+        raise OptionError(f"unknown layout option {shown(field)}{hint} There are {fields}, spot")
     if isinstance(value, Pool):
         return value
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.formats import hyperparameters, placeholders
-from distrain_nb.layout.formats.pieces import Given, Imported, present
+from distrain_nb.layout.formats.pieces import Imported, MappingReader, present
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool
 from distrain_nb.layout.rules.sagemaker_distributions import distribution_of
@@ -142,7 +142,9 @@ def resources(layout: Layout) -> dict[str, Json]:
     pool, apart = hosts(layout), groups(layout)
     machines = present(InstanceType=pool.machine, InstanceCount=pool.replicas)
     if apart:
-        machines = {"InstanceGroups": [_group(name, item) for name, item in apart]}
+        machines = {
+            "InstanceGroups": [_group(name, pool_of_group) for name, pool_of_group in apart]
+        }
     return {**machines, **present(VolumeSizeInGB=pool.disk_gb)}
 
 
@@ -157,10 +159,10 @@ def _group(name: str, pool: Pool) -> dict[str, Json]:
 
 def from_training_job(value: object) -> Imported:
     """Read what `training_job` gives. Raises OptionError, naming the path, for anything else."""
-    given = Given.of(value, "")
-    machines, stop = given.below("ResourceConfig"), given.below("StoppingCondition")
-    checkpoint, more = given.below("CheckpointConfig"), given.below("HyperParameters")
-    algorithm, output = given.below("AlgorithmSpecification"), given.below("OutputDataConfig")
+    reader = MappingReader.of(value, "")
+    machines, stop = reader.below("ResourceConfig"), reader.below("StoppingCondition")
+    checkpoint, more = reader.below("CheckpointConfig"), reader.below("HyperParameters")
+    algorithm, output = reader.below("AlgorithmSpecification"), reader.below("OutputDataConfig")
     if algorithm.values.get("TrainingInputMode") == _INPUT_MODE:
         del algorithm.values["TrainingInputMode"]
     disk = machines.number("VolumeSizeInGB")
@@ -170,24 +172,24 @@ def from_training_job(value: object) -> Imported:
         primary=replace(primary, disk_gb=disk) if primary else None,
         workers=replace(workers, disk_gb=disk),
         image=algorithm.text("TrainingImage"),
-        scheduling="SPOT" if given.flag("EnableManagedSpotTraining") else None,
+        scheduling="SPOT" if reader.flag("EnableManagedSpotTraining") else None,
         timeout=stop.number("MaxRuntimeInSeconds"),
         max_wait=stop.number("MaxWaitTimeInSeconds"),
         checkpoint=checkpoint.text("S3Uri"),
     )
     layout = hyperparameters.read(layout, more)
-    left = given.rest(machines, stop, checkpoint, algorithm, output)
+    dropped = reader.rest(machines, stop, checkpoint, algorithm, output)
     # The program's own are no placeholders, whatever they look like.
-    return Imported("SageMaker training job", layout, (*left, *more.done()))
+    return Imported("SageMaker training job", layout, (*dropped, *more.done()))
 
 
-def pools_of(machines: Given) -> tuple[Pool | None, Pool]:
+def pools_of(machines: MappingReader) -> tuple[Pool | None, Pool]:
     """Return the primary, where it is an instance group of its own, and the workers."""
     listed = machines.values.pop("InstanceGroups", None) or []
     path = machines.at("InstanceGroups")
     if not isinstance(listed, list):
         raise OptionError(f"invalid {path} {shown(listed)}: expected a list")
-    apart = [_pool(Given.of(item, path)) for item in listed]
+    apart = [_pool(MappingReader.of(group, path)) for group in listed]
     if not apart:
         return None, _pool(machines)
     if len(apart) == 1:
@@ -200,6 +202,6 @@ def pools_of(machines: Given) -> tuple[Pool | None, Pool]:
     return apart[0], apart[1]
 
 
-def _pool(given: Given) -> Pool:
-    count = given.number("InstanceCount")
-    return Pool(1 if count is None else count, given.text("InstanceType"))
+def _pool(reader: MappingReader) -> Pool:
+    count = reader.number("InstanceCount")
+    return Pool(1 if count is None else count, reader.text("InstanceType"))
