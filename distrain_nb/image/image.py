@@ -62,9 +62,9 @@ class Recipe:
 
 def environment_for(recipe: Recipe, base: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that the worker needs, with those of the recipe."""
-    others = (path for path in base.get("PYTHONPATH", "").split(":") if path not in ("", WORKER))
+    paths = (path for path in base.get("PYTHONPATH", "").split(":") if path not in ("", WORKER))
     return {
-        "PYTHONPATH": ":".join((WORKER, *others)),
+        "PYTHONPATH": ":".join((WORKER, *paths)),
         "PYTHONUNBUFFERED": "1",
         "DISTRAIN_PROGRAM": PROGRAM,
         "DISTRAIN_PACKAGES": PACKAGES,

@@ -49,14 +49,14 @@ def find_installed(
     scan = scan_layers(base, registry, listener) if recipe.look_inside else LayerScan()
     labels, environment = base.config.labels, base.config.environment
     framework, version, listed = _from_catalog(base)
-    said = (
+    versions = (
         recipe.python,
         scan.python,
         labels.get("distrain-nb.python"),
         environment.get("PYTHON_VERSION"),
         listed,
     )
-    python = next((short for short in map(_short, said) if short), None)
+    python = next((short for short in map(_short, versions) if short), None)
     packages = {framework: version} if framework else {}
     added = (x.partition("==") for x in labels.get("distrain-nb.packages", "").split())
     packages |= {canonicalize_name(name): number for name, _, number in added}
@@ -64,8 +64,8 @@ def find_installed(
 
 
 def _short(version: str | None) -> str | None:
-    found = release(version)
-    return f"{found.major}.{found.minor}" if found and len(found.release) > 1 else None
+    parsed = release(version)
+    return f"{parsed.major}.{parsed.minor}" if parsed and len(parsed.release) > 1 else None
 
 
 def _from_catalog(base: Base) -> tuple[str, str, str]:

@@ -27,9 +27,9 @@ _BUILDS = (
 
 def builds(name: str) -> tuple[str, ...]:
     """Return all names that a package has in its builds for other hardware, its own first."""
-    own = canonicalize_name(name)
-    family = next((names for names in _BUILDS if own in names), (own,))
-    return (own, *(other for other in family if other != own))
+    canonical = canonicalize_name(name)
+    family = next((names for names in _BUILDS if canonical in names), (canonical,))
+    return (canonical, *(build for build in family if build != canonical))
 
 
 def without_local_version(requirement: str) -> str:

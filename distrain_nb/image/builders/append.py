@@ -188,20 +188,20 @@ class _Push:
 
     def _place(self, blob: Descriptor) -> str:
         """See that a blob of the base is in the target's repository."""
-        home, there = self.base.reference, self.target.repository
+        home, repository = self.base.reference, self.target.repository
         if blob.foreign:
             return "left outside"
         if home.name == self.target.name:
             return "left in place"
-        if self.sink.has_blob(there, blob.digest):
+        if self.sink.has_blob(repository, blob.digest):
             return "already there"
         begun = None
         if home.registry == self.target.registry:
-            begun = self.sink.mount(there, blob.digest, home.repository)
+            begun = self.sink.mount(repository, blob.digest, home.repository)
             if begun is None:
                 return "mounted"
         copy = RegistryBlob(self.source, home.repository, blob.digest, blob.size)
-        self.sink.upload(there, copy, self.meter, begun)
+        self.sink.upload(repository, copy, self.meter, begun)
         return "copied"
 
 

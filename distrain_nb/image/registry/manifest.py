@@ -135,12 +135,12 @@ def pick_platform(data: bytes, media_type: str, platform: str, where: str) -> st
     if "manifests" not in document or _family(document, media_type) is None:
         return None
     entries = documents.part(document, "manifests", list, where)
-    found = {_platform(entry, where): entry for entry in reversed(entries)}
-    for name, entry in found.items():
+    entry_of = {_platform(entry, where): entry for entry in reversed(entries)}
+    for name, entry in entry_of.items():
         if name == platform or name.startswith(f"{platform}/"):
             return documents.digest(entry, where)
-    known = ", ".join(sorted(name for name in found if "unknown" not in name))
-    raise ImageError(f"{where} has no image for {platform}. It has: {known[:_LONGEST] or 'none'}.")
+    names = ", ".join(sorted(name for name in entry_of if "unknown" not in name))
+    raise ImageError(f"{where} has no image for {platform}. It has: {names[:_LONGEST] or 'none'}.")
 
 
 @dataclass(frozen=True)
@@ -246,8 +246,8 @@ def _family(document: Mapping[str, Any], media_type: str) -> Family | None:
 
 
 def _platform(entry: Mapping[str, Any], where: str) -> str:
-    said = documents.optional(entry, "platform", dict, where)
-    parts = [documents.optional(said, x, str, where) for x in ("os", "architecture", "variant")]
+    fields = documents.optional(entry, "platform", dict, where)
+    parts = [documents.optional(fields, x, str, where) for x in ("os", "architecture", "variant")]
     return "/".join(filter(None, (parts[0] or "unknown", parts[1] or "unknown", parts[2])))
 
 
