@@ -86,8 +86,8 @@ def _with(faults: Faults, part: str, syntax: FaultSyntax) -> Faults:
     moment = re.fullmatch(_SECONDS, loss[2]) if loss else None
     if name == syntax.loss and loss:
         at = {"seconds": float(moment[1])} if moment else {"text": loss[2]}
-        one = Preemption(loss[1], **at)
-        return replace(faults, preemptions=(*faults.preemptions, one))
+        preemption = Preemption(loss[1], **at)
+        return replace(faults, preemptions=(*faults.preemptions, preemption))
     changes: dict[str, Any] = {}
     if name == "late" and seconds:
         changes[name] = float(seconds[1])

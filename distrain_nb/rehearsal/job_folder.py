@@ -89,11 +89,11 @@ class JobFolder:
     def files(self) -> Iterator[tuple[str, os.stat_result]]:
         """Return all regular files in the order of their names, without names that no object can
         have."""
-        found: list[tuple[str, os.stat_result]] = []
+        entries: list[tuple[str, os.stat_result]] = []
         for name, _ in self._walk():
             with passing_over(), self._opened(name) as file:
-                found.append((name, os.fstat(file)))
-        return iter(sorted(found, key=lambda item: item[0]))
+                entries.append((name, os.fstat(file)))
+        return iter(sorted(entries, key=lambda item: item[0]))
 
     def links(self) -> Iterator[tuple[str, os.stat_result]]:
         """Yield all links, wherever they lead, with what the system says of each itself."""
@@ -105,8 +105,10 @@ class JobFolder:
     @contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
         """Open a regular file to read it."""
-        with self._opened(name) as found:
-            place = f"/proc/self/fd/{found}" if hasattr(os, "O_PATH") else f"/dev/fd/{found}"
+        with self._opened(name) as descriptor:
+            place = (
+                f"/proc/self/fd/{descriptor}" if hasattr(os, "O_PATH") else f"/dev/fd/{descriptor}"
+            )
             with os.fdopen(os.open(place, os.O_RDONLY | os.O_CLOEXEC), "rb") as file:
                 yield file
 

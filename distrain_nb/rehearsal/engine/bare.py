@@ -78,11 +78,11 @@ class BareNetwork:
     def start(self, replica: ReplicaSpec) -> BareProcess:
         """Run our worker with the replica's program, in a copy of where that works."""
         image = unpack(replica.image)
-        own = Path(tempfile.mkdtemp(dir=self._scratch.path))
-        work, temporary = own / "work", own / "tmp"
+        folder = Path(tempfile.mkdtemp(dir=self._scratch.path))
+        work, temporary = folder / "work", folder / "tmp"
         temporary.mkdir()
-        there = make_folder(image.root, image.settings.get("WorkingDir") or "/tmp")
-        shutil.copytree(there, work, symlinks=True)
+        origin = make_folder(image.root, image.settings.get("WorkingDir") or "/tmp")
+        shutil.copytree(origin, work, symlinks=True)
         command = [sys.executable, "-m", "distrain_nb.worker", *replica.arguments]
         environment = {"TMPDIR": str(temporary), **_environment(replica, image)}
         return BareProcess(processes.start(command, environment, folder=work))
@@ -104,17 +104,20 @@ class BareProcess(processes.Started):
 def _environment(replica: ReplicaSpec, image: UnpackedImage) -> dict[str, str]:
     worker = place(image.root, image.environment["PYTHONPATH"].partition(":")[0])
     left_out = {_PACKAGES, "TMPDIR"}
-    own = {name: value for name, value in os.environ.items() if name not in left_out}
+    inherited = {name: value for name, value in os.environ.items() if name not in left_out}
     return {
-        **own,
-        **{name: _here(value, replica.mounts) for name, value in replica.environment.items()},
+        **inherited,
+        **{
+            name: _on_this_machine(value, replica.mounts)
+            for name, value in replica.environment.items()
+        },
         "PYTHONUNBUFFERED": "1",
         _PROGRAM: str(place(image.root, image.environment[_PROGRAM])),
         "PYTHONPATH": os.pathsep.join(filter(None, (str(worker), os.environ.get("PYTHONPATH")))),
     }
 
 
-def _here(value: str, mounts: Mapping[str, Path]) -> str:
+def _on_this_machine(value: str, mounts: Mapping[str, Path]) -> str:
     """Return a folder in Cloud Storage as this machine has it."""
     for target, folder in mounts.items():
         bucket = target.replace(_MOUNTED, _CLOUD_STORAGE, 1)

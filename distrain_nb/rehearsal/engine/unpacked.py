@@ -118,15 +118,15 @@ def lay(archive: Iterator[bytes], root: Path) -> None:
 
     Raises BadEntry, OSError, ValueError, OverflowError or TarError for one that can't be unpacked.
     """
-    own: set[Path] = set()
+    extracted: set[Path] = set()
     stream: IO[bytes] = io.BufferedReader(_Pieces(archive), _AT_ONCE)
     with open_layer(stream, "r|", bufsize=_AT_ONCE // 16) as tar:
         for entry in tar:
             name = name_of(entry.name)
             if name.opaque or name.removed:
-                white_out(root, name, own)
+                white_out(root, name, extracted)
             elif name.last and not name.ignored:
-                own.add(extract(tar, entry, root, name))
+                extracted.add(extract(tar, entry, root, name))
     while stream.read(_AT_ONCE):
         pass  # the digest is of the whole blob
 

@@ -94,7 +94,9 @@ class Attempt:
         self._pipes: list[Pipe] = []
         self._running: dict[str, Running] = {}
         self._readers: list[threading.Thread] = []
-        self._awaited = {one.text for one in context.faults.preemptions if one.text}
+        self._awaited = {
+            preemption.text for preemption in context.faults.preemptions if preemption.text
+        }
         self.printed: set[str] = set()  # of the texts that a fault waits for
 
     def prepare(self) -> None:
@@ -116,7 +118,7 @@ class Attempt:
             self._synced_folder(machine, "TensorBoardOutputConfig", "S3OutputPath", below)
 
     def _download_data(self, machine: HostDisk) -> None:
-        names = [one.host.name for one in self._machines]
+        names = [disk.host.name for disk in self._machines]
         below = "input/data"
         for channel in channels(self._job.request):
             folder = JobFolder(machine.folder, f"{below}/{channel.name}")
@@ -132,16 +134,16 @@ class Attempt:
                 self._pipes.append(Pipe(channel, pieces, store, where))
 
     def _synced_folder(
-        self, machine: HostDisk, asked: str, uri: str, below: str
+        self, machine: HostDisk, section: str, uri: str, below: str
     ) -> SyncedFolder | None:
-        inside = place_of(self._job.request, asked)
+        inside = place_of(self._job.request, section)
         if inside is None:
             return None
-        place = S3Location.of(self._job.request[asked][uri])
+        place = S3Location.of(self._job.request[section][uri])
         place = place.below(below) if below else place
-        kept = SyncedFolder(machine.within(inside), place, self._context.store)
-        self._synced.append(kept)
-        return kept
+        folder = SyncedFolder(machine.within(inside), place, self._context.store)
+        self._synced.append(folder)
+        return folder
 
     def start(self) -> None:
         """Start every host's container, and read what it prints."""
@@ -182,12 +184,12 @@ class Attempt:
 
     def save(self) -> None:
         """Upload checkpoints and event files to S3 as they are now."""
-        for kept in self._synced:
-            kept.save()
+        for folder in self._synced:
+            folder.save()
 
     def stop(self, grace: float) -> None:
         """SIGTERM to every host that runs, SIGKILL after `grace` seconds."""
-        running = [one for one in self._running.values() if one.status() is None]
+        running = [process for process in self._running.values() if process.status() is None]
         if running:
             with ThreadPoolExecutor(len(running)) as threads:
                 list(threads.map(lambda one: one.stop(grace), running))
@@ -197,11 +199,11 @@ class Attempt:
 
         Raises botocore's ClientError where the role may not write.
         """
-        asked = self._job.request["OutputDataConfig"]
-        place = S3Location.of(asked["S3OutputPath"]).below(f"{self._job.name}/output")
+        config = self._job.request["OutputDataConfig"]
+        place = S3Location.of(config["S3OutputPath"]).below(f"{self._job.name}/output")
         output = [JobFolder(machine.folder, "output/data") for machine in self._machines]
         model = [JobFolder(machine.folder, "model") for machine in self._machines]
-        if asked.get("CompressionType") == "NONE":
+        if config.get("CompressionType") == "NONE":
             self._upload_files(output, place.below("data"))
             self._upload_files(model, place.below("model"))
             return f"{place.below('model')}/"
@@ -242,10 +244,10 @@ class Attempt:
 def _files(folders: list[JobFolder]) -> Iterator[tuple[str, IO[bytes]]]:
     """Yield the files of all hosts by their names, open; of those with one name, the first
     host's."""
-    seen = set()
+    names = set()
     for folder in folders:
         for name, _ in folder.files():
-            if name not in seen:
-                seen.add(name)
+            if name not in names:
+                names.add(name)
                 with folder.open(name) as file:
                     yield name, file

@@ -71,7 +71,7 @@ class HostDisk:
         configs = {
             "hyperparameters": request.get("HyperParameters", {}),
             "resourceconfig": self._resources(request, interface),
-            "inputdataconfig": {one.name: one.config() for one in channels(request)},
+            "inputdataconfig": {channel.name: channel.config() for channel in channels(request)},
         }
         for name, value in configs.items():
             path = self.folder / "input" / "config" / f"{name}.json"
@@ -120,11 +120,11 @@ class HostDisk:
 
 def place_of(request: Mapping[str, Any], name: str) -> PurePosixPath | None:
     """Return where hosts have the folder of `CheckpointConfig` or `TensorBoardOutputConfig`."""
-    asked = request.get(name)
-    if not asked:
+    section = request.get(name)
+    if not section:
         return None
     default = CHECKPOINTS if name == "CheckpointConfig" else TENSORBOARD
-    return PurePosixPath(asked.get("LocalPath", default))
+    return PurePosixPath(section.get("LocalPath", default))
 
 
 def _service_environment(arn: str, s3: str) -> dict[str, str]:

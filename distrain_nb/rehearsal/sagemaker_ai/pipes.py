@@ -88,9 +88,9 @@ class Pipe:
 
 
 def _write(file: Any, chunk: bytes) -> None:
-    left = memoryview(chunk)
-    while left:
-        left = left[file.write(left) :]
+    rest = memoryview(chunk)
+    while rest:
+        rest = rest[file.write(rest) :]
 
 
 def _chunks(

@@ -78,14 +78,14 @@ def role_not_assumed(role: str) -> ApiError:
     )
 
 
-def no_objects(uri: str, region: str, role: str, bucket: str, said: str) -> ApiError:
+def no_objects(uri: str, region: str, role: str, bucket: str, message: str) -> ApiError:
     """Return a channel's place in S3 has no objects, or the role may not list them."""
     return invalid(
         f'No S3 objects found under S3 URL "{uri}" given in input data source. Please ensure '
         f"that the bucket exists in the selected region ({region}), that objects exist under "
         f'that S3 prefix, and that the role "{role}" has "s3:ListBucket" permissions on bucket '
         f'"{bucket}".'
-        + (f' Error message from S3: "{said}"' if said else "")
+        + (f' Error message from S3: "{message}"' if message else "")
         + f" In a rehearsal, the files below {home() / DATA / bucket} are the bucket's objects: "
         "put some there."
     )

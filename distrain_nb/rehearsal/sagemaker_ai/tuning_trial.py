@@ -71,19 +71,19 @@ class TuningTrial:
 
     def summary(self, tuning_job: str) -> dict[str, Any]:
         """As `ListTrainingJobsForHyperParameterTuningJob` gives it."""
-        told = self.job.record.description()
-        found = {name: told[name] for name in _SUMMARY if name in told}
-        found["TuningJobName"] = tuning_job
-        found["TunedHyperParameters"] = written(self.values)
-        over, values = told["TrainingJobStatus"] in OVER, self.reported()
-        failed = told["TrainingJobStatus"] == "Failed" or not values
-        found["ObjectiveStatus"] = ("Failed" if failed else "Succeeded") if over else "Pending"
+        description = self.job.record.description()
+        fields = {name: description[name] for name in _SUMMARY if name in description}
+        fields["TuningJobName"] = tuning_job
+        fields["TunedHyperParameters"] = written(self.values)
+        over, values = description["TrainingJobStatus"] in OVER, self.reported()
+        failed = description["TrainingJobStatus"] == "Failed" or not values
+        fields["ObjectiveStatus"] = ("Failed" if failed else "Succeeded") if over else "Pending"
         if values and not (over and failed):
-            found["FinalHyperParameterTuningJobObjectiveMetric"] = {
+            fields["FinalHyperParameterTuningJobObjectiveMetric"] = {
                 **self.objective,
                 "Value": values[-1],
             }
-        return found
+        return fields
 
 
 def written(values: Mapping[str, Value]) -> dict[str, str]:
@@ -118,9 +118,9 @@ def falls_behind(
         return True
     rung = least
     while rung <= len(own):
-        there = [_best(other[:rung], sign) for other in others if len(other) >= rung]
-        better = sum(item > _best(own[:rung], sign) for item in there)
-        if better >= math.ceil((len(there) + 1) / 3):
+        at_rung = [_best(curve[:rung], sign) for curve in others if len(curve) >= rung]
+        better = sum(best > _best(own[:rung], sign) for best in at_rung)
+        if better >= math.ceil((len(at_rung) + 1) / 3):
             return True
         rung *= 3
     return False

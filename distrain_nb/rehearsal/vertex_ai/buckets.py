@@ -72,15 +72,17 @@ class Bucket:
             self._known.pop(name, None)
 
     def _objects(self) -> dict[str, str]:
-        found: dict[str, str] = {}
+        generations: dict[str, str] = {}
         page = ""
         while True:
             query = {"pageToken": page} if page else {}
-            said = self._http("GET", f"/storage/v1/b/{self.name}/o", params=query).json()
-            found |= {x["name"]: x["generation"] for x in said.get("items", ())}
-            page = said.get("nextPageToken", "")
+            content = self._http("GET", f"/storage/v1/b/{self.name}/o", params=query).json()
+            generations |= {x["name"]: x["generation"] for x in content.get("items", ())}
+            page = content.get("nextPageToken", "")
             if not page:
-                return {name: generation for name, generation in found.items() if name[-1] != "/"}
+                return {
+                    name: generation for name, generation in generations.items() if name[-1] != "/"
+                }
 
     def _upload(self, name: str) -> str:
         with JobFolder(self.folder).open(name) as file:
@@ -89,8 +91,8 @@ class Bucket:
         if not data:  # which the emulator takes only in parts
             kind, body = "multipart", {"files": [("", (None, b"{}")), ("", (None, b""))]}
         query = {"uploadType": kind, "name": name}
-        said = self._http("POST", f"/upload/storage/v1/b/{self.name}/o", params=query, **body)
-        return str(said.json()["generation"])
+        response = self._http("POST", f"/upload/storage/v1/b/{self.name}/o", params=query, **body)
+        return str(response.json()["generation"])
 
     def _download(self, name: str) -> _Version:
         path = f"/storage/v1/b/{self.name}/o/{quote(name, safe='')}"
@@ -106,8 +108,8 @@ class Bucket:
 
 def _versions(folder: Path) -> dict[str, _Version]:
     """Return the files of a folder, by name."""
-    found = JobFolder(folder).files()
-    return {name: (stat.st_mtime_ns, stat.st_size) for name, stat in found}
+    files = JobFolder(folder).files()
+    return {name: (stat.st_mtime_ns, stat.st_size) for name, stat in files}
 
 
 def _links(folder: Path) -> Iterator[_Link]:
@@ -115,16 +117,16 @@ def _links(folder: Path) -> Iterator[_Link]:
         yield name, stat.st_ino, stat.st_ctime_ns
 
 
-def _without_new_links(folder: Path, known: frozenset[_Link]) -> Iterator[str]:
+def _without_new_links(folder: Path, earlier: frozenset[_Link]) -> Iterator[str]:
     """Remove the links that a job has made in a folder of the user's, of which the next job would
     be given what is behind its links; says so."""
-    made = sorted(name for name, *when in _links(folder) if (name, *when) not in known)
-    for name in made:
+    names = sorted(name for name, *when in _links(folder) if (name, *when) not in earlier)
+    for name in names:
         with passing_over():
             JobFolder(folder).unlink(name)
-    if made:
-        more = f" and {len(made) - 1:,} more" if len(made) > 1 else ""
-        yield f"Links that the job made are not kept: {made[0]}{more} of {folder}."
+    if names:
+        more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+        yield f"Links that the job made are not kept: {names[0]}{more} of {folder}."
 
 
 @dataclass
@@ -155,8 +157,8 @@ class Buckets:
 
     def mounted(self) -> tuple[Bucket, ...]:
         """Return every bucket that there is now."""
-        said = self._http.get("/storage/v1/b").raise_for_status().json()
-        for name in (x["name"] for x in said.get("items", ())):
+        content = self._http.get("/storage/v1/b").raise_for_status().json()
+        for name in (x["name"] for x in content.get("items", ())):
             if name not in self._open and _NAME.fullmatch(name):
                 folder = self.folder / name
                 folder.mkdir(parents=True, exist_ok=True)
@@ -167,26 +169,26 @@ class Buckets:
         """Have what jobs wrote to the buckets that came from `data` there too; says what is not
         kept."""
         with self._busy:
-            for name, known in self._kept.items():
+            for name, earlier in self._kept.items():
                 mirror = self.folder / name
-                found = _versions(mirror)
+                versions = _versions(mirror)
                 yield from BucketFolder(self.data / name).update(
-                    (path for path, _ in found.items() - known.items()),
-                    known.keys() - found.keys(),
+                    (path for path, _ in versions.items() - earlier.items()),
+                    earlier.keys() - versions.keys(),
                     JobFolder(mirror).pieces,
                 )
-                self._kept[name] = found
+                self._kept[name] = versions
             for name, links in self._links.items():
                 yield from _without_new_links(self.data / name, links)
 
     def folders(self) -> dict[str, Path]:
         """Return the folders of /gcs, by bucket: those below `data` as they are, and those that
         mirror."""
-        others = {path.name: path for path in self.data.glob("*") if path.is_dir()}
-        for name, folder in others.items():
+        below = {path.name: path for path in self.data.glob("*") if path.is_dir()}
+        for name, folder in below.items():
             if name not in self._kept and name not in self._links:
                 self._links[name] = frozenset(_links(folder))
-        return others | {bucket.name: bucket.folder for bucket in self.mounted()}
+        return below | {bucket.name: bucket.folder for bucket in self.mounted()}
 
 
 @contextmanager

@@ -89,10 +89,10 @@ def job_cluster(
     job: str, spec: types.CustomJobSpec, addresses: Mapping[str, str], trial: str | None = None
 ) -> Cluster:
     """Return the job's cluster, with each host's address, and the number of its trial."""
-    there = members(job, spec)
+    all_members = members(job, spec)
     by_role = {
-        role: tuple(addresses[x.host] for x in there if x.role is role)
-        for role in dict.fromkeys(x.role for x in there)
+        role: tuple(addresses[x.host] for x in all_members if x.role is role)
+        for role in dict.fromkeys(x.role for x in all_members)
     }
     return Cluster(by_role, cluster_id(job), MessageToDict(type(spec).pb(spec)), trial)
 

@@ -61,10 +61,10 @@ class Resources:
 
     def get(self, kind: Any, name: str) -> Any:
         """Raise ApiError if there is none."""
-        found = self._rows("SELECT data FROM resources WHERE name = ?", name)
-        if not found:
+        rows = self._rows("SELECT data FROM resources WHERE name = ?", name)
+        if not rows:
             raise not_found(name)
-        return kind.deserialize(found[0][0])
+        return kind.deserialize(rows[0][0])
 
     def all(self, kind: Any, collection: str) -> list[Any]:
         """Return those whose names are that collection's and an identifier, in order of their
@@ -88,8 +88,8 @@ class Resources:
             database.executemany("INSERT OR IGNORE INTO links VALUES (?, ?)", rows)
 
     def parents(self, child: str) -> list[str]:
-        found = self._rows("SELECT parent FROM links WHERE child = ? ORDER BY parent", child)
-        return [parent for (parent,) in found]
+        rows = self._rows("SELECT parent FROM links WHERE child = ? ORDER BY parent", child)
+        return [parent for (parent,) in rows]
 
     def write(self, series: str, points: Iterable[Scalar]) -> None:
         """Write points of a series. A point replaces the one of its step."""

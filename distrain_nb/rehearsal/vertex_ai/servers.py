@@ -141,18 +141,18 @@ def service(
 
 
 def method(
-    asked: Any, answer: Callable[[Any], Any], serialize: Callable[[Any], bytes]
+    kind: Any, answer: Callable[[Any], Any], serialize: Callable[[Any], bytes]
 ) -> grpc.RpcMethodHandler[Any, Any]:
-    """`answer` to requests of the type `asked`. What it refuses is an error of gRPC."""
+    """`answer` to requests of the type `kind`. What it refuses is an error of gRPC."""
 
     def handle(request: Any, context: grpc.ServicerContext) -> Any:
         try:
             return answer(request)
         except ApiError as no:
-            _log.info("refused %s: %s: %s", asked.__name__, no.code, no.text)
+            _log.info("refused %s: %s: %s", kind.__name__, no.code, no.text)
             context.abort(grpc.StatusCode[no.code], no.text)
 
-    return grpc.unary_unary_rpc_method_handler(handle, asked.deserialize, serialize)
+    return grpc.unary_unary_rpc_method_handler(handle, kind.deserialize, serialize)
 
 
 def _nothing(_: None) -> bytes:

@@ -51,9 +51,9 @@ class RunningTrial:
         """Take in what has been reported: step, time, metric, value. The file of the first replica
         that has written one counts."""
         for replica in sorted(self.folder.iterdir()):
-            found = tuple(_reports(JobFolder(replica)))
-            if found:
-                self.reports = found
+            reports = tuple(_reports(JobFolder(replica)))
+            if reports:
+                self.reports = reports
                 return
 
     def curve(self, metric: str, *, by_time: bool) -> NDArray[np.float64]:
@@ -67,15 +67,15 @@ class RunningTrial:
 
     def final(self, spec: StudySpec) -> dict[str, float]:
         """Return the value of each goal that counts: the last, or the best."""
-        found: dict[str, float] = {}
+        values_of: dict[str, float] = {}
         for goal in spec.goals:
             values = [value for _, _, name, value in self.reports if name == goal.metric]
             finite = [value for value in values if math.isfinite(value)]
             if finite and spec.measurement == "best":
-                found[goal.metric] = min(finite) if goal.direction == "min" else max(finite)
+                values_of[goal.metric] = min(finite) if goal.direction == "min" else max(finite)
             elif values:
-                found[goal.metric] = values[-1]
-        return found
+                values_of[goal.metric] = values[-1]
+        return values_of
 
     def conclude(self, job: types.CustomJob, spec: StudySpec) -> None:
         """Set the trial's final state by the end of its job. One that was stopped early has its
@@ -125,7 +125,7 @@ class RunningTrial:
         return trial
 
     def _measurements(self, spec: StudySpec) -> list[types.Measurement]:
-        wanted = {goal.metric for goal in spec.goals}
+        metrics = {goal.metric for goal in spec.goals}
         return [
             types.Measurement(
                 step_count=step,
@@ -133,21 +133,21 @@ class RunningTrial:
                 metrics=[{"metric_id": name, "value": value}],
             )
             for step, time, name, value in sorted(self.reports)
-            if name in wanted
+            if name in metrics
         ]
 
 
-def job_of_trial(asked: types.HyperparameterTuningJob, trial: RunningTrial) -> types.CustomJob:
+def job_of_trial(tuning_job: types.HyperparameterTuningJob, trial: RunningTrial) -> types.CustomJob:
     """Return the custom job of a trial: its values as arguments of each replica, and a folder of
     its own below the study's."""
-    spec = copy.deepcopy(asked.trial_job_spec)
+    spec = copy.deepcopy(tuning_job.trial_job_spec)
     for pool in spec.worker_pool_specs:
         if pool.replica_count:
             args_of(pool).extend(f"--{name}={value}" for name, value in trial.values.items())
     base = spec.base_output_directory.output_uri_prefix
     if base:
         spec.base_output_directory.output_uri_prefix = f"{base.rstrip('/')}/{trial.number}"
-    return types.CustomJob(display_name=f"{asked.display_name}-{trial.number}", job_spec=spec)
+    return types.CustomJob(display_name=f"{tuning_job.display_name}-{trial.number}", job_spec=spec)
 
 
 def _reports(folder: JobFolder) -> Iterator[tuple[int, float, str, float]]:
