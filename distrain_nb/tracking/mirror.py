@@ -121,5 +121,5 @@ class Mirror:
             if self._tracker.out_of_reach(error):
                 raise
             _log.warning("%s can't be kept by the tracker: %s", path, error)
-            said = f"{path.name}: {type(error).__name__}: {error}"
-            self._run.describe({}, {"distrain.not_kept": said})
+            message = f"{path.name}: {type(error).__name__}: {error}"
+            self._run.describe({}, {"distrain.not_kept": message})

@@ -102,19 +102,19 @@ class TrackingProcess:
             self._trackers[uri] = GuardedTracker(kind(uri))
         return self._trackers[uri]
 
-    def _failed(self, request: TrackingRequest, wrong: Exception) -> None:
+    def _failed(self, request: TrackingRequest, error: Exception) -> None:
         """Note why a run is not up to date. Its next mirror first asks the tracker what it has."""
-        _log.warning("%s: %s: %s", request.folder, type(wrong).__name__, wrong, exc_info=True)
+        _log.warning("%s: %s: %s", request.folder, type(error).__name__, error, exc_info=True)
         self._mirrors.pop(request.key, None)
-        said = f"{type(wrong).__name__}: {wrong}".partition("\n")[0]
-        why = f"{self._kind.title} at {request.uri} is not up to date: {said:.300}"
+        message = f"{type(error).__name__}: {error}".partition("\n")[0]
+        why = f"{self._kind.title} at {request.uri} is not up to date: {message:.300}"
         why = without_password(why, request.uri)
         self._note(request, why)
         tracker = self._trackers.get(request.uri)
-        status = tracker.status(wrong) if tracker else 0
-        if (tracker and tracker.out_of_reach(wrong)) or status in (401, 403):
+        status = tracker.status(error) if tracker else 0
+        if (tracker and tracker.out_of_reach(error)) or status in (401, 403):
             self._down[request.uri] = time.monotonic() + AGAIN_AFTER_S, why
-            of_it = [key for key, item in self._pending.items() if item.uri == request.uri]
+            of_it = [key for key, waiting in self._pending.items() if waiting.uri == request.uri]
             for key in of_it:
                 self._mirrors.pop(key, None)
             return

@@ -108,15 +108,15 @@ def pending(
     kind: Kind = MLFLOW, known: Mapping[str, TrackingRequest] | None = None
 ) -> dict[str, TrackingRequest]:
     """Return all that isn't done by its key, the oldest first; `known` are not read again."""
-    found = {}
+    requests = {}
     for path in (home() / kind.folder).glob("*.json"):
         try:
-            found[path.stem] = (known or {}).get(path.stem) or fields.read(TrackingRequest, path)
+            requests[path.stem] = (known or {}).get(path.stem) or fields.read(TrackingRequest, path)
         except FileNotFoundError:  # just done
             continue
         except (OSError, fields.Damaged):
             path.unlink(missing_ok=True)  # nobody can do it
-    return dict(sorted(found.items(), key=lambda item: item[1].created))
+    return dict(sorted(requests.items(), key=lambda item: item[1].created))
 
 
 def key_of(folder: Path, created: float) -> str:
@@ -144,6 +144,6 @@ def without_password(text: str, uri: str) -> str:
         password = urlsplit(uri).password
     except ValueError:
         return text
-    for item in filter(None, (password, unquote(password or ""))):
-        text = text.replace(f":{item}@", f":{HIDDEN}@")
+    for form in filter(None, (password, unquote(password or ""))):
+        text = text.replace(f":{form}@", f":{HIDDEN}@")
     return text

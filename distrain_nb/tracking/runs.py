@@ -127,13 +127,13 @@ def vertex_request(
 def _of(record: Record, uri: str, here: bool) -> TrackingRequest:
     options = Run(record).options
     parameters = dict(text.split("=", 1) for text in options.get("param", ()) if "=" in text)
-    others = {name: " ".join(texts) for name, texts in options.items() if name != "param"}
+    settings = {name: " ".join(texts) for name, texts in options.items() if name != "param"}
     tags = {
         **_common(),
         "distrain.run": str(record.id),
         "distrain.layout": record.line,
         "distrain.backend": record.backend,
-        **{f"distrain.{name}": text for name, text in others.items()},
+        **{f"distrain.{name}": text for name, text in settings.items()},
     }
     experiment = record.experiment or os.environ.get(NAME_VARIABLE, "")
     request = TrackingRequest(

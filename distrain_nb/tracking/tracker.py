@@ -123,15 +123,15 @@ class Tracker(Protocol):
     def abandon(self, request: TrackingRequest) -> None:
         """End the run of one of ours that was deleted before it had ended."""
 
-    def status(self, wrong: Exception) -> int:
+    def status(self, error: Exception) -> int:
         """Return the HTTP status of what was refused; 0 for anything else."""
 
-    def out_of_reach(self, wrong: BaseException) -> bool:
+    def out_of_reach(self, error: BaseException) -> bool:
         """Return whether nobody answered, rather than that somebody refused."""
 
 
-def causes(wrong: BaseException | None) -> Iterator[BaseException]:
+def causes(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an exception, and what is behind it in turn."""
-    while wrong is not None:
-        yield wrong
-        wrong = wrong.__cause__ or wrong.__context__
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

@@ -49,8 +49,8 @@ class VertexRun:
         self._use()
         from google.cloud import aiplatform
 
-        said = {KEY: self._key, **{name: text for name, text in tags.items() if text}}
-        aiplatform.Context(self._run.resource_name).update(metadata=said)
+        metadata = {KEY: self._key, **{name: text for name, text in tags.items() if text}}
+        aiplatform.Context(self._run.resource_name).update(metadata=metadata)
         if parameters:
             self._run.log_params({name: _value(text) for name, text in parameters.items()})
 
@@ -58,8 +58,8 @@ class VertexRun:
         """Those of which it has none of that name yet."""
         if parameters:
             self._use()
-            known = self._run.get_params()
-            self.describe({n: v for n, v in parameters.items() if n not in known}, {})
+            stored = self._run.get_params()
+            self.describe({n: v for n, v in parameters.items() if n not in stored}, {})
 
     def log(self, samples: Iterable[Sample]) -> None:
         """All of them, in turn."""
@@ -113,8 +113,8 @@ class VertexRun:
         """The identifiers of its time series, by the names of their metrics."""
         from google.cloud import aiplatform
 
-        found = aiplatform.TensorboardTimeSeries.list(self._board.resource_name)
-        return {series.display_name: series.name for series in found}
+        listed = aiplatform.TensorboardTimeSeries.list(self._board.resource_name)
+        return {series.display_name: series.name for series in listed}
 
     @cached_property
     def _board(self) -> aiplatform.TensorboardRun:
@@ -136,5 +136,5 @@ def state_of(state: State) -> Any:
 
 def _value(text: str) -> float | str:
     """Return a number, if JSON can say it."""
-    found = number(text)
-    return text if isinstance(found, float) and not math.isfinite(found) else found
+    parsed = number(text)
+    return text if isinstance(parsed, float) and not math.isfinite(parsed) else parsed
