@@ -47,7 +47,11 @@ def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     from difflib import get_close_matches
 
     names = sorted(known, key=len)
-    longer = [item for item in names if len(name.strip("-")) >= _BEGINS and item.startswith(name)]
+    longer = [
+        candidate
+        for candidate in names
+        if len(name.strip("-")) >= _BEGINS and candidate.startswith(name)
+    ]
     return next(iter([*longer, *get_close_matches(name, names, 1, cutoff)]), "")
 
 

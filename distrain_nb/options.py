@@ -82,19 +82,19 @@ class Chosen(NamedTuple):
 def read(options: Mapping[str, Any], config: Config | None = None) -> Chosen:
     """Return options by name, in Python's spelling; what a backend finds in no option it takes from
     `config`. Raises OptionError naming option, value and form."""
-    given = {name: value for name, value in options.items() if value is not None}
+    values = {name: value for name, value in options.items() if value is not None}
     common = declared(JobOptions).keys()
-    job = made(JobOptions, {name: value for name, value in given.items() if name in common})
+    job = made(JobOptions, {name: value for name, value in values.items() if name in common})
     _check_name(job.name)
-    of_layout = {name: value for name, value in given.items() if name in _LAYOUT}
+    of_layout = {name: value for name, value in values.items() if name in _LAYOUT}
     layout = changed(load(job.layout) if job.layout else Layout(), of_layout)
     backend = _backend_of(layout)
-    rest = {n: v for n, v in given.items() if n not in of_layout and n not in common}
+    rest = {n: v for n, v in values.items() if n not in of_layout and n not in common}
     for name in (name for name in options if name not in {*_LAYOUT, *common}):
         if name not in declared(backend.options):
             raise _refused(name, backend)
-    kept = config.of_backends if config else {}
-    return Chosen(layout, job, backend, made(backend.options, rest, kept))
+    settings = config.of_backends if config else {}
+    return Chosen(layout, job, backend, made(backend.options, rest, settings))
 
 
 def _backend_of(layout: Layout) -> AnyBackend:
@@ -112,20 +112,24 @@ def layout_options() -> Iterable[Option]:
 
 def _refused(name: str, backend: AnyBackend) -> OptionError:
     """Return why a job there can't have that option: it is another backend's, or nobody's."""
-    others = {
+    elsewhere = {
         backend.name: declared(backend.options)[name]
         for backend in all_backends()
         if name in declared(backend.options)
     }
-    own = declared(backend.options)
-    if not others:
-        known = {*_LAYOUT, *declared(JobOptions), *own}
-        hint = did_you_mean(name, known, ".")
-        return OptionError(f"no option {name!r}{hint} There are {', '.join(sorted(known))}")
-    instead = [item.written for item in own.values() if name in item.like]
-    instead = instead or list(filter(None, {other.elsewhere for other in others.values()}))
+    declarations = declared(backend.options)
+    if not elsewhere:
+        names = {*_LAYOUT, *declared(JobOptions), *declarations}
+        hint = did_you_mean(name, names, ".")
+        return OptionError(f"no option {name!r}{hint} There are {', '.join(sorted(names))}")
+    instead = [
+        declaration.written for declaration in declarations.values() if name in declaration.like
+    ]
+    instead = instead or list(
+        filter(None, {declared_there.elsewhere for declared_there in elsewhere.values()})
+    )
     hint = f"; here it is {' and '.join(instead)}" if instead else ""
-    places = " and ".join(f"--on {place}" for place in others)
+    places = " and ".join(f"--on {place}" for place in elsewhere)
     return OptionError(f"{flag(name)} has no meaning on {backend.title}: it is for {places}{hint}")
 
 

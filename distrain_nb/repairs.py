@@ -70,8 +70,8 @@ def with_option(text: str, names: Sequence[str], written: str) -> str:
     """Return a cell's text with an option as it is `written`, in the place of what has one of the
     names; without it where nothing is written."""
     head, rest = _parted(text)
-    if _given(names).search(head):
-        head = _given(names).sub(lambda _: written, head, count=1)
+    if _option_pattern(names).search(head):
+        head = _option_pattern(names).sub(lambda _: written, head, count=1)
         return f"{head if written else head.replace('  ', ' ').rstrip()}{rest}"
     return add_option(written).apply(text) if written else text
 
@@ -80,20 +80,20 @@ def with_each(text: str, name: str, written: Sequence[str | None]) -> str:
     """Return a cell's text with an option that is there several times: each in its turn as it is
     `written`, as it was for None, gone for an empty text; and what is more than there are."""
     head, rest = _parted(text)
-    left = iter(written)
+    remaining = iter(written)
 
-    def instead(found: re.Match[str]) -> str:
-        new = next(left, None)
-        return found[0] if new is None else new
+    def instead(match: re.Match[str]) -> str:
+        new = next(remaining, None)
+        return match[0] if new is None else new
 
-    changed = _given([name]).sub(instead, head)
+    changed = _option_pattern([name]).sub(instead, head)
     text = f"{changed if '' not in written else changed.replace('  ', ' ').rstrip()}{rest}"
-    for more in filter(None, left):
+    for more in filter(None, remaining):
         text = add_option(more).apply(text)
     return text
 
 
-def _given(names: Sequence[str]) -> re.Pattern[str]:
+def _option_pattern(names: Sequence[str]) -> re.Pattern[str]:
     """Return an option with its value."""
     any_name = "|".join(map(re.escape, names))
     return re.compile(rf"(?<!\S)(?:{any_name})(?:=|\s+)(?:'[^']*'|\"[^\"]*\"|\S+)")
@@ -109,12 +109,12 @@ def write_name(name: str, instead: str) -> Fix[str]:
     return Fix(f"Write `{instead}`", apply)
 
 
-def write_code(there: str, instead: str) -> Fix[str]:
+def write_code(code: str, instead: str) -> Fix[str]:
     """Return one piece of the cell's code in the place of another."""
 
     def apply(text: str) -> str:
         head, body = _parted(text)
-        return head + body.replace(there, instead, 1)
+        return head + body.replace(code, instead, 1)
 
     return Fix(f"Write `{instead}`", apply)
 
@@ -175,9 +175,9 @@ def _parted(text: str) -> tuple[str, str]:
     return head, text[len(head) :]
 
 
-def _in_head(wanted: re.Pattern[str], instead: str) -> Fix[str]:
+def _in_head(pattern: re.Pattern[str], instead: str) -> Fix[str]:
     def apply(text: str) -> str:
         head, rest = _parted(text)
-        return wanted.sub(lambda _: instead, head, count=1) + rest
+        return pattern.sub(lambda _: instead, head, count=1) + rest
 
     return Fix(f"Write `{instead}`", apply)

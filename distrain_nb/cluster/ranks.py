@@ -40,9 +40,9 @@ def ranks(cluster: Cluster, per_replica: int, run_id: str) -> Iterator[Rank]:
     for group, (role, index) in enumerate(world):
         replica = replica_environment(cluster, role, index)
         for local in range(per_replica):
-            own = place(local, per_replica, group, len(world))
-            environment = {**replica, **own, **rendezvous(cluster.primary, run_id)}
-            yield Rank(role, index, int(own["RANK"]), environment)
+            variables = place(local, per_replica, group, len(world))
+            environment = {**replica, **variables, **rendezvous(cluster.primary, run_id)}
+            yield Rank(role, index, int(variables["RANK"]), environment)
     for role, index in cluster.members():
         if role.value not in TRAINING_ROLES:
             yield Rank(role, index, None, replica_environment(cluster, role, index))

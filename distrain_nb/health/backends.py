@@ -46,17 +46,17 @@ def _of_example(backend: AnyBackend) -> Iterator[Check]:
     wrong_settings = [finding.where for finding in errors(prepared.findings)]
     if wrong_settings:
         remedy = f"%distrain config {' '.join(f'{name}=…' for name in wrong_settings)} keeps them"
-        found = f"not set: {', '.join(wrong_settings)}"
-        yield Check("settings", Health.MISSING, found, remedy)
+        message = f"not set: {', '.join(wrong_settings)}"
+        yield Check("settings", Health.MISSING, message, remedy)
     else:
         yield Check("settings", Health.GOOD, _complete(settled))
     yield from _answers(backend, settled)
 
 
 def _complete(settled: Settled) -> str:
-    found = ", ".join(name for name, item in settled.items() if is_found(item))
-    here = f"complete, with what was found here ({found})" if found else "complete"
-    return f"{here}: %distrain config shows and changes them"
+    names = ", ".join(name for name, setting in settled.items() if is_found(setting))
+    message = f"complete, with what was found here ({names})" if names else "complete"
+    return f"{message}: %distrain config shows and changes them"
 
 
 def _answers(backend: AnyBackend, settled: Settled) -> list[Check]:

@@ -43,20 +43,20 @@ def containers() -> Iterator[Check]:
 
 def _place() -> Iterator[Check]:
     """Yield the managed notebook that this is, and when it ends."""
-    here = place(os.environ)
-    if here is None:
+    notebook = place(os.environ)
+    if notebook is None:
         return
-    yield Check("place", Health.GOOD, here.title)
-    if here.idle_s:
-        found = f"after {duration(here.idle_s)} without activity, by {here.idle_source}"
+    yield Check("place", Health.GOOD, notebook.title)
+    if notebook.idle_s:
+        message = f"after {duration(notebook.idle_s)} without activity, by {notebook.idle_source}"
         remedy = "runs on this machine end with it; what is sent to a cloud without --wait goes on"
-        yield Check("shut down", Health.GOOD, found, remedy)
+        yield Check("shut down", Health.GOOD, message, remedy)
 
 
 def _runs() -> Check:
     """Return where runs are kept, by the nearest folder that is there."""
-    folder, (there, free) = home(), free_bytes()
-    if not os.access(there, os.W_OK):
+    folder, (nearest, free) = home(), free_bytes()
+    if not os.access(nearest, os.W_OK):
         remedy = "set the variable DISTRAIN_HOME to a folder that you may write"
         return Check("runs", Health.WRONG, f"{folder} can't be written", remedy)
     if free < LITTLE:
@@ -66,10 +66,10 @@ def _runs() -> Check:
 
 
 def _frameworks() -> Check:
-    found = [(name, installed(name)) for name in FRAMEWORKS]
-    there = [f"{name} {number}" for name, number in found if number]
-    if there:
-        return Check("frameworks", Health.GOOD, ", ".join(there))
+    versions = [(name, installed(name)) for name in FRAMEWORKS]
+    present = [f"{name} {number}" for name, number in versions if number]
+    if present:
+        return Check("frameworks", Health.GOOD, ", ".join(present))
     remedy = "pip install 'distrain-nb[torch]', for example; a cell may do without any"
     return Check("frameworks", Health.MISSING, "none of those that distribute training", remedy)
 
@@ -103,8 +103,8 @@ def _engine() -> Check:
     try:
         return Check("containers", Health.GOOD, engine.choose().note)
     except DistrainError as error:
-        found, _, remedy = str(error).partition(". ")
-        return Check("containers", Health.MISSING, f"{found}.", remedy)
+        message, _, remedy = str(error).partition(". ")
+        return Check("containers", Health.MISSING, f"{message}.", remedy)
 
 
 def _registry() -> Check:

@@ -40,13 +40,13 @@ def _always(_: re.Match[bytes]) -> bool:
     return True
 
 
-def _is_given(found: re.Match[bytes]) -> bool:
-    return not is_made_up(found[1])
+def _is_given(match: re.Match[bytes]) -> bool:
+    return not is_made_up(match[1])
 
 
-def _is_password(found: re.Match[bytes]) -> bool:
+def _is_password(match: re.Match[bytes]) -> bool:
     """Return whether what stands for the password in a URL is one, and leads somewhere."""
-    user, password, host = found.groups()
+    user, password, host = match.groups()
     common = password.lower() in _COMMON or password.lower() == user.lower()
     words = password.isalpha() and (password.islower() or password.isupper()) and len(password) < 9
     harmless = common or words or has_words_of_manuals(password) or _REFERENCE.fullmatch(password)

@@ -67,8 +67,8 @@ def with_retries(label: str, action: Callable[[], T]) -> T:
             least = error.after if isinstance(error, TryAgain) else 0.0
             time.sleep(min(max(least, pause * random.uniform(0.5, 1.0)), _LONGEST_PAUSE_S))
             pause *= 2
-        except (httpx.RequestError, httpx.InvalidURL) as wrong:
-            raise RegistryError(f"{label}: {said_of(wrong)}") from wrong
+        except (httpx.RequestError, httpx.InvalidURL) as error:
+            raise RegistryError(f"{label}: {said_of(error)}") from error
     raise AssertionError("unreachable")
 
 
