@@ -23,7 +23,7 @@ WAY_OUT = "set the variable DISTRAIN_HOME to a folder of your own"
 
 
 def home() -> Path:
-    """`DISTRAIN_HOME`, or `~/.distrain`: where runs and settings live.
+    """Return the folder of runs and settings: `DISTRAIN_HOME`, or `~/.distrain`.
 
     Raises StoreError where neither names a folder.
     """
@@ -59,7 +59,7 @@ def own_home(folder: Path | None = None) -> Path:
 
 @contextmanager
 def _as_store_error() -> Iterator[None]:
-    """Errors of the operating system as sentences."""
+    """Raise errors of the operating system as sentences."""
     try:
         yield
     except OSError as error:

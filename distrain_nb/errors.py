@@ -56,7 +56,7 @@ def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
-    """`; did you mean --workers?`, or `otherwise` where no known name is like that one."""
+    """Return `; did you mean --workers?`, or `otherwise` where no known name is like that one."""
     close = closest(name, known)
     return f"; did you mean {close}?" if close else otherwise
 

@@ -134,7 +134,7 @@ def _refused(name: str, backend: AnyBackend) -> OptionError:
 
 
 def _check_name(name: str) -> None:
-    """By its name a run is found, as by its number and by `last`."""
+    """Refuse a name that would be taken for a run's number or for `last`."""
     if name.isdigit() or name == "last" or name != name.strip() or not name.isprintable():
         raise OptionError(
             f"invalid --name {name!r}: expected a printable name that is neither a number nor "

@@ -23,7 +23,7 @@ _CODE = re.compile(r"\s*((async|class|def|for|from|if|import|try|while|with)\b|[
 
 
 def add_line(line: str) -> Fix[str]:
-    """As the first of the cell's code."""
+    """Insert a line as the first of the cell's code."""
 
     def apply(text: str) -> str:
         lines = text.split("\n")
@@ -34,7 +34,7 @@ def add_line(line: str) -> Fix[str]:
 
 
 def add_option(option: str) -> Fix[str]:
-    """At the end of the magic's line, before the program's own arguments."""
+    """Append an option to the magic's line, before the program's own arguments."""
 
     def apply(text: str) -> str:
         lines = text.split("\n")
@@ -48,8 +48,8 @@ def add_option(option: str) -> Fix[str]:
 
 
 def _with(option: str, line: str) -> str:
-    """Before the arguments of the program: those of a script stand behind it, those of a cell
-    behind ` -- `."""
+    """Insert an option before the program's arguments: behind a script they begin at once, in a
+    cell behind ` -- `."""
     if run := _RUN.match(line):
         return f"{run[0]} {option}{line[run.end() :]}"
     words, separator, arguments = line.partition(" -- ")
@@ -164,7 +164,7 @@ def head_options(text: str) -> str:
 
 
 def joined(text: str) -> str:
-    """Without the ends of lines that a backslash continues."""
+    """Join lines that a backslash continues."""
     return _CONTINUED.sub(" ", text)
 
 

@@ -39,8 +39,8 @@ class Executor:
 
     @with_options
     def __init__(self, **options: Unpack[Options]) -> None:
-        """`options` are those of `submit`. Raises OptionError for one that there is not, and for
-        `wait` and `dry_run`, which an executor has no use for."""
+        """Keep `options`, which are those of `submit`. Raises OptionError for one that there is
+        not, and for `wait` and `dry_run`, which an executor has no use for."""
         for name in ("wait", "dry_run"):
             if options.get(name) is not None:
                 raise OptionError(f"{name}: an executor submits and doesn't wait; leave it out")

@@ -45,7 +45,7 @@ def named_in(arguments: Iterable[str]) -> frozenset[str]:
 def variables(
     options: JobOptions, places: Mapping[str, str], backend: AnyBackend
 ) -> dict[str, str]:
-    """SageMaker's variable for each name, but for those that the service sets itself."""
+    """Return SageMaker's variable for each name, but for those that the service sets itself."""
     brought = options.brought(backend.brings)
     return {f"{CHANNEL}{n.upper()}": path for n, path in places.items() if n not in brought}
 

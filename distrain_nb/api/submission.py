@@ -81,7 +81,8 @@ def start(prepared: Prepared) -> Run:
 
 
 def compared_options(options: JobOptions) -> dict[str, tuple[str, ...]]:
-    """By which runs are compared, but for secrets. Not `env`: its values may all be some."""
+    """Return the options by which runs are compared, without secrets: any value of `env` may be
+    one."""
     texts = {
         "args": (shlex.join(map(without_secret, options.args)),) if options.args else (),
         "param": tuple(map(without_secret, options.param)),

@@ -52,7 +52,8 @@ def framework_of(program: Program) -> str | None:
 
 
 def ranks_per_replica(program: Program, layout: Layout, gpus: int) -> int:
-    """As chosen, else one for each of a replica's `gpus`, if the program wants so many."""
+    """Return the ranks of a replica: as chosen, else one for each of its `gpus` if the program
+    wants that."""
     if layout.ranks_per_replica:
         return layout.ranks_per_replica
     return 1 if _one_process_findings(program) else max(1, gpus)

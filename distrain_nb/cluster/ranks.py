@@ -49,7 +49,7 @@ def ranks(cluster: Cluster, per_replica: int, run_id: str) -> Iterator[Rank]:
 
 
 def replica_environment(cluster: Cluster, role: Role, index: int) -> dict[str, str]:
-    """`CLUSTER_SPEC`, and `TF_CONFIG` where there is more than one replica."""
+    """Return `CLUSTER_SPEC`, and `TF_CONFIG` where there is more than one replica."""
     environment = {"CLUSTER_SPEC": json.dumps(cluster.cluster_spec(role, index))}
     tf_config = cluster.tf_config(role, index)
     if tf_config is not None:

@@ -36,7 +36,7 @@ def jupyter() -> Iterator[Check]:
 
 
 def _deaf_kernel() -> Iterator[Check]:
-    """Releases that overlook requests; see https://github.com/ipython/ipykernel/issues/1554."""
+    """Check for releases that overlook requests: https://github.com/ipython/ipykernel/issues/1554."""
     number = installed("ipykernel")
     if older(number, "7.4") and not older(number, "7.0"):
         message = f"{number}: overlooks a request now and then, and cells stay at [*]"

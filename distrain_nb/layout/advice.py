@@ -112,7 +112,7 @@ def _has_pytorch(case: Case) -> bool:
 
 
 def _choose_for_pytorch(case: Case) -> tuple[str, tuple[str, ...]]:
-    """DDP, in the places of what the article has for TensorFlow."""
+    """Choose DDP where the article on TensorFlow has another distribution."""
     choice, reasons = _choose(case)
     if choice in (NO_DISTRIBUTION, UNDECIDED):
         return choice, reasons

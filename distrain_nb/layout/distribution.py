@@ -109,7 +109,7 @@ def _layout(case: Case, choice: str) -> Layout | None:
 
 
 def _with_servers(case: Case) -> Layout:
-    """As each place takes them: SageMaker has a server on each host, elsewhere they are a pool."""
+    """Add parameter servers: on each host in SageMaker, elsewhere as a pool."""
     layout = replace(case.layout or Layout("sagemaker"), ranks_per_replica=None)
     if layout.on == "sagemaker":
         return replace(layout, launcher=LAUNCHERS[PARAMETER_SERVERS])
@@ -118,7 +118,7 @@ def _with_servers(case: Case) -> Layout:
 
 
 def _without_idle(layout: Layout, choice: str) -> tuple[Layout, tuple[str, ...]]:
-    """Without pools that a choice has no use for; on this machine mpirun starts ranks alone."""
+    """Remove pools that a choice has no use for; on this machine mpirun starts ranks alone."""
     idle = set() if choice == PARAMETER_SERVERS else {Role.SERVERS}
     if layout.on == "local" and layout.launcher == "mpi":
         idle |= {Role.REDUCERS, Role.EVALUATORS}
@@ -128,7 +128,7 @@ def _without_idle(layout: Layout, choice: str) -> tuple[Layout, tuple[str, ...]]
 
 
 def _ranks(case: Case, choice: str) -> int:
-    """Ranks of a machine: one for each GPU, on one instance for the GPUs of all, if it has them."""
+    """Return the ranks of a machine: one for each GPU, on one instance for the GPUs of all."""
     gpus = case.gpus_per_instance or 1
     if choice not in ON_ONE:
         return gpus

@@ -73,7 +73,7 @@ def _one_of(choices: tuple[str, ...]) -> Callable[[str], str]:
 
 
 def _place(text: str) -> str:
-    """Any name: which backends are installed isn't known here."""
+    """Accept any name: which backends are installed isn't known here."""
     if not _NAME.fullmatch(text):
         raise ValueError(text)
     return text

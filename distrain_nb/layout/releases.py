@@ -22,7 +22,8 @@ def release(text: str | None) -> Version | None:
 
 
 def releases(texts: Iterable[str], framework: str | None) -> tuple[str, ...]:
-    """`("2.4",)` of `pytorch-2.4` and `mxnet-1.9`, for `pytorch`."""
+    """Return the release numbers of a framework: `("2.4",)` of `pytorch-2.4` and `mxnet-1.9`, for
+    `pytorch`."""
     pairs = (text.rpartition("-") for text in texts)
     return tuple(number for name, _, number in pairs if name == framework)
 

@@ -36,7 +36,8 @@ def reduction_image(catalog: Catalog, region: str | None) -> str:
 
 
 def training_gbps(job: ResolvedLayout) -> float | None:
-    """Bandwidth of the primary and the workers together, Gbit/s; None if any is not known."""
+    """Return the bandwidth of the primary and the workers together, Gbit/s; None if any is not
+    known."""
     total = 0.0
     for resolved in job.training:
         if resolved.bandwidth_gbps is None:

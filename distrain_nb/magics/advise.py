@@ -67,7 +67,8 @@ def answer(options: argparse.Namespace, shell: InteractiveShell) -> Answer:
 
 
 def _case(workers: str | None, figures: dict[str, Any]) -> Case:
-    """Of a pool of instances on SageMaker, else of Vertex AI's primary replica and its workers."""
+    """Make the case of a pool: instances of SageMaker, else Vertex AI's primary replica and its
+    workers."""
     pool, framework = Pool.parse(workers) if workers else None, figures.pop("framework", None)
     machine = (pool and pool.machine) or ""
     if machine.startswith("ml."):
@@ -82,7 +83,7 @@ def _case(workers: str | None, figures: dict[str, Any]) -> Case:
 
 
 def _equipped(pool: Pool) -> Pool:
-    """With the GPUs that its machines come with, which Vertex AI wants written down."""
+    """Add the GPUs that its machines come with, which Vertex AI wants written down."""
     row = current().machines.get(pool.machine or "")
     if pool.accelerator or row is None or not row.builtin_accelerator:
         return pool

@@ -111,7 +111,7 @@ def _shown(run: Run) -> Monitor:
 
 
 def _wait(run: Run, monitor: Monitor) -> None:
-    """Until the run has ended; a view that breaks is left alone."""
+    """Wait until the run has ended; go on without a view that breaks."""
     is_shown = True
     while not run.state.final:
         is_shown = is_shown and _succeeds(monitor.refresh)

@@ -104,7 +104,7 @@ class Parser(argparse.ArgumentParser):
         self.error(f"no option {word}{hint}", meant=(word.partition("=")[0], *names))
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """In the place of argparse's, whose message names no option that is like the value."""
+        """Refuse a value with the names that are like it, which argparse's message doesn't have."""
         if action.choices is not None and value not in action.choices:
             close = closest(value, action.choices)
             hint = f"; did you mean {close}?" if close else "."
@@ -113,7 +113,7 @@ class Parser(argparse.ArgumentParser):
             self.error(message, meant=(value, close) if close else (value,))
 
     def error(self, message: str, meant: tuple[str, ...] = ()) -> NoReturn:
-        """`meant` is a word of the line, and those that may be meant instead."""
+        """Raise OptionError. `meant` is a word of the line, and those that may be meant instead."""
         if (lacks := _NO_VALUE.match(message)) and lacks[1] in self._option_string_actions:
             name, form = lacks[1], self._option_string_actions[lacks[1]].metavar
             message, meant = f"no value for {name}: expected {name} {form or 'VALUE'}", (name,)

@@ -65,7 +65,7 @@ def match(context: CompletionContext) -> SimpleMatcherResult:
 
 
 def unbroken(about: str) -> str:
-    """JupyterLab has one line for each, but breaks what it takes for a type at spaces and signs."""
+    """Replace spaces and signs at which JupyterLab would break the line of a completion."""
     return _BREAKS.sub("\\1\N{WORD JOINER}", about.replace(" ", "\N{NO-BREAK SPACE}"))
 
 
@@ -118,7 +118,7 @@ def _of_script(before: list[str], word: str, cell: str) -> tuple[str, Iterable[C
 
 
 def _cell_parser(before: list[str]) -> argparse.ArgumentParser:
-    """With the options of the place that the line names, or of all."""
+    """Return a parser with the options of the place that the line names, or of all."""
     from distrain_nb.backends.plugins import all_backends
     from distrain_nb.magics.command_line import cell_parser
     from distrain_nb.magics.values import place_in

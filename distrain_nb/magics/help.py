@@ -51,7 +51,7 @@ def show_help(words: list[str]) -> bool:
 
 
 def show(page: HelpPage) -> None:
-    """Below the running cell, or in the terminal."""
+    """Show a page below the running cell, or in the terminal."""
     from IPython.display import display
 
     display(page)

@@ -27,7 +27,7 @@ _EMPTY_LINES = re.compile(r"\A(?:[ \t]*\n)+")
 
 @contextmanager
 def problems_shown(line: str, cell: str | None, shell: InteractiveShell) -> Iterator[None]:
-    """Errors of the block are shown, but for the end of a run, which its own view shows."""
+    """Show errors of the block, but not the end of a run, which its own view shows."""
     try:
         yield
     except (RunFailed, RunCancelled):

@@ -119,7 +119,7 @@ def _places() -> Iterator[Completion]:
 
 
 def scripts(word: str) -> Iterator[Completion]:
-    """Python files, and folders that may have some, by what is written of their path."""
+    """Complete the path of a Python file, or of a folder that may have some."""
     above = word.rpartition("/")[0]
     for path in sorted(Path(above or ".").expanduser().glob("*")):
         name = f"{above}/{path.name}" if above else path.name
@@ -173,7 +173,7 @@ def _needed(cell: str) -> Iterator[Completion]:
 
 
 def _body(cell: str) -> Names:
-    """Below the line with our magic; of what can't be read, nothing."""
+    """Return the text below the line with our magic; empty where it can't be read."""
     try:
         return names_of(ast.parse("\n".join(cell.split("\n")[head_lines(cell) :])).body)
     except (SyntaxError, ValueError):

@@ -64,7 +64,7 @@ def serve_json(answer: Answer, content_type: str = "application/json") -> Iterat
         do_GET = do_POST  # noqa: N815
 
         def log_message(self, *_: Any) -> None:
-            """Nobody reads it."""
+            """Log nothing: nobody reads it."""
 
     server = PrivateThreadingServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)

@@ -71,7 +71,7 @@ def is_made(folder: Path) -> bool:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[sqlite3.Connection]:
-    """One transaction that changes the list. Raises StoreError, and then nothing has changed."""
+    """Change the list in one transaction. Raises StoreError, and then nothing has changed."""
     with _explained(folder), _connected(folder) as database:
         _leave_write_ahead_log(database)
         with database:
@@ -132,7 +132,7 @@ def _connected(folder: Path, query: str = "") -> Iterator[sqlite3.Connection]:
 
 
 def _leave_write_ahead_log(database: sqlite3.Connection) -> None:
-    """Earlier versions kept one; it stays while another process has the list open."""
+    """Remove the write-ahead log of earlier versions, unless another process has the list open."""
     with suppress(sqlite3.OperationalError):
         if database.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
             database.execute("PRAGMA busy_timeout = 0")
@@ -142,7 +142,7 @@ def _leave_write_ahead_log(database: sqlite3.Connection) -> None:
 
 @contextmanager
 def _explained(folder: Path) -> Iterator[None]:
-    """Errors of SQLite as sentences."""
+    """Raise SQLite's errors as sentences."""
     path = folder / DATABASE_FILE
     if len(bytes(path)) > _LONGEST_PATH:
         raise StoreError(
@@ -160,7 +160,7 @@ def _explained(folder: Path) -> Iterator[None]:
 
 
 def _has_locks(folder: Path) -> bool:
-    """SQLite takes a file system without locks for one where somebody else has them all."""
+    """Tell whether the file system has locks. SQLite reports a missing lock as a held one."""
     try:
         # Not the list's own file: to close it would give up what another thread has locked.
         with tempfile.TemporaryFile(dir=folder) as probe:

@@ -116,7 +116,7 @@ class Store:
         return self._record(row)
 
     def get(self, run: str) -> Record:
-        """By number, by name (the newest of that name), or `last`.
+        """Find a run by number, by name (the newest of that name), or as `last`.
 
         Raises RunNotFound naming the runs that there are.
         """

@@ -80,7 +80,7 @@ class RunSummary:
         return max(0.0, (self.end or now) - self.begin)
 
     def as_json(self) -> dict[str, Json]:
-        """As JSON values; a time that is no number is None."""
+        """Return JSON values; a time that is not finite is None."""
         return finite.without_nan(asdict(self))
 
     def line(self, now: float) -> str:
@@ -214,7 +214,7 @@ def progress_text(progress: Progress, now: float) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 rank`, `2 ranks`, `3 processes`, `2 studies`."""
+    """Write a count with its noun: `1 rank`, `2 ranks`, `3 processes`, `2 studies`."""
     if count == 1:
         return f"{count:,} {noun}"
     if noun.endswith("y") and noun[-2] not in "aeiou":
@@ -223,7 +223,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`0.4 s`, `42 s`, `3 min 05 s`, `2 h 07 min`."""
+    """Write a number of seconds: `0.4 s`, `42 s`, `3 min 05 s`, `2 h 07 min`."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 60:

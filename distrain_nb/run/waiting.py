@@ -51,7 +51,7 @@ class Waitable(ABC):
         return self.status.state
 
     def wait(self, timeout: float | None = None) -> Self:
-        """Until it has ended, `timeout` seconds at most; gives itself.
+        """Wait until it has ended, `timeout` seconds at most; return itself.
 
         Raises RunFailed with the report, RunCancelled, or TimeoutError.
         """
@@ -107,8 +107,8 @@ class Waitable(ABC):
         return _future_of(self)
 
     def __await__(self) -> Generator[object, None, Value]:
-        """`await run` gives `result()` and leaves the event loop free; to cancel the task that
-        awaits leaves the run alone."""
+        """Wait for `result()` and leave the event loop free. Cancelling the task that awaits leaves
+        the run alone."""
         return asyncio.wrap_future(self.future()).__await__()
 
 
@@ -129,7 +129,8 @@ def _future_of(run: Waitable) -> Future[Value]:
 
 
 def _look() -> None:
-    """Until nothing is waited for. Callbacks may ask for futures, so none runs under the lock."""
+    """Look at runs until nothing waits for any. Callbacks may ask for futures, so none runs under
+    the lock."""
     while True:
         with _lock:
             waiting = list(_waiting)

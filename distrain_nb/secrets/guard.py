@@ -202,7 +202,7 @@ def _segments(folder: Path) -> list[Segment]:
 
 
 def _kind_by_name(name: str, value: str) -> str | None:
-    """For a value as Python writes it: only texts are secrets."""
+    """Return the kind of a value as Python writes it: only texts are secrets."""
     is_text = value[:1] in "'\"" and len(value) > 2
     return _SECRET if is_text and is_secret_by_name(name, value) else None
 

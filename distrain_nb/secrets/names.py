@@ -111,5 +111,5 @@ def may_name_a_secret(variable: str) -> bool:
 
 
 def _in_words(variable: str) -> str:
-    """`dbPassword` as `db_Password`."""
+    """Split words of camel case: `dbPassword` becomes `db_Password`."""
     return _NEXT_WORD.sub("_", variable)

@@ -161,7 +161,8 @@ def has_words_of_manuals(value: bytes) -> bool:
 
 @functools.cache
 def _patterns(*, bounded: bool) -> tuple[tuple[bytes, re.Pattern[bytes], int, str], ...]:
-    """Prefix, form, how many bytes before it belong to the token, and kind: made on first use."""
+    """Return prefix, form, how many bytes before it belong to the token, and kind; compiled on
+    first use."""
     return tuple(
         (
             prefix.encode(),

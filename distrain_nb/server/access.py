@@ -93,7 +93,7 @@ def is_own(home: Path, folder: Path, user: int | None = None) -> bool:
 
 
 def _own_study(folder: Path) -> Study | None:
-    """None for one that is not there, or not ours to read."""
+    """Return the study in a folder; None for one that is not there, or not ours to read."""
     resolved = folder.parents[1].resolve() / STUDIES_FOLDER / folder.name
     try:
         if not _is_whole(resolved, READ_OF_STUDIES, os.getuid()):

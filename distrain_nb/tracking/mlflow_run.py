@@ -119,12 +119,12 @@ class MlflowRun:
             self._client.log_batch(self.id, tags=some)
 
     def add_parameters(self, parameters: Mapping[str, str]) -> None:
-        """Those of which it has none of that name yet."""
+        """Add those parameters whose names the run doesn't have yet."""
         stored = self._client.get_run(self.id).data.params if parameters else {}
         self.describe({n: v for n, v in parameters.items() if _name(n) not in stored}, {})
 
     def log(self, samples: Iterable[Sample]) -> None:
-        """All of them, in turn."""
+        """Log all samples, in their order."""
         from mlflow.entities import Metric
 
         metrics = (Metric(_name(s.metric), s.value, s.time, s.step) for s in samples)
@@ -157,18 +157,18 @@ class MlflowRun:
             self._client.log_artifact(self.id, str(path), below)
 
     def end(self, state: State, time: float, bests: Mapping[str, float]) -> None:  # noqa: ARG002
-        """`time` in seconds since the epoch; MLflow finds the best values itself."""
+        """End the run; `time` in seconds since the epoch. MLflow finds the best values itself."""
         self._client.set_terminated(self.id, STATUSES[state], round(time * 1000))
 
     def drop_doubles(self, key: str) -> None:
-        """Other runs of that key, which a process made whose answer never came."""
+        """Delete other runs of that key, which a process made whose answer never came."""
         for run in _with_key(self._client, self.tracked.experiment, key):
             if run.info.run_id != self.id:
                 self._client.delete_run(run.info.run_id)
 
 
 def _stored(sample: Sample) -> tuple[str, int, int, str]:
-    """By what a value is known again, as MLflow has it."""
+    """Return a key by which a stored value is recognized, with MLflow's rounding."""
     value = sample.value
     if math.isinf(value):
         value = math.copysign(_LARGEST, value)
@@ -202,7 +202,7 @@ def _page(uri: str, experiment: str, run: str) -> str:
 
 
 def _name(name: str) -> str:
-    """As MLflow takes names: what it has no place for is `_`."""
+    """Replace by `_` the characters that MLflow doesn't allow in names."""
     parts = [part for part in _ODD.sub("_", name).split("/") if part not in ("", ".", "..")]
     return "/".join(parts)[:_LONGEST_NAME] or "_"
 

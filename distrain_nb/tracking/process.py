@@ -44,7 +44,8 @@ class TrackingProcess:
         self._useful_at = time.monotonic()
 
     def run(self) -> bool:
-        """Until there is nothing to do, or nothing that can be done; whether all is done."""
+        """Mirror until there is nothing to do, or nothing that can be done; return whether all is
+        done."""
         while True:
             self._pending = pending(self._kind, self._pending)
             for request in self._pending.values():

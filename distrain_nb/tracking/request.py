@@ -85,14 +85,14 @@ class TrackingRequest:
         return status.answered_for and not status.state.final
 
     def write(self) -> None:
-        """Into its folder, and then on the list of what is to be done. Raises OSError,
-        StoreError."""
+        """Write the request into its folder, and then on the list of what is to be done. Raises
+        OSError, StoreError."""
         data = fields.encode(self)
         replace_file(self.path / self.kind.request_file, data)
         replace_file(private_folder(private_home() / self.kind.folder) / f"{self.key}.json", data)
 
     def strike(self) -> None:
-        """Off the list."""
+        """Remove the request from the list."""
         (home() / self.kind.folder / f"{self.key}.json").unlink(missing_ok=True)
 
     @classmethod

@@ -92,10 +92,10 @@ class TrackedRun(Protocol):
         """Write the run's parameters and tags."""
 
     def add_parameters(self, parameters: Mapping[str, str]) -> None:
-        """Those of which it has none of that name yet."""
+        """Add those parameters whose names the run doesn't have yet."""
 
     def log(self, samples: Iterable[Sample]) -> None:
-        """All of them, in turn."""
+        """Log all samples, in their order."""
 
     def missing(self, samples: Iterable[Sample]) -> Iterable[Sample]:
         """Return those of the samples that are still to be logged."""
@@ -104,10 +104,11 @@ class TrackedRun(Protocol):
         """Store a file, or all files of a folder, where the tracker keeps files."""
 
     def end(self, state: State, time: float, bests: Mapping[str, float]) -> None:
-        """`time` in seconds since the epoch; `bests` are the best values of its metrics."""
+        """End the run; `time` in seconds since the epoch, `bests` are the best values of its
+        metrics."""
 
     def drop_doubles(self, key: str) -> None:
-        """Other runs of that key, which a process made whose answer never came."""
+        """Delete other runs of that key, which a process made whose answer never came."""
 
 
 class Tracker(Protocol):

@@ -45,7 +45,8 @@ class VertexRun:
         self.tracked = tracked
 
     def describe(self, parameters: Mapping[str, str], tags: Mapping[str, str]) -> None:
-        """Parameters, as numbers where they are some; tags go into the metadata of its context."""
+        """Write parameters, as numbers where they are some; tags go into the metadata of its
+        context."""
         self._use()
         from google.cloud import aiplatform
 
@@ -55,14 +56,14 @@ class VertexRun:
             self._run.log_params({name: _value(text) for name, text in parameters.items()})
 
     def add_parameters(self, parameters: Mapping[str, str]) -> None:
-        """Those of which it has none of that name yet."""
+        """Add those parameters whose names the run doesn't have yet."""
         if parameters:
             self._use()
             stored = self._run.get_params()
             self.describe({n: v for n, v in parameters.items() if n not in stored}, {})
 
     def log(self, samples: Iterable[Sample]) -> None:
-        """All of them, in turn."""
+        """Log all samples, in their order."""
         taking = iter(samples)
         while some := list(islice(taking, MOST_POINTS)):
             self._use()
@@ -73,7 +74,7 @@ class VertexRun:
         return samples
 
     def keep(self, path: Path, below: str) -> None:
-        """Experiments have no place for files that isn't a bucket."""
+        """Store nothing: experiments have no place for files that isn't a bucket."""
 
     def end(self, state: State, time: float, bests: Mapping[str, float]) -> None:  # noqa: ARG002
         """Write the best values as summary metrics, and the state. The service sets its own end
@@ -84,7 +85,7 @@ class VertexRun:
         self._run.update_state(state_of(state))
 
     def drop_doubles(self, key: str) -> None:
-        """There are none: a run is known by its name before it is made."""
+        """Delete nothing: a run is known by its name before it is made."""
 
     def _write(self, samples: Iterable[Sample]) -> None:
         from google.cloud.aiplatform_v1.types import WriteTensorboardRunDataRequest
@@ -128,7 +129,7 @@ class VertexRun:
 
 
 def state_of(state: State) -> Any:
-    """As the service calls the end of a run."""
+    """Return the service's name of the end of a run."""
     from google.cloud.aiplatform_v1.types import Execution
 
     return getattr(Execution.State, STATES[state])

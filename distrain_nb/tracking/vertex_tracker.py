@@ -122,7 +122,7 @@ class VertexTracker:
         return config
 
     def _address(self, request: TrackingRequest) -> str:
-        """Of a stand-in; empty for the service itself."""
+        """Return the address of a stand-in; empty for the service itself."""
         if not self._place.rehearsed:
             return address()
         services = Services.read(Path(request.parent or request.folder))
@@ -170,7 +170,7 @@ def _created(
 
 
 def _complete(run: aiplatform.ExperimentRun, experiment: aiplatform.Experiment) -> None:
-    """Whoever made it may have been killed before it was filed, and had a TensorBoard."""
+    """Complete a run whose maker was killed before it was filed and had a TensorBoard."""
     from google.cloud import aiplatform
 
     context = aiplatform.Context(experiment.resource_name)

@@ -53,7 +53,7 @@ def _grid(
 
 
 def _count(parameters: Sequence[Parameter], chosen: Mapping[str, Value]) -> int:
-    """Without going through all: values for which no condition asks have as many trials each."""
+    """Count without listing all: values that no condition names have as many trials each."""
     ready, waiting = _next(parameters, chosen)
     if ready is None:
         return 1

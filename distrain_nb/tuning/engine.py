@@ -53,7 +53,7 @@ class SearchEngine:
         storage: Path | None = None,
         name: str = "study",
     ) -> None:
-        """`trials` are those that there are, in order of their numbers, with what they have tried.
+        """Continue a study from its `trials`, in order of their numbers, with what they have tried.
 
         `storage` is a file that is written anew. Raises OptionError for a spec that can't be
         searched so, DistrainError where a package is missing.
@@ -163,7 +163,8 @@ def _study(spec: StudySpec, count: int, storage: Path | None, name: str) -> optu
 
 
 def _new_storage(path: Path) -> optuna.storages.BaseStorage:
-    """Nobody else writes there: a lock that is left was left by somebody who was killed."""
+    """Open the storage anew. Nobody else writes there: a lock was left by a process that was
+    killed."""
     for old in (path, path.with_name(f"{path.name}.lock")):
         with suppress(FileNotFoundError):
             old.unlink()
@@ -179,7 +180,7 @@ def open_storage(path: Path) -> optuna.storages.BaseStorage:
 
 
 def _sampler(spec: StudySpec, count: int) -> BaseSampler:
-    """Made again after some trials, it draws other numbers than it drew for these."""
+    """Make the sampler. Made again after some trials, it draws other numbers than for these."""
     from optuna import samplers
 
     seed = None if spec.search.seed is None else spec.search.seed + count
@@ -214,7 +215,7 @@ def _suggested(trial: optuna.trial.Trial, spec: StudySpec, parameter: Parameter)
 
 
 def _internal(spec: StudySpec, fixed: Mapping[str, Value]) -> dict[str, Value]:
-    """Given values by the names under which Optuna knows the parameters."""
+    """Rename values to the names that Optuna has for the parameters."""
     return {_key(spec, p): _inward(p, fixed[p.name]) for p in spec.active(fixed) if p.name in fixed}
 
 
@@ -265,8 +266,11 @@ def _outward(parameter: Parameter, value: Value) -> Value:
 
 
 def _reflected(parameter: Parameter, value: Value) -> Value:
-    """Reverse-log: what is left to the sum of both ends is searched on a logarithmic scale, so
-    that values close to the upper end are told apart best, as Vertex AI documents it."""
+    """Reflect a value for the scale reverse-log.
+
+    The distance to the sum of both ends is searched on a logarithmic scale. So values close to the
+    upper end are told apart best, as Vertex AI documents it.
+    """
     if parameter.scale != "reverse-log" or isinstance(value, str):
         return value
     low, high = parameter.domain.low, parameter.domain.high  # type: ignore[union-attr]

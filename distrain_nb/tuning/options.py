@@ -171,8 +171,8 @@ def _retold(before: Texts, after: Texts, cell: str) -> str:
 
 
 def _changes(flag: str, old: list[str], new: list[str]) -> Iterator[str | None]:
-    """For each of some values, and for those behind them: None as it is, what it becomes, or
-    an empty text."""
+    """Yield what becomes of each old value: None as it is, new text, or an empty one. Then the
+    values to add."""
     added: list[str] = []
     for kind, start, end, first, last in SequenceMatcher(None, old, new).get_opcodes():
         if kind == "equal":

@@ -62,15 +62,18 @@ def reason_to_stop(
 
 
 def _upward(curve: Curve, sign: float) -> Curve:
-    """Larger is better; what is no number is left out."""
+    """Turn a curve so that larger is better; leave out what is not finite."""
     points = np.asarray(curve, dtype=np.float64).reshape(-1, 2)
     points = points[np.isfinite(points).all(axis=1)]
     return np.column_stack([points[:, 0], sign * points[:, 1]])
 
 
 def _below_median(curve: Curve, curves: Sequence[Curve], sign: float) -> str:
-    """Vertex AI: the best value is strictly below the median of the running averages of the
-    others, up to the same step."""
+    """Say why Vertex AI's median rule stops a curve; empty if it doesn't.
+
+    The best value is strictly below the median of the others' running averages, up to the same
+    step.
+    """
     until = curve[-1, 0]
     averages = [float(c[c[:, 0] <= until, 1].mean()) for c in curves if c[0, 0] <= until]
     if len(averages) < FEWEST_TRIALS:
@@ -85,8 +88,11 @@ def _below_median(curve: Curve, curves: Sequence[Curve], sign: float) -> str:
 
 
 def _beyond_hope(curve: Curve, curves: Sequence[Curve], sign: float) -> str:
-    """Vertex AI: a Gaussian process continues the curve, and the chance is very low that its end
-    exceeds the best value so far."""
+    """Say why Vertex AI's decay rule stops a curve; empty if it doesn't.
+
+    A Gaussian process continues the curve, and the chance is very low that its end exceeds the
+    best value so far.
+    """
     horizon = max(c[-1, 0] for c in curves)
     complete = [c for c in curves if c[-1, 0] >= 0.9 * horizon]
     if len(complete) < FEWEST_TRIALS or curve[-1, 0] >= horizon:
@@ -133,7 +139,7 @@ class Continuation:
         return cls(times, common, best[1], best[2], len(curves))
 
     def end(self, curve: Curve) -> tuple[float, float]:
-        """Mean and standard deviation of what a curve's value will be at the last of the times."""
+        """Return mean and standard deviation of a curve's value at the last of the times."""
         observed = np.flatnonzero((self.times >= curve[0, 0]) & (self.times <= curve[-1, 0]))
         if len(observed) < FEWEST_POINTS:
             return float(self.common[-1]), float("inf")

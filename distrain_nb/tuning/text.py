@@ -175,7 +175,7 @@ def end(text: str) -> StudyEnd:
 
 
 def end_text(end: StudyEnd) -> str:
-    """When a study ends early, as text; empty where nothing was said."""
+    """Write when a study ends early, as text; empty where nothing was set."""
     return ",".join(_settings_texts(end))
 
 

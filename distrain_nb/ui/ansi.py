@@ -37,7 +37,7 @@ class _Style:
 
 
 def to_html(text: str) -> str:
-    """Escaped text with a span for each stretch of colour; other escapes are left out."""
+    """Escape a text, with a span for each stretch of colour; leave other escapes out."""
     parts: list[str] = []
     style = _Style()
     at = 0

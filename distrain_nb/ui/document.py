@@ -48,7 +48,8 @@ SIGNS = {"succeeded": "✓", "failed": "✕", "cancelled": "■", "queued": "◌
 
 
 def run_reference(run: MonitoredRun, part: str = "run") -> dict[str, Any]:
-    """By which JupyterLab's extension finds the run on the page's server, by MIME type.
+    """Return the reference by which JupyterLab's extension finds the run on the page's server, by
+    MIME type.
 
     A number alone is that of another run in another place. The `part` is `run`, which stands for
     all of it, or `charts`, which are shown with it then.
@@ -63,7 +64,7 @@ def study_reference(number: int, created: float) -> dict[str, Any]:
 
 
 def run_bundle(summary: RunSummary, tail: Tail, metrics: Metrics) -> dict[str, str]:
-    """State, error and the end of the log, by MIME type."""
+    """Return state, error and the end of the log, by MIME type."""
     text = run_text(summary, tail, metrics)
     return {"text/html": f"{_run_html(summary, tail)}{unstyled.run(text)}", "text/plain": text}
 
@@ -248,7 +249,7 @@ def _row(summary: RunSummary, line: Line) -> str:
 
 
 def _chooser(summary: RunSummary, processes: list[int]) -> tuple[str, str, str]:
-    """(style rules, radio buttons, their labels): a filter that needs no script."""
+    """Return a filter that needs no script: (style rules, radio buttons, their labels)."""
     name = f"dn-{summary.id}-{int(summary.begin)}"
     choices = [("all", "all", ""), *_process_choices(summary, processes)]
     inputs = "".join(

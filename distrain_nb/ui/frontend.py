@@ -62,7 +62,7 @@ def hears_while_busy() -> bool:
 
 
 def kernel_id() -> str:
-    """By which a Jupyter server knows this kernel; empty where no server started it.
+    """Return the id by which a Jupyter server knows this kernel; empty where no server started it.
 
     nbclient, and with it nbconvert and papermill, starts kernels with a nameless connection file.
     """

@@ -89,7 +89,8 @@ class LiveTable:
         return {}
 
     def _drawn(self, numbers: str) -> list[str]:
-        """By which the page finds the charts of the runs; none where there are no metrics yet."""
+        """Return the names by which the page finds the runs' charts; none where there are no
+        metrics yet."""
         if numbers not in self._charts:
             runs = table.chosen(self._store, numbers)
             charts = (

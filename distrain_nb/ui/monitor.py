@@ -128,9 +128,9 @@ class Monitor:
         return bool(records)
 
     def _show_unseen(self, live: LiveView) -> None:
-        """In place of a widget that no page shows, though it could say so: the document by now.
+        """Show the current document in place of a widget that no page seems to show.
 
-        That has the mark of the live view: a page that is only slow moves it there.
+        It has the mark of the live view: a page that is only slow moves the view there.
         """
         if self._let_go or time.monotonic() < self._unseen_due or live.is_seen:
             return

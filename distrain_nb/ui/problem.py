@@ -125,7 +125,7 @@ def _point(finding: Finding, cells: Cells) -> Point:
 
 
 def _repair(fix: Fix[Any], cells: Cells) -> CellRepair | None:
-    """None where it does not change anything."""
+    """Return a repair as the page shows it; None where it does not change anything."""
     before, after = (cells.shown(text).split("\n") for text in (cells.text, fix.apply(cells.text)))
     changed = [line[2:] for line in ndiff(before, after) if line[0] == "+"]
     return CellRepair(cells.told(fix.label), changed[0], fix) if changed else None
@@ -161,7 +161,7 @@ def _of_options(finding: Finding, text: str) -> Excerpt | None:
 
 
 def _as_option(where: str) -> list[str]:
-    """`primary.accelerator_count` is said with `--primary`."""
+    """Return the option of a field: `primary.accelerator_count` is set by `--primary`."""
     first = where.partition(".")[0].partition(" ")[0]
     return [f"--{first.replace('_', '-')}"] if first.isidentifier() else []
 

@@ -25,7 +25,7 @@ def heading(points: Sequence[Point]) -> str:
 
 
 def as_text(points: Sequence[Point], *, colours: bool = False) -> str:
-    """Heading, places, reasons, and repairs as what to write."""
+    """Return heading, places, reasons, and repairs as what to write."""
     text = "\n".join([f"{RED}{BOLD}{heading(points)}{PLAIN}", *_points(points)])
     return text if colours else re.sub(r"\x1b\[\d+m", "", text)
 

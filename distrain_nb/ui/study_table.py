@@ -59,7 +59,7 @@ class StudyTable:
         return {**reference, "text/html": f"{self.mark}{self.still()}", "text/plain": repr(self)}
 
     def still(self) -> str:
-        """State, charts and table in HTML that needs neither kernel nor scripts."""
+        """Return state, charts and table in HTML that needs neither kernel nor scripts."""
         from distrain_nb.ui.document import style
 
         summary = self.summary

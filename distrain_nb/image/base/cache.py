@@ -23,7 +23,7 @@ def cache_folder(kind: str) -> Path:
 
 
 def cached_blob(digest: str, fetch: Callable[[], bytes]) -> bytes:
-    """Content by its digest: from the disk if it is there whole, else from `fetch`."""
+    """Return the blob of a digest: from the disk if it is there whole, else from `fetch`."""
     path = cache_folder("blobs") / digest.replace(":", "-")
     if path.exists() and digest_of(data := path.read_bytes()) == digest:
         return data

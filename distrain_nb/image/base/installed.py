@@ -69,7 +69,7 @@ def _short(version: str | None) -> str | None:
 
 
 def _from_catalog(base: Base) -> tuple[str, str, str]:
-    """Package, version and Python of a prebuilt container, in whichever multi-region it is."""
+    """Return package, version and Python of a prebuilt container, whatever its multi-region."""
     name = re.sub(r"^(europe|asia)-docker", "us-docker", base.reference.name)
     tag = base.reference.tag or "latest"
     row = current().containers.get(f"{name}:{tag}")

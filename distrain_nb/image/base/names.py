@@ -33,7 +33,7 @@ def builds(name: str) -> tuple[str, ...]:
 
 
 def without_local_version(requirement: str) -> str:
-    """`torch==2.3.0+cpu` is `torch==2.3.0`: local versions are on no public index."""
+    """Remove a local version, which no public index has: `+cpu` of `torch==2.3.0+cpu`."""
     name, equals, version = requirement.partition("==")
     return f"{name}{equals}{public_version(version)}"
 

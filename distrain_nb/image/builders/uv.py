@@ -53,10 +53,10 @@ class Python:
 def resolve(
     requirements: Sequence[str], python: Python, installed: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """`name==version` of all that must be added to what is `installed` (name to version).
+    """Return `name==version` of all that must be added to what is `installed` (name to version).
 
-    What is installed keeps its version and brings no dependencies of its own. Raises ImageError
-    if there is no solution, with the package if it has no wheel.
+    What is installed keeps its version and brings no dependencies of its own. Raises ImageError if
+    there is no solution, with the package if it has no wheel.
     """
     with Scratch("uv") as folder:
         required = _lines(folder / "requirements.txt", requirements)
@@ -125,7 +125,7 @@ def _program() -> str:
 
 
 def _index_settings() -> dict[str, str]:
-    """pip's indexes, for people who have set up pip and not uv."""
+    """Return pip's indexes, for people who have set up pip and not uv."""
     config = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "uv", "uv.toml")
     if config.exists() or any(name in os.environ for name in ("UV_INDEX", "UV_DEFAULT_INDEX")):
         return {}
@@ -134,7 +134,7 @@ def _index_settings() -> dict[str, str]:
 
 @functools.cache
 def pip_settings() -> dict[str, str]:
-    """pip's settings of indexes, as variables of uv."""
+    """Return pip's settings of indexes, as variables of uv."""
     listed = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
     )

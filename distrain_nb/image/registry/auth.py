@@ -137,7 +137,7 @@ def encryption() -> ssl.SSLContext:
 
 
 def refuse_plain(request: httpx.Request) -> None:
-    """For a client of a registry with TLS, wherever that sends a request. Raises RegistryError."""
+    """Raise RegistryError for a request without TLS by a client of a registry with TLS."""
     if request.url.scheme != "https":
         where = f"{request.url.scheme}://{request.url.netloc.decode()}"
         raise RegistryError(f"the registry redirects to {where}, without encryption")

@@ -42,11 +42,11 @@ class Credentials:
 
 
 def find(registry: str) -> Credentials | None:
-    """Credentials for a registry from where the person at the keyboard logged in.
+    """Find the credentials for a registry where its user logged in.
 
     Docker's `config.json` first (its helpers before its own entries), then the cloud's own chain
-    for the registries of Google and Amazon. None means anonymous. Raises ImageError when a
-    helper or a chain is there and fails.
+    for the registries of Google and Amazon. None means anonymous. Raises ImageError when a helper
+    or a chain is there and fails.
     """
     credentials = _from_docker(registry)
     if credentials is None and _GOOGLE.fullmatch(registry):

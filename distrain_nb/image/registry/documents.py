@@ -45,7 +45,7 @@ def texts(of: Any, name: str, where: str) -> list[str]:
 
 
 def optional(of: Any, name: str, kind: type[T], where: str) -> T:
-    """As `part`, but an empty one where it is null or missing."""
+    """Return a field as `part` does, or an empty value where it is null or missing."""
     return kind() if _object(of, where).get(name) is None else part(of, name, kind, where)
 
 

@@ -232,12 +232,13 @@ class ContainerSettings:
 
 
 def to_json(document: Mapping[str, Any]) -> bytes:
-    """JSON in one spelling, so that equal documents have equal digests."""
+    """Write JSON in one spelling, so that equal documents have equal digests."""
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def _family(document: Mapping[str, Any], media_type: str) -> Family | None:
-    """By the document's own word, else by how it was sent (OCI's `mediaType` is optional)."""
+    """Return the family of a document by its own `mediaType`, which OCI makes optional, else by how
+    it was sent."""
     for kind in (document.get("mediaType"), media_type.partition(";")[0].strip()):
         for family in (OCI, DOCKER):
             if kind in (family.manifest, family.index):

@@ -19,7 +19,8 @@ _CACHED = 4096
 
 @lru_cache(maxsize=8)
 def counts(catalog: Catalog, place: str) -> Mapping[str, Mapping[str, Counts]]:
-    """By machine type and accelerator, how many of it the machine takes at a place."""
+    """Return how many of an accelerator a machine takes at a place, by machine type and
+    accelerator."""
     table = catalog.ai_platform_counts if place == "ai-platform" else catalog.vertex_counts
     counts_of: dict[str, dict[str, Counts]] = {}
     for row in table.values():
@@ -29,7 +30,8 @@ def counts(catalog: Catalog, place: str) -> Mapping[str, Mapping[str, Counts]]:
 
 @lru_cache(maxsize=8)
 def takers(catalog: Catalog, place: str) -> Mapping[str, Mapping[str, Counts]]:
-    """By accelerator and machine type, how many of it the machine takes at a place."""
+    """Return how many of an accelerator a machine takes at a place, by accelerator and machine
+    type."""
     counts_of: dict[str, dict[str, Counts]] = {}
     for machine, accelerators in counts(catalog, place).items():
         for accelerator, allowed in accelerators.items():
@@ -39,7 +41,8 @@ def takers(catalog: Catalog, place: str) -> Mapping[str, Mapping[str, Counts]]:
 
 @lru_cache(maxsize=8)
 def offers(catalog: Catalog, place: str) -> Mapping[str, Mapping[str, str]]:
-    """By accelerator and region, whether training gets it there: yes, no or allowlist."""
+    """Return whether training gets an accelerator (yes, no or allowlist), by accelerator and
+    region."""
     service = "aiplatform" if place == "ai-platform" else place
     regions_of: dict[str, dict[str, str]] = {}
     for row in catalog.regions.values():
@@ -50,7 +53,7 @@ def offers(catalog: Catalog, place: str) -> Mapping[str, Mapping[str, str]]:
 
 @lru_cache(maxsize=8)
 def topologies(catalog: Catalog) -> Mapping[str, tuple[Topology, ...]]:
-    """By machine type, the TPU slices that can be had of it."""
+    """Return the TPU slices of a machine type, by machine type."""
     rows_of: dict[str, tuple[Topology, ...]] = {}
     for row in catalog.topologies.values():
         if row.topology:

@@ -113,12 +113,12 @@ def camel_keys(value: object) -> object:
 
 
 def camel(name: str) -> str:
-    """`machineSpec` of `machine_spec`."""
+    """Convert `machine_spec` to `machineSpec`."""
     return re.sub(r"_([a-z])", lambda part: part[1].upper(), name)
 
 
 def snake(name: str) -> str:
-    """`machine_spec` of `machineSpec`."""
+    """Convert `machineSpec` to `machine_spec`."""
     return re.sub(r"[A-Z]", lambda part: f"_{part[0].lower()}", name)
 
 
@@ -149,7 +149,7 @@ def whole_number(value: object, path: str) -> int:
 
 
 def seconds_of(value: str | None, path: str) -> int | None:
-    """3600 of `3600s`. Raises OptionError, naming the path."""
+    """Parse a duration such as `3600s` into seconds. Raises OptionError, naming the path."""
     return None if value is None else whole_number(value.removesuffix("s"), path)
 
 

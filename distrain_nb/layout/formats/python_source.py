@@ -82,7 +82,7 @@ class PythonSource(Calls):
             self._blocks_of(node)
 
     def _blocks_of(self, node: ast.stmt) -> None:
-        """Any other statement: each of its blocks may run or not."""
+        """Return the blocks of any other statement, each of which may run or not."""
         bodies: list[Sequence[ast.AST]] = []
         for _, value in ast.iter_fields(node):
             if isinstance(value, ast.expr):

@@ -208,7 +208,7 @@ def _values(source: PythonSource) -> Iterator[tuple[object, object]]:
 
 
 def _filled(specs: Unknown) -> Unknown:
-    """With empty pools where a pool can't be read."""
+    """Replace pools that can't be read by empty ones."""
     return [spec or {} for spec in specs] if isinstance(specs, list) else specs
 
 

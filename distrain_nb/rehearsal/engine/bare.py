@@ -63,7 +63,7 @@ class BareNetwork:
     interface: ClassVar[str] = "lo"
 
     def reach(self, port: int) -> str:
-        """They are where we are."""
+        """Return the address as it is: replicas run on this machine itself."""
         return f"127.0.0.1:{port}"
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -97,7 +97,7 @@ class BareProcess(processes.Started):
     """A replica's worker, whose ranks end with it."""
 
     def stop(self, grace: float = GRACE_S) -> None:
-        """SIGTERM to the worker, SIGKILL to what is left after `grace` seconds."""
+        """Send SIGTERM to the worker, and SIGKILL to what is left after `grace` seconds."""
         processes.stop(self.process, grace)
 
 

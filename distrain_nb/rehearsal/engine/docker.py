@@ -138,7 +138,7 @@ class DockerNetwork:
     interface: ClassVar[str] = "eth0"
 
     def reach(self, port: int) -> str:
-        """By the network's own address on this machine, if the engine runs on this machine."""
+        """Return the network's own address on this machine, if the engine runs on this machine."""
         form = "{{(index .IPAM.Config 0).Gateway}}"
         command = [self.client, "network", "inspect", "--format", form, self.job]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -52,7 +52,7 @@ def start(
 
 
 def stop(process: subprocess.Popen[bytes], grace: float) -> None:
-    """SIGTERM to the process, then SIGKILL to its whole group."""
+    """Send SIGTERM to the process, then SIGKILL to its whole group."""
     process.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(grace)

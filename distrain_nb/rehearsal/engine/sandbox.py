@@ -99,7 +99,7 @@ class Sandboxed:
         return "eth0" if self._namespaces else "lo"
 
     def reach(self, port: int) -> str:
-        """Through a gateway where they are in a network of their own."""
+        """Return the address of a gateway where replicas are in a network of their own."""
         if self._namespaces is None:
             return f"127.0.0.1:{port}"
         self._gateways.append(Gateway(self._namespaces.listen(), port))
@@ -185,7 +185,7 @@ class Sandbox(processes.Started):
     """A running sandbox; its first process is the replica's own."""
 
     def stop(self, grace: float = GRACE_S) -> None:
-        """SIGTERM to the replica's first process; everything is killed after `grace` seconds."""
+        """Send SIGTERM to the replica's first process; kill everything after `grace` seconds."""
         if grace and self.process.poll() is None:
             for inner in descendants(self.process.pid)[:1]:
                 with suppress(ProcessLookupError):

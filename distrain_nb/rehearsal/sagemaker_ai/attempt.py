@@ -188,7 +188,7 @@ class Attempt:
             folder.save()
 
     def stop(self, grace: float) -> None:
-        """SIGTERM to every host that runs, SIGKILL after `grace` seconds."""
+        """Send SIGTERM to every host that runs, and SIGKILL after `grace` seconds."""
         running = [process for process in self._running.values() if process.status() is None]
         if running:
             with ThreadPoolExecutor(len(running)) as threads:

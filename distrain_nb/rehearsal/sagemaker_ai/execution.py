@@ -131,7 +131,8 @@ class TrainingJobExecution:
             self._record.enter(phase, message)
 
     def _note_omissions(self) -> None:
-        """In a stream of its own: how hosts run in a rehearsal, and what of theirs isn't here."""
+        """Write into a stream of its own how hosts run in a rehearsal, and what of theirs isn't
+        here."""
         notes = [f"This is a rehearsal on one machine. {self._context.engine.note}"]
         for instance in dict.fromkeys(host.instance for host in hosts(self._job.request)):
             row = current().instances.get(instance)
@@ -163,7 +164,7 @@ class TrainingJobExecution:
             ) from None
 
     def _watch(self, attempt: Attempt) -> str:
-        """Until all hosts have ended, one has failed, or the job has to stop; gives which."""
+        """Watch until all hosts have ended, one failed, or the job has to stop; return which."""
         began = saved = time.monotonic()
         while True:
             stopped = self._stopped.wait(_LOOK_EVERY_S)
@@ -228,7 +229,7 @@ class TrainingJobExecution:
 
 
 def _refusal_text(refused: ClientError) -> str:
-    """S3's error in the service's words."""
+    """Describe S3's error in the service's words."""
     error = refused.response["Error"]
     action = f"{refused.operation_name} ({error['Code']}: {error['Message']})"
     return f"S3 refused {action}. Please ensure that the job's role may do this."

@@ -82,7 +82,7 @@ class Pipe:
         return None
 
     def close(self) -> None:
-        """Feed nobody any more. Who read has ended."""
+        """Feed the pipe no more: its reader has ended."""
         self._closed.set()
         self._thread.join()
 

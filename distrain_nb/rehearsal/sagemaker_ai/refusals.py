@@ -19,12 +19,12 @@ def invalid(text: str) -> ApiError:
 
 
 def not_found() -> ApiError:
-    """There is no training job of that name."""
+    """Make the error for a training job that doesn't exist."""
     return invalid("Requested resource not found.")
 
 
 def taken(arn: str) -> ApiError:
-    """There has been a training job of that name."""
+    """Make the error for the name of an earlier training job."""
     return ApiError(
         "ResourceInUse",
         "Training job names must be unique within an AWS account and region, and a training job "
@@ -33,12 +33,12 @@ def taken(arn: str) -> ApiError:
 
 
 def no_tuning_job(name: str) -> ApiError:
-    """There is no tuning job of that name."""
+    """Make the error for a tuning job that doesn't exist."""
     return ApiError("ResourceNotFound", f"Amazon SageMaker can't find a tuning job {name}.")
 
 
 def tuning_job_taken(arn: str) -> ApiError:
-    """There has been a tuning job of that name."""
+    """Make the error for the name of an earlier tuning job."""
     return ApiError(
         "ResourceInUse",
         "Tuning job names must be unique within an AWS account and region, and a tuning job with "
@@ -71,7 +71,7 @@ def denial(action: str, resource: str) -> str:
 
 
 def role_not_assumed(role: str) -> ApiError:
-    """SageMaker may not act in the job's role."""
+    """Make the error for a role that SageMaker may not act in."""
     return invalid(
         f"Could not assume role {role}. Please ensure that the role exists and allows principal "
         "'sagemaker.amazonaws.com' to assume the role."

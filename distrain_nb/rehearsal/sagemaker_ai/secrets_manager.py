@@ -36,5 +36,5 @@ def create_secrets(request: Mapping[str, Any], endpoint: str, region: str) -> No
 
 
 def _name(secret: str) -> str:
-    """Without what an ARN has before and after it."""
+    """Return the name of a secret in its ARN."""
     return secret.rpartition(":")[2]

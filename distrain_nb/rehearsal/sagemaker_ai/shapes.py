@@ -51,7 +51,7 @@ def _typed(part: Part) -> Part:
 
 
 def _violations(part: Part) -> Iterator[str]:
-    """In the service's words. Keys and values are told of with their map, as a whole."""
+    """Describe violations in the service's words. Keys and values of a map are named together."""
     path, value, shape = part
     if path and path[-1].kind in ("key", "value"):
         return
@@ -79,7 +79,7 @@ def _violation(path: Iterable[PathStep], value: str, needed: str) -> str:
 
 
 def _written(path: Iterable[PathStep]) -> str:
-    """`inputDataConfig.1.member.channelName`: lists count from 1."""
+    """Write a path as `inputDataConfig.1.member.channelName`: lists count from 1."""
     steps = (
         f"{name + 1}.member" if isinstance(name, int) else name[:1].lower() + name[1:]
         for _, name in path

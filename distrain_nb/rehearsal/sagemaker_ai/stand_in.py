@@ -36,7 +36,7 @@ class SageMakerStandIn:
 
 @contextmanager
 def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[SageMakerStandIn]:
-    """Services with these buckets, which have what is below `DATA` of our home.
+    """Run services with these buckets, which have what is below `DATA` of our home.
 
     Raises DistrainError naming what is not installed.
     """

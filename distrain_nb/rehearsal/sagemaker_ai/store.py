@@ -45,7 +45,7 @@ class S3Location:
 
     @classmethod
     def of(cls, uri: str) -> S3Location:
-        """From `s3://BUCKET/KEY`."""
+        """Parse `s3://BUCKET/KEY`."""
         match = _URI.fullmatch(uri)
         return cls(match[1], match[2]) if match else cls("", uri)
 

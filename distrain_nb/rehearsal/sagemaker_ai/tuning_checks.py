@@ -47,7 +47,7 @@ def ranges_of(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any
 
 
 def most_epochs(config: Mapping[str, Any], definition: Mapping[str, Any]) -> int | None:
-    """Hyperband's `MaxResource`, or what the service takes for it; None without any."""
+    """Return Hyperband's `MaxResource`, or what the service takes for it; None without any."""
     resource = (
         config.get("StrategyConfig", {}).get("HyperbandStrategyConfig", {}).get("MaxResource")
     )

@@ -70,7 +70,7 @@ class TuningTrial:
         return Outcome("succeeded" if status == "Completed" else "stopped", (values[-1],), points)
 
     def summary(self, tuning_job: str) -> dict[str, Any]:
-        """As `ListTrainingJobsForHyperParameterTuningJob` gives it."""
+        """Describe the trial as `ListTrainingJobsForHyperParameterTuningJob` does."""
         description = self.job.record.description()
         fields = {name: description[name] for name in _SUMMARY if name in description}
         fields["TuningJobName"] = tuning_job
@@ -112,8 +112,8 @@ def job_name(tuning_job: str, number: int) -> str:
 def falls_behind(
     own: Sequence[float], others: Sequence[Sequence[float]], least: int, most: int, sign: float
 ) -> bool:
-    """Hyperband: whether a trial is to be stopped. At `least` values, at three times as many and so
-    on the best third goes on of those that have come so far; at `most` values a trial ends."""
+    """Tell whether Hyperband stops a trial. At `least` values, at three times as many and so on the
+    best third goes on of those that have come so far; at `most` values a trial ends."""
     if len(own) >= most:
         return True
     rung = least

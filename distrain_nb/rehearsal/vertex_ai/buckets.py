@@ -54,7 +54,8 @@ class Bucket:
                     self._settle(name, files.get(name), objects.get(name))
 
     def _settle(self, name: str, file: _Version | None, generation: str | None) -> None:
-        """Files win over objects, since a program is writing them right now."""
+        """Settle a file and an object of one name. The file wins: a program is writing it right
+        now."""
         known_file, known_generation = self._known.get(name, (None, None))
         if file is not None and file != known_file:
             self._known[name] = (file, self._upload(name))
@@ -193,7 +194,7 @@ class Buckets:
 
 @contextmanager
 def buckets(folder: Path) -> Iterator[Buckets]:
-    """Cloud Storage that keeps its objects below `folder`.
+    """Run Cloud Storage that keeps its objects below `folder`.
 
     Raises DistrainError if the emulator is not installed.
     """

@@ -100,7 +100,7 @@ class CustomJobExecution:
         self._thread.join()
 
     def _run(self) -> None:
-        """From pulling the images to the job's last state."""
+        """Run the job, from pulling the images to its last state."""
         state, error = States.JOB_STATE_SUCCEEDED, ""
         try:
             self._enter(self._job, States.JOB_STATE_PENDING)
@@ -207,7 +207,7 @@ class CustomJobExecution:
             self._printed.update(part for part in waited_for if part in text)
 
     def _watch(self, network: Network) -> None:
-        """Until the primary ends, a replica fails, time is up or the job is cancelled."""
+        """Watch until the primary ends, a replica fails, time is up or the job is cancelled."""
         began = time.monotonic()
         timeout: Any = self._spec.scheduling.timeout  # a timedelta, whatever its annotation says
         limit = timeout.total_seconds() if timeout else 0.0
@@ -291,7 +291,7 @@ class CustomJobExecution:
             bucket.sync()
 
     def _explain(self, text: str) -> None:
-        """Once, where a rehearsal's buckets have their objects."""
+        """Say once where a rehearsal's buckets have their objects."""
         if _MISSING.search(text) and not self._explained:
             self._explained = True
             folder = f"{self._buckets.data}/BUCKET"

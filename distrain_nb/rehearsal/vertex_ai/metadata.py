@@ -111,7 +111,7 @@ class MetadataService:
         return types.ListArtifactsResponse(artifacts=artifacts, next_page_token=token)
 
     def list_executions(self, request: types.ListExecutionsRequest) -> types.ListExecutionsResponse:
-        """None: nothing here makes executions."""
+        """List no executions: nothing here makes any."""
         _ResourceFilter.of(request.filter)
         return types.ListExecutionsResponse()
 

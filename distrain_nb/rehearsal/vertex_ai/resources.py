@@ -55,7 +55,7 @@ class Resources:
             raise ApiError("ALREADY_EXISTS", f"{message.name} already exists.") from None
 
     def put(self, message: Any) -> None:
-        """In the place of what is there under its name."""
+        """Store a resource, in place of the one of its name."""
         with self._writing() as database:
             database.execute("INSERT OR REPLACE INTO resources VALUES (?, ?, ?)", _row(message))
 
@@ -82,7 +82,7 @@ class Resources:
             database.execute("DELETE FROM links WHERE ? IN (parent, child)", (name,))
 
     def link(self, parent: str, children: Iterable[str]) -> None:
-        """Each may be there already."""
+        """Link children to a parent. Links may exist already."""
         with self._writing() as database:
             rows = [(parent, child) for child in children]
             database.executemany("INSERT OR IGNORE INTO links VALUES (?, ?)", rows)
@@ -98,7 +98,7 @@ class Resources:
             database.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?)", rows)
 
     def points(self, series: str, most: int) -> list[Scalar]:
-        """By step; of more than `most` some, chosen at random."""
+        """Return the points of a series by step: at most `most`, chosen at random."""
         rows = self._rows(
             "SELECT step, time, value FROM points WHERE series = ? ORDER BY step", series
         )

@@ -69,7 +69,7 @@ class _Private(grpc.ServerInterceptor):
 
 
 def job_service(jobs: JobService, tuning: HyperparameterTuningService) -> grpc.GenericRpcHandler:
-    """`JobService`, for custom jobs and hyperparameter tuning jobs."""
+    """Make `JobService`, for custom jobs and hyperparameter tuning jobs."""
     job = types.CustomJob.serialize
     listed = types.ListCustomJobsResponse.serialize
     methods = {
@@ -106,7 +106,7 @@ def _tuning_methods(tuning: HyperparameterTuningService) -> _Methods:
 
 
 def pipeline_service(pipelines: PipelineService) -> grpc.GenericRpcHandler:
-    """`PipelineService`, for training pipelines of the custom task."""
+    """Make `PipelineService`, for training pipelines of the custom task."""
     pipeline = types.TrainingPipeline.serialize
     listed = types.ListTrainingPipelinesResponse.serialize
     methods = {
@@ -127,7 +127,7 @@ def pipeline_service(pipelines: PipelineService) -> grpc.GenericRpcHandler:
 
 
 def logging_service(entries: Entries) -> grpc.GenericRpcHandler:
-    """`LoggingServiceV2`, for reading."""
+    """Make `LoggingServiceV2`, for reading."""
     listed = ListLogEntriesResponse.serialize
     methods = {"ListLogEntries": method(ListLogEntriesRequest, entries.list, listed)}
     return service("google.logging.v2.LoggingServiceV2", methods)
@@ -143,7 +143,8 @@ def service(
 def method(
     kind: Any, answer: Callable[[Any], Any], serialize: Callable[[Any], bytes]
 ) -> grpc.RpcMethodHandler[Any, Any]:
-    """`answer` to requests of the type `kind`. What it refuses is an error of gRPC."""
+    """Make a handler that gives requests of the type `kind` to `answer`. What it refuses is an
+    error of gRPC."""
 
     def handle(request: Any, context: grpc.ServicerContext) -> Any:
         try:

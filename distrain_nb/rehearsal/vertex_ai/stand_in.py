@@ -46,7 +46,7 @@ class VertexStandIn:
 
 @contextmanager
 def stand_in(faults: Faults, names: Iterable[str] = ()) -> Iterator[VertexStandIn]:
-    """Services with buckets of these names. Raises DistrainError naming what is not installed."""
+    """Run services with these buckets. Raises DistrainError naming what is not installed."""
     home = private_home() / "rehearsal"
     with ExitStack() as stack:
         folder = stack.enter_context(Scratch("rehearsal"))

@@ -137,7 +137,7 @@ class TensorboardService:
     def read(
         self, request: types.BatchReadTensorboardTimeSeriesDataRequest
     ) -> types.BatchReadTensorboardTimeSeriesDataResponse:
-        """As the service does, a thousand points of a series at most."""
+        """Read a series as the service does: a thousand points at most."""
         if len(request.time_series) > MOST_SERIES:
             raise invalid(f"At most {MOST_SERIES} time series can be read at once.")
         answer = types.BatchReadTensorboardTimeSeriesDataResponse()

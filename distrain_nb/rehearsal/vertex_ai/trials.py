@@ -57,7 +57,8 @@ class RunningTrial:
                 return
 
     def curve(self, metric: str, *, by_time: bool) -> NDArray[np.float64]:
-        """Of shape (n, 2): steps or seconds since its beginning, and values."""
+        """Return the trial's curve, of shape (n, 2): steps or seconds since its beginning, and
+        values."""
         points = {
             (time - self.begin if by_time else step): value
             for step, time, name, value in self.reports
@@ -95,7 +96,7 @@ class RunningTrial:
         self.state = States.INFEASIBLE if self.reason else States.SUCCEEDED
 
     def outcome(self, spec: StudySpec) -> Outcome:
-        """As the engine is told of it."""
+        """Return the trial's outcome for the search engine."""
         if self.state != States.SUCCEEDED:
             return Outcome("failed" if self.state == States.INFEASIBLE else "running")
         metric = spec.goals[0].metric
@@ -103,7 +104,7 @@ class RunningTrial:
         return Outcome("succeeded", tuple(self.final(spec).values()), points)
 
     def message(self, name: str, spec: StudySpec) -> types.Trial:
-        """As the service tells of it; `name` is the study's."""
+        """Describe the trial as the service does; `name` is the study's."""
         trial = types.Trial(
             name=f"{name}/trials/{self.number}",
             id=str(self.number),

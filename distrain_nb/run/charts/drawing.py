@@ -70,7 +70,7 @@ def sheet(metrics: Metrics, lines: Lines, *, drawn: bool) -> str:
 
 
 def _height(tags: Sequence[str]) -> int:
-    """Of the lines' place, in pixels."""
+    """Return the height of a chart's lines, in pixels."""
     return 240 if len(tags) <= 2 else 170
 
 
@@ -134,7 +134,7 @@ class Plot:
 
 
 def plot(lines: Lines, colours: Mapping[str, str], height: float) -> Plot:
-    """`height`, in pixels, is how high it will be shown."""
+    """Draw a chart. `height`, in pixels, is how high it will be shown."""
     x_range, y_range = _x_range(lines), _y_range(lines, height)
     drawn = "".join(
         _line(line, x_range, y_range, colours[key.series]) for key, line in lines.items()
@@ -178,7 +178,7 @@ def _share(value: Number, within: Range) -> Number:
 
 
 def _x_range(lines: Lines) -> Range:
-    """As wide as the lines, with room for dots."""
+    """Return the range of x: as wide as the lines, with room for dots."""
     low, high = _extent(line.x for line in lines.values())
     dots = any(len(line.x) <= figure.DOTS_UP_TO for line in lines.values())
     return padded(low, high, USUAL_WIDTH_PX, True) if dots or low == high else (low, high)

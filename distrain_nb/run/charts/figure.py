@@ -38,7 +38,7 @@ def traces(keys: Sequence[Key]) -> list[dict[str, object]]:
 
 
 def _axis(letter: str, place: int) -> str:
-    """As traces name it: `x`, `x2`, `x3`…"""
+    """Return the name of an axis in traces: `x`, `x2`, `x3`…"""
     return f"{letter}{place + 1}" if place else letter
 
 

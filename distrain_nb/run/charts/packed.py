@@ -18,7 +18,7 @@ FEWEST_POINTS = 50
 
 
 def points_a_line(keys: Sequence[Key]) -> int:
-    """To how many points each of these lines is thinned."""
+    """Return to how many points each of these lines is thinned."""
     return max(FEWEST_POINTS, min(POINTS_A_LINE, POINTS_IN_ALL // max(1, len(keys))))
 
 

@@ -65,7 +65,7 @@ class LogReader:
 
 
 def pieces(log: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """Whole records of a log's file, about a MiB at a time, and where each piece begins."""
+    """Yield whole records of a log's file, about a MiB at a time, and where each piece begins."""
     size = PIECE_BYTES
     while begin < end:
         log.seek(begin)

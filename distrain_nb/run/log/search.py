@@ -111,7 +111,8 @@ class _Expression:
 
 
 def _pattern(term: SearchTerm) -> re.Pattern[bytes] | _Expression:
-    """Over bytes where that finds the same: a tab could match what stands before the text."""
+    """Compile a pattern over bytes where that matches the same: a tab could match what stands
+    before the text."""
     plain = not term.regex and "\t" not in term.text
     if plain and (term.case or term.text.isascii()):
         folded = term.text if term.case else term.text.lower()

@@ -249,12 +249,12 @@ class _File:
 
 
 def file_size(path: Path) -> int:
-    """In bytes; 0 where there is no file."""
+    """Return the file's size in bytes; 0 where there is no file."""
     return _size(path)[0]
 
 
 def _size(path: Path) -> tuple[int, int]:
-    """(bytes, inode) of the file; zeros where there is none."""
+    """Return the (bytes, inode) of the file; zeros where there is none."""
     try:
         status = path.stat()
     except OSError:

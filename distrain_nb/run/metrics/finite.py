@@ -18,7 +18,7 @@ def or_none(value: float) -> float | None:
 
 
 def all_or_none(values: Iterable[float]) -> list[float | None]:
-    """As `or_none`, for each."""
+    """Apply `or_none` to each number."""
     return [value if math.isfinite(value) else None for value in values]
 
 

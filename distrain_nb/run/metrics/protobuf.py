@@ -120,7 +120,7 @@ def layout_of(data: bytes) -> EventLayout:
 
 
 def fields(data: bytes, start: int, end: int) -> Iterator[Field]:
-    """(field number, wire type, start, end) of each field. Raises Malformed."""
+    """Yield (field number, wire type, start, end) of each field. Raises Malformed."""
     at = start
     while at < end:
         key, at = _varint(data, at, end)

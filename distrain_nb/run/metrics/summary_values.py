@@ -54,7 +54,8 @@ class Picture:
 
 
 def histogram(value: bytes) -> Histogram:
-    """Of either form: buckets by their upper limits, or a tensor of [left, right, count]."""
+    """Read a histogram of either form: buckets by their upper limits, or a tensor of [left, right,
+    count]."""
     parts = _parts(value)
     if _HISTOGRAM in parts:
         return _buckets(parts[_HISTOGRAM])
@@ -131,7 +132,7 @@ def _buckets(message: bytes) -> Histogram:
 
 
 def _of_numbers(rows: NDArray[np.float64]) -> Histogram:
-    """Of rows of left, right and count: those that lie among all numbers that can be drawn."""
+    """Make a histogram of rows of left, right and count, without those that can't be drawn."""
     drawn = (np.abs(rows) <= _LARGEST).all(axis=1)
     left, right, counts = rows[drawn].T
     return Histogram(left, right, counts, int((~drawn).sum()))

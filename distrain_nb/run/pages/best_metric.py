@@ -69,7 +69,7 @@ class _StoredValues:
 
 
 def metric_values(events: EventFolder) -> MetricValues:
-    """From what has been read so far."""
+    """Return the values of what has been read so far."""
     values = _values(events)
     last = {tag: float(points[-1]) for tag, points in values.items()}
     best = {tag: _best(tag, points) for tag, points in values.items()}
@@ -79,7 +79,8 @@ def metric_values(events: EventFolder) -> MetricValues:
 
 
 def final_metric_values(folder: Path) -> MetricValues:
-    """Of a run that has ended; read from its event files only once, unless they change."""
+    """Return the values of a run that has ended; read its event files only once, unless they
+    change."""
     size = sum(file_size(path) for path in event_files(folder / EVENTS_FOLDER))
     metrics = _stored(folder, size)
     if metrics is None:
@@ -103,7 +104,7 @@ def best_metric(values: dict[str, NDArray[np.float64]]) -> BestMetric | None:
 
 
 def _best(tag: str, values: NDArray[np.float64]) -> BestMetric | None:
-    """None where no value is a finite number."""
+    """Return the best value; None where no value is a finite number."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return None

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 def charts(folder: Path, query: Query, end: bool) -> ChartsAnswer:
-    """Of the run in this folder: its metrics, what its ranks use, and what else its files have.
+    """Return the charts of the run in this folder: its metrics, what its ranks use, and all else in
+    its files.
 
     Nothing of it where the page has `state` all; `drawn` asks for drawings of the lines too, which
     a page shows before plotly has drawn them. `end` is passed on.

@@ -39,13 +39,12 @@ class ComparedRow:
         return len(set(self.texts)) > 1  # "" is as good as nothing
 
     def as_json(self) -> dict[str, Json]:
-        """As JSON values; a number that is none is None."""
+        """Return JSON values; a number that is not finite is None."""
         return finite.without_nan({**asdict(self), "differs": self.differs})
 
 
 def rows(compared: Comparison) -> list[ComparedRow]:
-    """State, and cause where there is one; then what differs, then what doesn't: settings first,
-    then how the runs ended, then metrics."""
+    """Return the rows: state, cause, then what differs, then what doesn't."""
     names = _names(compared.outcome)
     outcome = {name: _of_outcome(compared, name) for name in names}
     first = [outcome.pop(STATE)]

@@ -17,7 +17,7 @@ FLAGS = {"": False, "0": False, "1": True}
 
 
 def log_filter(query: Query, processes: Collection[Process]) -> Filter:
-    """`process=0,2`, `role=workers`, `stream=e`: the lines that pass all of them."""
+    """Read `process=0,2`, `role=workers`, `stream=e`: lines have to pass all of them."""
     chosen = _numbers(query["process"]) if query.get("process") else None
     if query.get("role"):
         of_roles = _of_roles(query["role"], processes)

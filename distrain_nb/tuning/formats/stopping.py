@@ -70,7 +70,7 @@ def read_automated(reader: MappingReader) -> tuple[Stopping | None, tuple[str, .
 
 
 def end_config(end: StudyEnd) -> dict[str, Json]:
-    """When the study ends, as a `StudyStoppingConfig`; empty where nothing was said."""
+    """Write when the study ends, as a `StudyStoppingConfig`; empty where nothing was set."""
     return present(
         shouldStopAsap=end.asap,
         minimumRuntimeConstraint=present(
@@ -87,7 +87,7 @@ def end_config(end: StudyEnd) -> dict[str, Json]:
 
 
 def read_end(reader: MappingReader) -> tuple[StudyEnd, tuple[str, ...]]:
-    """When the study ends, and the paths that nobody took. Raises OptionError, naming a path."""
+    """Read when the study ends, and the paths left out. Raises OptionError, naming a path."""
     least, most = reader.below("minimumRuntimeConstraint"), reader.below("maximumRuntimeConstraint")
     end = StudyEnd(
         _flag(reader, "shouldStopAsap"),

@@ -172,7 +172,7 @@ def _repeated(spec: StudySpec) -> Iterator[Finding]:
 
 
 def _without_one(parameter: Parameter, number: int) -> Callable[[StudySpec], StudySpec]:
-    """Without the parameter of that name that stands at a number among its like."""
+    """Remove the parameter of that name that is at a number among those of its name."""
 
     def apply(spec: StudySpec) -> StudySpec:
         alike = [n for n, p in enumerate(spec.parameters) if p.name == parameter.name]

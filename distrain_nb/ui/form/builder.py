@@ -152,11 +152,11 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         raise OptionError(f"there is nothing to repair as {label or code!r} at {where or 'all'}")
 
     def set_gradient(self, text: str) -> None:
-        """How large a gradient is, such as `400 MB`. Raises OptionError if it can't be read."""
+        """Set the size of a gradient, such as `400 MB`. Raises OptionError if it can't be read."""
         self.gradient_bytes = bytes_of(text)
 
     def set_step(self, text: str) -> None:
-        """How long a step takes without the exchange: `250 ms`. Raises OptionError likewise."""
+        """Set the time of a step without communication: `250 ms`. Raises OptionError likewise."""
         self.step_s = seconds_of(text)
 
     def undo(self) -> None:
@@ -236,7 +236,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         return f"Form({str(self.layout)!r})"
 
     def _with(self, layout: Layout) -> Editing:
-        """Another layout under the study that there is."""
+        """Return the form with another layout and the same study."""
         return Editing(layout, tuning=self._history.now.tuning)
 
     def _do(self, history: History) -> None:

@@ -41,7 +41,7 @@ class Editing:
         return next((d.text for d in self.drafts if d.path == path), text_of(self.layout, path))
 
     def typed(self, path: str, text: str) -> Editing:
-        """After a text was typed into a field, whether it can be read or not."""
+        """Return the form after a text was typed into a field, whether it can be read or not."""
         if _of_tuning(path):
             typed = self.tuning.typed(path.removeprefix(f"{TUNING}."), text)
             return replace(self, tuning=typed)
@@ -52,7 +52,7 @@ class Editing:
             return replace(self, drafts=(*drafts, Draft(path, text, str(error))))
 
     def chosen(self, path: str, text: str) -> Editing:
-        """After a field's list gave the text: a machine brings the GPUs that it comes with."""
+        """Return the form after a choice from a field's list: a machine brings its own GPUs."""
         after = self.typed(path, text)
         name, _, field = path.partition(".")
         if field != "machine":
@@ -60,21 +60,22 @@ class Editing:
         return replace(after, layout=with_own_accelerators(after.layout, Role(name)))
 
     def added(self, role: Role) -> Editing:
-        """With a pool of a role, like those that are there already."""
+        """Return the form with a pool of a role, like those that are there already."""
         return replace(self, layout=self.layout.edited({role.value: _like(self.layout, role)}))
 
     def removed(self, role: Role) -> Editing:
-        """Without the pool of a role."""
+        """Return the form without the pool of a role."""
         drafts = tuple(d for d in self.drafts if d.path.partition(".")[0] != role.value)
         return replace(self, layout=self.layout.edited({role.value: None}), drafts=drafts)
 
     def sized(self) -> Editing:
-        """With a Reduction Server that covers the workers. Raises OptionError if none can."""
+        """Return the form with a Reduction Server that covers the workers. Raises OptionError if
+        none can."""
         pool = sized_reducers(self.layout)
         return replace(self.removed(Role.REDUCERS), layout=self.layout.edited({"reducers": pool}))
 
     def repaired(self, finding: Finding, fix: Fix[Any]) -> Editing:
-        """After a repair of a finding."""
+        """Return the form after a repair of a finding."""
         if _of_tuning(finding.where):
             return replace(self, tuning=fix.apply(self.tuning))
         drafts = self._drafts_beside(*finding.places)
@@ -133,12 +134,12 @@ class History:
     repaired: Repaired | None = None
 
     def repair(self, finding: Finding, fix: Fix[Any]) -> History:
-        """After a repair of a finding."""
+        """Apply a repair of a finding as the next step."""
         after = self.then(self.now.repaired(finding, fix))
         return replace(after, repaired=Repaired(fix.label, finding.places))
 
     def then(self, step: Editing, group: str = "") -> History:
-        """After one more step."""
+        """Add a step to the history."""
         if step == self.now:
             return self
         if group and group == self.group:

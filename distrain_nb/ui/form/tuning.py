@@ -102,7 +102,7 @@ class Tuning:
         return str(getattr(self.rows[int(first)], last) if dot else getattr(self, first))
 
     def typed(self, path: str, text: str) -> Tuning:
-        """With another text in a field."""
+        """Return the study with another text in a field."""
         first, dot, last = path.partition(".")
         changed: dict[str, Any] = {last if dot else first: text}
         if first == INITIAL.name:
@@ -113,20 +113,20 @@ class Tuning:
         return replace(self, rows=_with(self.rows, int(first), row))
 
     def added(self) -> Tuning:
-        """With a row more."""
+        """Return the study with one more row."""
         return replace(self, rows=(*self.rows, ParameterRow()))
 
     def removed(self, number: int) -> Tuning:
-        """Without a row; the last takes the settings along."""
+        """Return the study without a row; the last row takes the settings along."""
         rows = self.rows[:number] + self.rows[number + 1 :]
         return replace(self, rows=rows) if rows else Tuning()
 
     def with_initial(self) -> Tuning:
-        """With a trial more to begin with."""
+        """Return the study with one more trial to begin with."""
         return replace(self, initial=(*self.initial, ""))
 
     def without_initial(self, number: int) -> Tuning:
-        """Without a trial to begin with."""
+        """Return the study without a trial to begin with."""
         return replace(self, initial=self.initial[:number] + self.initial[number + 1 :])
 
     def words(self) -> list[str]:

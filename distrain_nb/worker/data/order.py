@@ -70,7 +70,8 @@ def lane_of(
 
 
 def _sizes(samples: int, batch_size: int, batches: int) -> List[int]:
-    """Full batches and a smaller last one, or two, where one more rank has a sample more."""
+    """Return the sizes of batches: full ones and a smaller last one, or two, where one more rank
+    has a sample more."""
     rest = samples - batch_size * (batches - 1)
     if rest > 0:
         return [batch_size] * (batches - 1) + [rest]

@@ -21,7 +21,8 @@ def rank_and_world() -> Tuple[int, int]:
 
 
 def _of_tensorflow(text: str) -> Tuple[int, int]:
-    """By TF_CONFIG: the chief is the first, workers follow; servers and evaluators read alone."""
+    """Return the rank and the world size by TF_CONFIG: the chief is 0, workers follow; servers and
+    evaluators read alone."""
     config = json.loads(text)
     cluster, task = config.get("cluster", {}), config.get("task", {})
     trainers = [

@@ -181,7 +181,8 @@ def _refuse_other(division: Dict[str, Any], current: Dict[str, Any]) -> None:
 
 
 def shards(shards: Union[str, Iterable[str]], batch_size: int, **options: Any) -> ShardDataset:
-    """Batches of the samples in tar shards, for PyTorch: each sample once an epoch, on one rank.
+    """Read the samples in tar shards for PyTorch, in batches: each sample once an epoch, on one
+    rank.
 
     `shards` is a folder, a file, a pattern such as `train-{000..099}.tar`, or several of these:
     paths, which `--data` gives, or `gs://` and `s3://` where the ranks have fsspec for it. All

@@ -22,7 +22,8 @@ def in_bucket(path: str) -> bool:
 
 
 def read(path: str, offset: int = 0, length: int = -1) -> bytes:
-    """So many bytes from there on; all with -1. Raises OSError, EOFError where there are fewer."""
+    """Read so many bytes from there on; all with -1. Raises OSError, EOFError where there are
+    fewer."""
     if in_bucket(path):
         system, name = _system(path)
         content = system.cat_file(name, start=offset, end=offset + length if length >= 0 else None)

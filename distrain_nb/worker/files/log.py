@@ -133,6 +133,6 @@ def last_overwrite(line: bytes) -> bytes:
 
 
 def parse(record: bytes) -> Tuple[float, int, str, str]:
-    """(seconds since the epoch, process, kind, text) of a record without its line end."""
+    """Parse a record without its line end into (seconds since the epoch, process, kind, text)."""
     stamp, process, kind, text = record.split(b"\t", 3)
     return float(stamp), int(process), kind.decode(), text.decode("utf-8", "replace")

@@ -209,7 +209,8 @@ def request_cancel(folder: Path) -> None:
 
 
 def _start_time(pid: int) -> str:
-    """When the process started, in clock ticks since boot: empty when there is no such process.
+    """Return when the process started, in clock ticks since boot; empty when there is no such
+    process.
 
     Raises OSError when that can't be read.
     """

@@ -60,7 +60,7 @@ class Tracked:
 
     @classmethod
     def read(cls, folder: Path, file: str = MLFLOW_FILE) -> Optional[Tracked]:
-        """None where the tracker has nothing of the run. Raises `fields.Damaged`."""
+        """Read the file; None where the tracker has nothing of the run. Raises `fields.Damaged`."""
         try:
             return fields.read(cls, folder / file)
         except FileNotFoundError:

@@ -29,7 +29,7 @@ class Gpus:
 
     @classmethod
     def open(cls, name: str = LIBRARY) -> Optional[Gpus]:
-        """None where there is no such library, no driver or no GPU."""
+        """Open NVIDIA's library; None where there is no such library, no driver or no GPU."""
         try:
             library = ctypes.CDLL(name)
         except OSError:
@@ -70,7 +70,8 @@ class Gpus:
 
 
 def _listed(names: str) -> list[str]:
-    """CUDA stops at the first that is none: `-1` or nothing."""
+    """Return the GPUs that a list names, up to the first that is none, as CUDA does: `-1` or
+    nothing."""
     visible = []
     for name in names.split(","):
         if not name.strip() or name.strip().startswith("-"):

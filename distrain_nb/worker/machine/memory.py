@@ -24,7 +24,7 @@ def available(
 
 
 def _groups(membership: Path, cgroups: Path) -> Iterator[Tuple[int, int]]:
-    """(limit, used) of each control group that a process is in and that has a limit."""
+    """Yield (limit, used) in bytes of each control group of a process that has a limit."""
     for line in _text(membership).splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "":

@@ -211,7 +211,7 @@ class HeldPort:
 
 
 def _given_to_nobody(amount: int) -> List[int]:
-    """As many ports, any of those above the ones that the system chooses from by itself."""
+    """Return free ports, all above those that the system chooses from by itself."""
     try:
         highest = int(_CHOSEN_PORTS.read_text().split()[1])
     except (OSError, ValueError, IndexError):  # not on Linux

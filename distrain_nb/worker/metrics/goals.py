@@ -44,7 +44,7 @@ def _written(number: float) -> str:
 
 
 def _append(step: int, values: Mapping[str, float]) -> None:
-    """One file holds them all, so that it is written anew each time."""
+    """Append values to the one file of them all, which is written anew each time."""
     common = {
         "timestamp": time.time(),
         "trial": os.environ[TRIAL_VARIABLE],

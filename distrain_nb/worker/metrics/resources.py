@@ -83,7 +83,7 @@ class Sampler:
                 self._thread.start()
 
     def memory_of(self, pid: int, peak: int) -> Memory:
-        """Of a process that has died, and held `peak` bytes at most."""
+        """Return the memory of a process that has died, and held `peak` bytes at most."""
         available, at = self._available.get(pid, (None, 0.0))
         return Memory(peak, available, time.monotonic() - at)
 
@@ -125,7 +125,7 @@ def _processes() -> _Processes:
 
 
 def _usage(fields: Sequence[str]) -> Usage:
-    """From `/proc/PID/stat` behind the name: times are in clock ticks, memory in pages."""
+    """Parse `/proc/PID/stat` behind the name: times are in clock ticks, memory in pages."""
     ticks = sum(map(int, fields[11:15]))
     return Usage(ticks / os.sysconf("SC_CLK_TCK"), int(fields[21]) * os.sysconf("SC_PAGE_SIZE"))
 

@@ -79,7 +79,7 @@ def _tag(name: Any) -> str:
 
 
 def _number(name: str, value: Any) -> float:
-    """`value` as a float. A dimensionless array of any framework is a number, others are not."""
+    """Convert `value` to float; of arrays, of any framework, only a dimensionless one."""
     if isinstance(value, (bool, int, float)) or _dimensions(value) == ():
         try:
             return float(value.detach() if hasattr(value, "detach") else value)
@@ -149,7 +149,7 @@ class _Reports:
             warnings.warn(f"metrics could not be written: {error}", stacklevel=4)
 
     def forget_files(self) -> None:
-        """In a forked child: the parent's files are the parent's, and its lock may be held."""
+        """Forget the files in a forked child: they are the parent's, and its lock may be held."""
         self.lock = threading.Lock()
         for file in self._files.values():
             file.close()
@@ -223,7 +223,7 @@ def record(data: bytes) -> bytes:
 
 
 def first_event(wall_time: float) -> bytes:
-    """With which a file begins."""
+    """Return the event with which a file begins."""
     return _wall_time(wall_time) + _bytes_field(3, FILE_VERSION)
 
 

@@ -48,7 +48,7 @@ def _say(message: Mapping[str, Any]) -> None:
 
 
 def main() -> None:
-    """Until nobody sends shards any more."""
+    """Pack shards until nobody sends more."""
     target = ShardFolder(sys.argv[1])
     for line in sys.stdin:
         task = json.loads(line)

@@ -81,7 +81,7 @@ def _give(
     shards: Mapping[str, Sequence[PackedSample]],
     heard: SimpleQueue[Tuple[int, Dict[str, Any]]],
 ) -> None:
-    """In a thread of its own: one shard after the other, as long as there are some."""
+    """Hand shards to a packer process, one after the other, from a thread of its own."""
     assert process.stdin is not None and process.stdout is not None
     with suppress(Empty):
         while True:

@@ -59,7 +59,7 @@ class ShardFolder:
         return f"{self.place}/{name}"
 
     def sizes(self) -> Dict[str, int]:
-        """Sizes in bytes of all that is in it, by names."""
+        """Return the sizes in bytes of all that is in it, by names."""
         if not self.remote:
             root = Path(self.place)
             files = (path for path in root.rglob("*") if path.is_file())

@@ -72,8 +72,11 @@ def rows_of(folder: str) -> Iterator[List[TableCell]]:
 
 
 def columns_of(folder: str) -> List[TableColumn]:
-    """Images and sounds get their own extensions, the first class is `cls`; behind the name of the
-    column stand `txt` for strings, `bin` for bytes, `json` for all else."""
+    """Return the columns of a dataset with their extensions.
+
+    Images and sounds get their own extensions, the first class is `cls`. Behind the name of the
+    column is `txt` for strings, `bin` for bytes, `json` for all else.
+    """
     table_columns: List[TableColumn] = []
     features = _loaded(folder, INFO)["features"]
     several = sum(_kind(feature) in _FILES for feature in features.values()) > 1

@@ -83,7 +83,7 @@ def _copy(member: PackedMember, content: Iterable[bytes], write: Callable[[bytes
 
 
 def _contents(members: Iterable[PackedMember]) -> Iterator[Iterable[bytes]]:
-    """Contents in the order of the members; of small objects in buckets, several at once."""
+    """Yield contents in the order of the members; fetch several small objects at once."""
     coming: Deque[Callable[[], Iterable[bytes]]] = deque()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for member in members:

@@ -36,7 +36,7 @@ def _authenticate_anew(module: Any) -> None:
 
 
 def _start_clock(module: Any) -> None:
-    """Of `relativeCreated` in records of the log; in ns since Python 3.13."""
+    """Restart the clock of `relativeCreated` in records of the log; in ns since Python 3.13."""
     of_ns = isinstance(module._startTime, int)
     module._startTime = time.time_ns() if of_ns else time.time()
 

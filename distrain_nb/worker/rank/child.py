@@ -59,8 +59,11 @@ def become(folder: Path, namespace: Dict[str, Any]) -> None:
 
 
 def _line_buffered_output() -> None:
-    """As its rank's: what processes with one output print at once is mixed by whole lines. With
-    PYTHONUNBUFFERED, Python writes each argument of `print` by itself."""
+    """Buffer output by lines, as its rank does, so that processes with one output mix only whole
+    lines.
+
+    With PYTHONUNBUFFERED, Python writes each argument of `print` by itself.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True, write_through=False)

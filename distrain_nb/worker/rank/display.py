@@ -25,7 +25,7 @@ def is_first() -> bool:
 
 
 def show(value: object) -> None:
-    """As `sys.displayhook`."""
+    """Print a value as `sys.displayhook` does."""
     if value is not None and is_first():
         print(text_of(value))
 
@@ -96,7 +96,7 @@ class _Text(HTMLParser):
 
 
 def display(*objects: Any, raw: bool = False, display_id: Any = None, **_: Any) -> Any:
-    """IPython's, which notebooks have without an import."""
+    """Show an object as IPython's `display`, which notebooks have without an import."""
     for entry in objects:
         _display(entry, raw)
     if not display_id:
@@ -120,7 +120,7 @@ def _change_ipython(module: Any) -> None:
 
 
 def _change_matplotlib(module: Any) -> None:
-    """Backends for screens have a `show` of their own."""
+    """Wrap `show` of Matplotlib's backends for screens, which have one of their own."""
     module.FigureManagerBase.show = lambda _: tell(_NO_SCREEN)
 
 

@@ -66,7 +66,8 @@ def _change_getpass(module: Any) -> None:
 
 
 def _change_pdb(module: Any) -> None:
-    """IPython's and PyTorch's build on it; one that has a stream of its own is left alone."""
+    """Change pdb, on which IPython's and PyTorch's build; leave one that has a stream of its own
+    alone."""
     debugger = module.Pdb
     for name, asks in (("set_trace", "pdb.set_trace()"), ("interaction", "pdb")):
         setattr(debugger, name, _refusing(getattr(debugger, name), asks))

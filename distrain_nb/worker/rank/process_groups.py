@@ -87,7 +87,7 @@ def _port_of_rank_0(rank: int) -> Optional[int]:
 
 
 def await_listener(port: int, seconds: float) -> None:
-    """Until some process of this machine listens at that port, at most so long; not at all where
+    """Wait until a process of this machine listens at that port, at most so long; not at all where
     the system doesn't tell."""
     begin = time.monotonic()
     while not _has_listener(port):

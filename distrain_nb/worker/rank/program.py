@@ -93,7 +93,7 @@ class Piece(NamedTuple):
 
 
 def source_map(segments: Iterable[Segment]) -> str:
-    """Segments as JSON."""
+    """Write segments as JSON."""
     return json.dumps([segment._asdict() for segment in segments])
 
 
@@ -104,7 +104,8 @@ def read_source_map(folder: Path) -> List[Segment]:
 
 
 def arguments(folder: Path) -> List[str]:
-    """`sys.argv[1:]`: the program's own, where the folder has some, and those of this job."""
+    """Return `sys.argv[1:]`: the program's own arguments, where the folder has some, and those of
+    this job."""
     try:
         words = [str(word) for word in json.loads((folder / ARGUMENTS).read_text(encoding="utf-8"))]
     except FileNotFoundError:

@@ -38,6 +38,6 @@ def _names(folder: Path) -> Dict[str, str]:
 
 
 def _kept_apart(folder: Path, process: int) -> Dict[str, str]:
-    """Of what another rank than 0 tells them, nothing reaches a project."""
+    """Return variables that keep what ranks other than 0 log out of the project."""
     tracker_folder = str(folder / TRACKIO_FOLDER.format(process))
     return {"WANDB_MODE": "disabled", "TRACKIO_DIR": tracker_folder}

@@ -241,7 +241,7 @@ def _torch(imports: _Imports) -> Iterator[KnownWorld]:
 
 
 def _accelerate() -> Iterator[KnownWorld]:
-    """Also where it has started PyTorch's group itself: what it says of that is what it does."""
+    """Note Accelerate's world, also where it has started PyTorch's group itself."""
     module: Any = sys.modules.get("accelerate.state")
     state = getattr(getattr(module, "PartialState", None), "_shared_state", {})
     prepares = getattr(getattr(module, "AcceleratorState", None), "_shared_state", {})

@@ -18,7 +18,7 @@ class SumCount:
         self.others: Dict[str, _Amount] = {}
 
     def add(self, size: int, why_not: str = "") -> None:
-        """One more, of so many bytes."""
+        """Count one more reduction, of so many bytes."""
         with self._lock:
             if why_not:
                 number, count = self.others.get(why_not, (0, 0))
@@ -28,7 +28,8 @@ class SumCount:
                 self.by_reducers = number + 1, count + size
 
     def words(self, reducers: int) -> str:
-        """As `400 all-reduces (1.2 GB) by 2 reducers; 1 reduction (48 B) as usual: 1 of int32`."""
+        """Describe the counts: `400 all-reduces (1.2 GB) by 2 reducers; 1 reduction (48 B) as
+        usual: 1 of int32`."""
         number, count = self.by_reducers
         pool = f"{reducers} reducer" + "s" * (reducers != 1)
         line = f"{number:,} all-reduce{'s' * (number != 1)} ({amount(count)}) by {pool}"

@@ -24,7 +24,7 @@ class Credit:
         self.received = [0] * members
 
     def announce(self, member: int, chunks: int) -> None:
-        """So many chunks more are to come."""
+        """Note that so many chunks more are to come."""
         self._sending += self.announced[member] == self.received[member]
         self.announced[member] += chunks
 
@@ -36,7 +36,7 @@ class Credit:
         self._sending -= self.announced[member] == self.received[member]
 
     def grant(self, member: int, summed: int) -> int:
-        """Up to which chunk this member may send, now that so many have been summed."""
+        """Return up to which chunk this member may send, now that so many have been summed."""
         more = self._more(member, summed)
         self._used -= self._extra(member)
         self.granted[member] += more
@@ -58,5 +58,5 @@ class Credit:
         return max(0, min(until, summed + WINDOW) - self.granted[member])
 
     def _extra(self, member: int) -> int:
-        """Of what is to spare, what this one has and hasn't used up."""
+        """Return how much of the spare credit a member uses."""
         return max(0, self.granted[member] - self.received[member] - self._first)

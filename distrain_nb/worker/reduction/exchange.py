@@ -68,7 +68,8 @@ class Exchange:
         self._ring()
 
     def leave_thread(self) -> None:
-        """If this is its thread, have another go on: what follows a reduction waits for one."""
+        """Have another thread go on if this is the exchange's: what follows a reduction waits for
+        one."""
         if threading.current_thread() is self._thread:
             self._go_on_in_a_thread(self._go_on)
 

@@ -18,7 +18,7 @@ _OF_NCCL = ("backend_options", "pg_options", "device_id")
 
 
 def addresses() -> List[str]:
-    """Of the reducers that this rank has, `host:port`, in their order."""
+    """Return the addresses of this rank's reducers, `host:port`, in their order."""
     return [address for address in os.environ.get(VARIABLE, "").split(",") if address]
 
 
@@ -63,7 +63,8 @@ def install(c10d: Any = None) -> None:
 
 
 def _class_or_none(c10d: Any) -> Any:
-    """Of the groups, where this version of PyTorch can have them; else say so."""
+    """Return the class of groups, or None with a message where this version of PyTorch can't have
+    it."""
     try:
         cls = group_class(c10d)
         cls(None, 0, 1)

@@ -255,7 +255,7 @@ class Group:
             member.send(protocol.SUM, result, self.credit.grant(index, self.sums.number))
 
     def _look_for_the_lost(self) -> None:
-        """Whether a member is waited for that will not come."""
+        """Fail if a member is waited for that will not come."""
         waiting = [member for member in self.members if member is not None and member.chunks]
         for rank, member in zip(self.ranks, self.members):
             if waiting and member is not None and member.gone and not member.chunks:

@@ -66,7 +66,7 @@ class Greeting(NamedTuple):
 
     @classmethod
     def decode(cls, text: bytes) -> Greeting:
-        """From what follows the first bytes. Raises Garbled."""
+        """Decode what follows the first bytes. Raises Garbled."""
         try:
             group, ranks, member, asks = json.loads(text)
             kinds = [type(part) for part in (group, ranks, member, asks)]
@@ -166,6 +166,6 @@ def parts(size: int, reducers: int, sequence: int) -> List[TensorPart]:
 
 
 def split_address(address: str) -> Tuple[str, int]:
-    """`host:port`. Raises ValueError."""
+    """Split `host:port`. Raises ValueError."""
     host, _, port = address.rpartition(":")
     return host, int(port)

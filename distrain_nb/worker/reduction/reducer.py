@@ -83,12 +83,12 @@ class Reducer:
         heapq.heappush(self._later, (time.monotonic() + seconds, next(self._numbers), do))
 
     def stop(self, *_: Any) -> None:
-        """May be called by a handler of signals."""
+        """Stop serving. A handler of signals may call this."""
         self._stopped = True
         self._waking.send(b"\0")
 
     def _accept(self, _: int) -> None:
-        """Whoever can't be taken for want of descriptors or memory waits in the system's queue."""
+        """Accept a connection; without descriptors or memory, leave it in the system's queue."""
         try:
             connected, _ = self._listener.accept()
         except OSError as error:
@@ -167,7 +167,7 @@ class Reducer:
 
 
 def serve(address: str, label: str = "reducer") -> None:
-    """Be a reducer until the process is told to end, and say then what it has done."""
+    """Run as a reducer until the process is told to end, and then print its counts."""
     importlib.import_module("torch").set_num_threads(1)
 
     def say(words: object) -> None:

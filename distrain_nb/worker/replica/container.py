@@ -116,6 +116,6 @@ def _echo(records: bytes, labels: List[str]) -> None:
 
 
 def _print(text: str, stream: TextIO) -> None:
-    """Whatever the text is, and whatever the container's locale can say."""
+    """Print any text, in whatever encoding the container's locale has."""
     stream.buffer.write(text.encode("utf-8", "backslashreplace") + b"\n")
     stream.flush()

@@ -93,7 +93,8 @@ def _note(word: failure.Failure) -> None:
 
 
 def _verdict(folder: Path, launch: Launch) -> int:
-    """`mpirun` ends its daemons alike whether the job has succeeded or not: ask the ranks."""
+    """Return the job's end by its ranks: `mpirun` ends its daemons alike whether it has succeeded
+    or not."""
     ranks = range(len(launch.processes))
     unfinished = [index for index in ranks if not marks.has_succeeded(folder, index)]
     if unfinished and not any(failure.read(folder, index) for index in unfinished):
@@ -132,7 +133,7 @@ def _requested(listener: socket.socket) -> Tuple[socket.socket, str]:
 
 
 def _hear(connection: socket.socket, proven: Queue[Tuple[socket.socket, str]]) -> None:
-    """Whoever can't prove in time that it is of this run is refused and forgotten."""
+    """Read a request; refuse whoever can't prove in time that it is of this run."""
     try:
         proven.put((connection, _proven(connection)))
     except (OSError, ValueError):
@@ -196,7 +197,7 @@ def _connect(address: str) -> socket.socket:
 
 
 def main(arguments: List[str]) -> int:
-    """`--wait FOLDER` on the hosts that are asked, `HOST COMMAND…` on the one that asks."""
+    """Run `--wait FOLDER` on a host that is asked, `HOST COMMAND…` on the one that asks."""
     if arguments[0] == "--wait":
         return wait(Path(arguments[1]))
     return ask(arguments[0], " ".join(arguments[1:]))

@@ -47,7 +47,7 @@ class Replica:
 
     @classmethod
     def read(cls, environment: Mapping[str, str], resources: Path = SAGEMAKER_RESOURCES) -> Replica:
-        """From `CLUSTER_SPEC`, or from the file with which SageMaker tells of the hosts.
+        """Read the replica from `CLUSTER_SPEC`, or from SageMaker's file on the hosts.
 
         Without either it is the only replica, on a port that is found.
         """

@@ -178,8 +178,8 @@ def _is_whole(path: str) -> bool:
 
 
 def _began(path: Path) -> Optional[int]:
-    """When a file was begun, in seconds since the epoch, by its name or its first event; None
-    where neither tells."""
+    """Return when a file was begun, in seconds since the epoch, by its name or its first event;
+    None where neither tells."""
     match = _NAME.search(path.name)
     if match is not None:
         return int(match["seconds"])

@@ -65,7 +65,8 @@ class ForkServer:
                 idle_since = time.monotonic()
 
     def close(self) -> None:
-        """Whoever has asked meanwhile finds that nobody answers, and starts another."""
+        """Close the listener: whoever has asked meanwhile gets no answer, and starts another
+        server."""
         if self._in_place():
             self._address.unlink()
         self._listener.close()
@@ -158,7 +159,7 @@ class ForkServer:
             self._import(name)
 
     def _end_warming(self) -> None:
-        """Nothing is forked while a thread is at work."""
+        """Wait for the thread that imports: nothing is forked while a thread is at work."""
         if self._warming is not None:
             self._warming.join()
             self._warming = None
@@ -213,7 +214,7 @@ def _settle() -> None:
 
 
 def supervise(folder: Path) -> None:
-    """Be the supervisor of that run: does not return."""
+    """Run as the supervisor of that run; does not return."""
     try:
         os.setsid()
         system.give_way()

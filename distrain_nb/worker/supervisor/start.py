@@ -58,7 +58,7 @@ class Launcher(Child):
         self._folder = folder
 
     def signal(self, number: signal.Signals) -> None:
-        """SIGTERM is for the ranks: Open MPI would give them a second to end."""
+        """Send a signal; SIGTERM goes to the ranks, as Open MPI would give them a second to end."""
         ranks = list(marks.living(self._folder)) if number == signal.SIGTERM else []
         if not ranks:
             super().signal(number)
@@ -129,7 +129,7 @@ def _fork(folder: Path, launch: Launch, index: int, output: Output) -> Child:
 def _become_rank(
     folder: Path, launch: Launch, index: int, outputs: List[int], supervisor: int
 ) -> None:
-    """In the forked child; does not return."""
+    """Run as a rank in the forked child; does not return."""
     status = rank.FAILED
     try:
         _lead_group(supervisor)
