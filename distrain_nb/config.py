@@ -127,7 +127,7 @@ class Config:
     idle: float = _setting(600.0, "seconds until an idle fork server ends")
     warm: bool = _setting(True, "start it as soon as the notebook has imported torch or tensorflow")
     observe: bool = _setting(
-        True, "notice which cells ask for the rank or world, so that ranks ask themselves"
+        True, "observe which cells read the rank or world size, and run these on each rank"
     )
     mlflow: str = _setting("", "MLflow server, or ARN, that runs are mirrored to; off for none")
     tracking: str = _setting(

@@ -34,21 +34,23 @@ def words(text: str) -> tuple[str, ...]:
 class JobOptions:
     """Options of a job besides its layout. In the magic, lists may be given more than once."""
 
-    layout: str = option("NAME|FILE", "a saved layout, which other options then change", "")
-    name: str = option("NAME", "what to call the run", "")
-    experiment: str = option("NAME", "what to file the run under", "")
-    result: tuple[str, ...] = option("NAME,…", "names of rank 0 to bring back", ())
-    param: tuple[str, ...] = option("NAME=VALUE", "give a name of the notebook another value", ())
-    args: tuple[str, ...] = option(
-        "TEXT", "arguments of the program, its sys.argv[1:]; or write them after --", (), read=words
+    layout: str = option("NAME|FILE", "saved layout to start from; other options change it", "")
+    name: str = option("NAME", "name of the run", "")
+    experiment: str = option("NAME", "experiment to which the run belongs", "")
+    result: tuple[str, ...] = option("NAME,…", "variables of rank 0 to return to the notebook", ())
+    param: tuple[str, ...] = option(
+        "NAME=VALUE", "set a variable of the notebook to another value", ()
     )
-    data: tuple[str, ...] = option("NAME=URI", "a name for data that the program reads itself", ())
-    include: tuple[str, ...] = option("PATH", "a file or folder that is to travel along", ())
-    exclude: tuple[str, ...] = option("PATTERN", "files of a script's folder that stay here", ())
-    require: tuple[str, ...] = option("NAME[==VERSION]", "a package that the program needs", ())
-    allow_secret: tuple[str, ...] = option("NAME", "a secret that may go all the same", ())
-    wait: bool | None = option("", "whether the cell waits for the run to end", None)
-    dry_run: bool = option("", "show what would be submitted, and submit nothing", False)
+    args: tuple[str, ...] = option(
+        "TEXT", "arguments of the program (sys.argv[1:]); or write them after --", (), read=words
+    )
+    data: tuple[str, ...] = option("NAME=URI", "name a dataset that the program reads", ())
+    include: tuple[str, ...] = option("PATH", "file or folder to send with the program", ())
+    exclude: tuple[str, ...] = option("PATTERN", "files of a script's folder to leave out", ())
+    require: tuple[str, ...] = option("NAME[==VERSION]", "package that the program needs", ())
+    allow_secret: tuple[str, ...] = option("NAME", "let this value pass the secret check", ())
+    wait: bool | None = option("", "wait in the cell until the run has ended", None)
+    dry_run: bool = option("", "show what would be submitted, without submitting it", False)
 
     @property
     def results(self) -> tuple[str, ...]:

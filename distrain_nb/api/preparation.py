@@ -173,7 +173,7 @@ def _program(source: Source, options: JobOptions, backend: AnyBackend) -> Progra
 
 def _of_cell(source: Source, options: JobOptions, limit: int, backend: AnyBackend) -> Program:
     if options.exclude:
-        raise OptionError("--exclude is for scripts: a cell takes along only what it needs")
+        raise OptionError("--exclude is for scripts: a cell sends only the files that it needs")
     variables_of_cell = {**source.notebook.given, **options.given(backend.data)}
     otherwise_read = options.brought(backend.brings) | named_in(options.args)
     if CHANNEL in source.cell.source:

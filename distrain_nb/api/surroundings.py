@@ -21,7 +21,7 @@ def about_machine(job: AnyJob, backend: AnyBackend) -> Iterator[Finding]:
     folder, free = room.free_bytes()
     if free < room.LITTLE:
         message = (
-            f"only {free / room.GB:.1f} GB are free where runs are kept, {folder}: %distrain clean "
+            f"only {free / room.GB:.1f} GB are free for runs in {folder}: %distrain clean "
             "says what can go"
         )
         yield Finding("machine.little-room", Severity.WARNING, "", message)
@@ -39,7 +39,7 @@ def _of_idleness(job: AnyJob, *, here: bool) -> Iterator[Finding]:
     longer = job.layout.timeout is None or job.layout.timeout > where.idle_s
     if here and (longer or not job.waits):
         then = (
-            "a run on it ends with it, whether or not a cell waits; one in a cloud (--on) goes on"
+            "a run on it ends then, whether or not a cell waits; a job in a cloud (--on) continues"
         )
     elif job.waits and longer:
         then = (

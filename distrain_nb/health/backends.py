@@ -29,7 +29,7 @@ def backends() -> Iterator[tuple[str, tuple[Check, ...]]]:
         if checks:
             yield backend.title, checks
     for name, why in plugins.broken().items():
-        yield name, (Check("backend", Health.WRONG, why, "install it anew, or remove it"),)
+        yield name, (Check("backend", Health.WRONG, why, "reinstall it, or remove it"),)
 
 
 def _of_example(backend: AnyBackend) -> Iterator[Check]:

@@ -49,7 +49,7 @@ def _place() -> Iterator[Check]:
     yield Check("place", Health.GOOD, notebook.title)
     if notebook.idle_s:
         message = f"after {duration(notebook.idle_s)} without activity, by {notebook.idle_source}"
-        remedy = "runs on this machine end with it; what is sent to a cloud without --wait goes on"
+        remedy = "runs on this machine end then; jobs in a cloud without --wait continue"
         yield Check("shut down", Health.GOOD, message, remedy)
 
 
@@ -60,7 +60,7 @@ def _runs() -> Check:
         remedy = "set the variable DISTRAIN_HOME to a folder that you may write"
         return Check("runs", Health.WRONG, f"{folder} can't be written", remedy)
     if free < LITTLE:
-        remedy = "%distrain clean says what can go; or set DISTRAIN_HOME to another disk"
+        remedy = "%distrain clean lists what can be deleted; or set DISTRAIN_HOME to another disk"
         return Check("runs", Health.WRONG, f"{folder}, only {free / GB:.1f} GB free", remedy)
     return Check("runs", Health.GOOD, f"{folder}, {free / GB:.0f} GB free")
 

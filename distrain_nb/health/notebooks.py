@@ -56,13 +56,13 @@ def _server_documents() -> Iterator[Check]:
     remedy = "File, Trust Notebook; or jupyter trust NOTEBOOK"
     if trusted is None:
         message = (
-            "this notebook's can't be told; one that is not trusted shows no widget of anybody"
+            "can't find out whether this notebook is trusted; without trust it shows no widgets"
         )
         yield Check("trust", Health.MISSING, message, remedy)
     elif trusted:
         yield Check("trust", Health.GOOD, f"{Path(session).name} is trusted")
     else:
-        message = f"{Path(session).name} is not trusted as it is saved: no widget of anybody shows"
+        message = f"{Path(session).name} is not trusted: it shows no widgets"
         yield Check("trust", Health.MISSING, message, remedy)
 
 

@@ -123,7 +123,7 @@ def _without_idle(layout: Layout, choice: str) -> tuple[Layout, tuple[str, ...]]
     if layout.on == "local" and layout.launcher == "mpi":
         idle |= {Role.REDUCERS, Role.EVALUATORS}
     gone = [role for role, _ in layout.pools() if role in idle]
-    notes = tuple(f"leave the {role} out: {choice} has no use for them" for role in gone)
+    notes = tuple(f"leave the {role} out: {choice} doesn't use them" for role in gone)
     return layout.edited({role.value: None for role in gone}), notes
 
 

@@ -87,25 +87,28 @@ _DURATION_FORM = "a duration such as 2h, 1h30m, 7d, or seconds"
 
 OPTIONS: tuple[Option, ...] = (
     Option("on", "|".join(PLACES), "where the job runs", _place, choices=PLACES),
-    _pool("primary", POOL_FORM, "the one primary replica"),
+    _pool("primary", POOL_FORM, "the primary replica"),
     _pool("workers", POOL_FORM, "the worker pool"),
     _pool("servers", POOL_FORM, "parameter servers"),
-    _pool("reducers", f"auto or {POOL_FORM}", "Reduction Server; auto sizes it"),
+    _pool("reducers", f"auto or {POOL_FORM}", "reducers of gradients; auto sizes the pool"),
     _pool("evaluators", POOL_FORM, "evaluators"),
     Option("region", "REGION", "region of the cloud, such as us-central1"),
     Option("framework", "NAME[-VERSION]", "framework of the container, such as pytorch-2.4"),
     Option("image", "URI", "image of the training container"),
     Option(
-        "launcher", "|".join(LAUNCHERS), "what starts the ranks", _one_of(LAUNCHERS),
+        "launcher", "|".join(LAUNCHERS), "program that starts the ranks", _one_of(LAUNCHERS),
         choices=LAUNCHERS,
     ),
-    Option("ranks_per_replica", "N", "ranks that each replica runs", int, flag="-n"),
-    Option("distribution", "NAME", "a distribution of SageMaker that no launcher stands for"),
+    Option("ranks_per_replica", "N", "number of ranks per replica", int, flag="-n"),
+    Option(
+        "distribution", "NAME",
+        "SageMaker distribution that --launcher doesn't cover, such as smddp",
+    ),
     Option("mpi_options", "TEXT", "more options for mpirun"),
-    Option("scheduling", "STANDARD|SPOT|FLEX_START", "how machines are obtained", str.upper),
-    Option("timeout", _DURATION_FORM, "how long the job may run", seconds, duration),
-    Option("max_wait", _DURATION_FORM, "how long it may wait for machines", seconds, duration),
-    Option("checkpoint", "URI", "where checkpoints are saved"),
+    Option("scheduling", "STANDARD|SPOT|FLEX_START", "how to obtain machines", str.upper),
+    Option("timeout", _DURATION_FORM, "longest time that the job may run", seconds, duration),
+    Option("max_wait", _DURATION_FORM, "longest time to wait for machines", seconds, duration),
+    Option("checkpoint", "URI", "folder in a bucket for checkpoints"),
     Option("tier", "NAME", "scale tier of AI Platform", str.upper),
 )  # fmt: skip
 

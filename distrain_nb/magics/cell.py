@@ -135,7 +135,7 @@ def _succeeds(update: Callable[[], None]) -> bool:
         update()
     except Exception:
         traceback.print_exc()
-        print("The view of the run broke; the run itself goes on.", file=sys.stderr)
+        print("The view of the run failed; the run itself continues.", file=sys.stderr)
         return False
     return True
 

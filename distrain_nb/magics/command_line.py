@@ -43,18 +43,18 @@ _OF_STUDIES = {
     "study": ("FILE", "a study in YAML or in a form of the clouds, which options change", False),
     "tune": (
         "NAME=LOW..HIGH",
-        "a name or argument, and what trials try of it; or NAME=VALUE|VALUE",
+        "variable or argument with the values that trials try; or NAME=VALUE|VALUE",
         True,
     ),
-    "goal": ("min:METRIC", "what the trials are to reach; or max:METRIC", True),
+    "goal": ("min:METRIC", "metric that the study minimizes; or max:METRIC", True),
     "trials": ("N", "how many trials there are", False),
-    "parallel": ("N", "how many of them run at once", False),
+    "parallel": ("N", "number of trials that run at once", False),
     "search": ("tpe|gp|random|grid", "how the next values are found", False),
     "stop": ("median|decay-curve", "stop trials early that are not worth going on with", False),
     "max_failed": ("N", "failed trials after which the study has failed", False),
     "initial": ("NAME=VALUE,…", "values of a trial to begin with", True),
     "measurement": ("last|best", "which of a trial's values counts", False),
-    "noise": ("low|high", "what a service is told of the goal's noise", False),
+    "noise": ("low|high", "noise of the goal, for Vertex AI", False),
     "end": ("SETTING=VALUE,…", "when a study ends early", False),
 }
 STUDY_OPTIONS = frozenset(_OF_STUDIES)
@@ -147,11 +147,13 @@ def cell_parser(backends: Sequence[AnyBackend]) -> Parser:
         where.add_argument(*flags, dest=option.field, metavar=form, help=option.help)
     where.add_argument("--spot", action="store_true", help="short for --scheduling SPOT")
     job = parser.add_argument_group("the job")
-    job.add_argument(*HELP, nargs="?", metavar="TOPIC", help="a short help, or a topic's")
+    job.add_argument(
+        *HELP, nargs="?", metavar="TOPIC", help="show a short help, or that of a topic"
+    )
     common = declared(JobOptions)
     for declaration in common.values():
         job.add_argument(declaration.name, help=declaration.help, **_kind(declaration))
-    study = parser.add_argument_group("a study: many runs, each with other values")
+    study = parser.add_argument_group("a study: many runs with different parameters")
     for name, (form, help_text, several) in _OF_STUDIES.items():
         action = "append" if several else "store"
         study.add_argument(flag(name), metavar=form, help=help_text, action=action)
@@ -257,23 +259,47 @@ def image_parser() -> Parser:
     )
     add = parser.add_argument
     add("--base", required=True, metavar="IMAGE", help="the image to build on")
-    add("--target", required=True, metavar="IMAGE", help="where the image goes")
-    add("--builder", default="append", choices=BUILDERS, help="append needs no Docker")
-    add("--python", metavar="VERSION", help="the base's Python, where the base doesn't say")
-    add("--platform", default="linux/amd64", metavar="OS/ARCH", help="which of a base for several")
-    add("--look-inside", action="store_true", help="read the base for its Python and packages")
-    add("--run", action="append", default=[], metavar="COMMAND", help="for builder docker")
+    add("--target", required=True, metavar="IMAGE", help="name under which to push the image")
+    add(
+        "--builder",
+        default="append",
+        choices=BUILDERS,
+        help="way to build (default: append, which needs no Docker)",
+    )
+    add(
+        "--python",
+        metavar="VERSION",
+        help="Python version of the base, if the base doesn't name it",
+    )
+    add(
+        "--platform",
+        default="linux/amd64",
+        metavar="OS/ARCH",
+        help="platform to use from a multi-platform base (default: linux/amd64)",
+    )
+    add(
+        "--look-inside",
+        action="store_true",
+        help="read the base's layers for its Python and packages",
+    )
+    add(
+        "--run",
+        action="append",
+        default=[],
+        metavar="COMMAND",
+        help="command to run in the build; for builder docker",
+    )
     add(
         "--allow-secret",
         action="append",
         default=[],
         metavar="NAME",
-        help="a secret that may go all the same",
+        help="let this value pass the secret check",
     )
-    add("--include", action="append", default=[], metavar="PATH", help="a file to carry along")
-    add("--require", action="append", default=[], metavar="PACKAGE", help="a package to add")
-    add("--project", default="", metavar="NAME", help="for builder cloudbuild")
-    add("--bucket", default="", metavar="NAME", help="for builder cloudbuild")
+    add("--include", action="append", default=[], metavar="PATH", help="file or folder to include")
+    add("--require", action="append", default=[], metavar="PACKAGE", help="package to add")
+    add("--project", default="", metavar="NAME", help="project of Cloud Build")
+    add("--bucket", default="", metavar="NAME", help="bucket of Cloud Build")
     add("--dockerfile", action="store_true", help="print a Dockerfile and build nothing")
     return parser
 

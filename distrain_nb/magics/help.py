@@ -26,7 +26,7 @@ _EXAMPLES = (
     ("--workers 2", "a cluster of three replicas on this machine"),
     ("--layout five", "machines that were saved as five: %distrain form"),
     ("-n 2 --param lr=0.01 --name slow", "another value for a name of the notebook"),
-    ("-n 2 --no-wait", "go on working while it runs"),
+    ("-n 2 --no-wait", "keep working while the run continues"),
     ("-n 2 --dry-run", "show what would be submitted, and submit nothing"),
     ("-n 2 -- --epochs 3", "the program's own arguments"),
 )

@@ -87,7 +87,7 @@ def _logs(options: argparse.Namespace) -> None:
     run = api.attach(options.run)
     if options.carrier:
         if options.follow or options.rank is not None:
-            raise OptionError("--carrier stands alone: a carrier has no ranks, and is not followed")
+            raise OptionError("--carrier can't be combined with --rank or --follow")
         print(coloured(run.carrier_log()), end="")
     elif options.follow:
         _follow(run, options.rank)

@@ -72,7 +72,7 @@ def tune_verb(options: argparse.Namespace) -> Any:
     actions = (options.trials, options.form, options.stop is not None, options.delete)
     if options.study is None:
         if any(actions):
-            raise OptionError("say which study: its number or name, or last")
+            raise OptionError("no study named: expected its number or name, or last")
         print(studies_text(studies()))
         return None
     study = find_study(options.study)
@@ -115,7 +115,9 @@ def _print_as(study: Study, name: str) -> None:
 
 def _more(text: str) -> int:
     if not text.startswith("+") or not text[1:].isdecimal():
-        raise OptionError(f"invalid --trials {text!r}: expected +N, how many more, such as +10")
+        raise OptionError(
+            f"invalid --trials {text!r}: expected +N, the number of trials to add, such as +10"
+        )
     return int(text[1:])
 
 

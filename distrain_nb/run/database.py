@@ -49,8 +49,8 @@ _REMEDIES = (
     ("unable to open", "it can't be opened: make its folder writable, or {way}"),
     ("locking protocol", "its file system has no locks: {way} on a local disk"),
     ("disk I/O error", "its file system is full or broken: {way} on another disk"),
-    ("not a database", "it is damaged: move it away, and the list is made anew from the folders"),
-    ("malformed", "it is damaged: move it away, and the list is made anew from the folders"),
+    ("not a database", "it is damaged: move it away, and the list is rebuilt from the folders"),
+    ("malformed", "it is damaged: move it away, and the list is rebuilt from the folders"),
 )
 
 

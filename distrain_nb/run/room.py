@@ -24,7 +24,7 @@ DAY_S = 86400.0
 # Below our home, what can be made again: what builds keep between them, and the images of
 # rehearsals. Their buckets stay: people put data into them.
 _AGAIN = {
-    "cache/layers": "layers of packages, which the next build makes anew",
+    "cache/layers": "layers of packages, which the next build downloads again",
     "cache/data": "data of buckets, which the next run that reads it fetches again",
     "cache/blobs": "parts of base images",
     "cache/layer-scans": "what base images have",

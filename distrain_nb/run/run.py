@@ -161,7 +161,7 @@ class Run(Waitable):
         with readable(self.record):
             log = carrier_log.read(self.folder)
         if not log:
-            raise OptionError(f"run {self.id} has no carrier: it runs on {self.backend}")
+            raise OptionError(f"run {self.id} has no background process: it runs on {self.backend}")
         return log
 
     @property

@@ -75,7 +75,7 @@ def word(text: str) -> str:
                 f"invalid word {shown(text)}: expected one in double quotes"
             ) from None
     if not text or _SIGNS.search(text):
-        raise OptionError(f"invalid word {shown(text)}: write such a word in double quotes")
+        raise OptionError(f"invalid word {shown(text)}: put it in double quotes")
     return text
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from distrain_nb.findings import Finding
     from distrain_nb.ui.problem import Cells, Point
 
-SHOWN = "Nothing was done; what to put right stands above."
+SHOWN = "The cell was not executed; the problems are listed above."
 
 
 def show_problem(error: DistrainError, cells: Cells) -> None:

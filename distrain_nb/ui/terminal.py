@@ -51,7 +51,8 @@ class TerminalView:
     def let_go(self, summary: RunSummary) -> None:
         """Print nothing any more: it would land in what the user types next."""
         self._write(
-            f"run {summary.id} goes on by itself; %distrain logs {summary.id} --follow\n", ""
+            f"run {summary.id} continues in the background; %distrain logs {summary.id} --follow\n",
+            "",
         )
 
     def _write(self, text: str, bars: str) -> None:

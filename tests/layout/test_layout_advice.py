@@ -352,4 +352,4 @@ def test_what_a_choice_has_no_use_for_is_left_out_and_said() -> None:
         "--on local --workers 3 --framework tensorflow-2.12 --launcher mpi -n 1"
     )
     for role in ("servers", "evaluators"):
-        assert f"leave the {role} out: Horovod has no use for them" in advise(case).reasons
+        assert f"leave the {role} out: Horovod doesn't use them" in advise(case).reasons

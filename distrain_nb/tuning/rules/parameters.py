@@ -166,7 +166,9 @@ def _repeated(spec: StudySpec) -> Iterator[Finding]:
         alike = [parameter for parameter in spec.parameters if parameter.name == name]
         for number, later in enumerate(alike):
             if any(_meet(earlier, later) for earlier in alike[:number]):
-                message = f"{name} is there twice, under conditions that can hold at once"
+                message = (
+                    f"{name} is defined twice, under conditions that can hold at the same time"
+                )
                 fix = Fix(f"Keep the first {name}", _without_one(later, number))
                 yield error(at(later), "tune-twice", message, fix)
 

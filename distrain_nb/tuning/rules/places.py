@@ -146,7 +146,9 @@ def _ai_platform(spec: StudySpec) -> Iterator[Finding]:
     yield from _no_service_choices(spec, _AI_PLATFORM)
     if spec.stopping not in (None, MedianStopping()):
         fix = setting("Leave it to the service", stopping=MedianStopping())
-        yield error("--stop", "stop-place", f"{_AI_PLATFORM} has a stopping of its own only", fix)
+        yield error(
+            "--stop", "stop-place", f"{_AI_PLATFORM} has only its own rule for stopping", fix
+        )
     if spec.end != StudyEnd():
         yield _left_out("--end", _AI_PLATFORM, joined(_end_names(spec.end)), end=StudyEnd())
 
@@ -168,7 +170,7 @@ def _sagemaker(spec: StudySpec) -> Iterator[Finding]:
         message = f"{_SAGEMAKER} stops trials by their epochs, not by their time"
         yield error("--stop", "stop-place", message, median)
     elif isinstance(spec.stopping, HyperbandStopping) and spec.search.algorithm:
-        message = "hyperband finds its trials itself, so that nothing is left to --search"
+        message = "hyperband chooses the trials itself: leave --search out"
         fix = setting("Leave the search out", search=Search(None, spec.search.seed))
         yield error("--search", "search-hyperband", message, fix)
     count = combinations(spec)
@@ -269,7 +271,9 @@ def _over(
 
 def _no_algorithm(spec: StudySpec, names: tuple[str, ...], place: str) -> Iterator[Finding]:
     if spec.search.algorithm in names:
-        message = f"{place} has no search called {spec.search.algorithm}: its own is Bayesian too"
+        message = (
+            f"{place} has no search called {spec.search.algorithm}: its default is Bayesian too"
+        )
         fix = setting(f"Use {place}'s own", search=Search(None, spec.search.seed))
         yield error("--search", "search-place", message, fix)
 
@@ -313,7 +317,7 @@ def _no_service_choices(spec: StudySpec, place: str) -> Iterator[Finding]:
 
 
 def _left_out(where: str, place: str, subject: str, **changes: object) -> Finding:
-    message = f"{subject} means nothing to {place}: it is left out"
+    message = f"{subject} has no effect on {place} and is left out"
     return noted(where, "left-out", message, setting("Remove it", **changes))
 
 

@@ -149,7 +149,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
                 if (finding.code, finding.where) == (code, where) and label in ("", fix.label):
                     self._do(self._history.repair(finding, fix))
                     return
-        raise OptionError(f"there is nothing to repair as {label or code!r} at {where or 'all'}")
+        raise OptionError(f"no finding to repair: {label or code!r} at {where or 'all'}")
 
     def set_gradient(self, text: str) -> None:
         """Set the size of a gradient, such as `400 MB`. Raises OptionError if it can't be read."""

@@ -20,7 +20,7 @@ INDEX = "index.json"
 FORMAT = "distrain-shards-1"
 BLOCK = 8 << 20
 
-_ANEW = "remove it, and pack the samples anew or have the shards' headers read"
+_ANEW = "remove it, then pack the samples again or read them without an index"
 _UNPACK = "blocks of compressed shards can't be read, so unpack them"
 _PACKED = {
     b"\x1f\x8b": "gzip",
@@ -98,7 +98,7 @@ def parsed(path: str, content: bytes) -> Dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: {error}; {_ANEW}") from None
     if not isinstance(index, dict) or index.get("format") != FORMAT:
-        raise ValueError(f"{path} is no index of shards, of format {FORMAT}")
+        raise ValueError(f"{path} is not an index of shards of format {FORMAT}")
     shards = index.get("shards")
     bad = (
         [shard for shard in shards if not is_record(shard)]
@@ -106,7 +106,9 @@ def parsed(path: str, content: bytes) -> Dict[str, Any]:
         else [shards]
     )
     if bad:
-        raise ValueError(f"{path} is damaged: {reprlib.repr(bad[0])} is no shard; {_ANEW}")
+        raise ValueError(
+            f"{path} is damaged: {reprlib.repr(bad[0])} is not the record of a shard; {_ANEW}"
+        )
     return index
 
 
@@ -142,13 +144,13 @@ def _scanned(path: str) -> List[SampleBlock]:
     if in_bucket(path):
         raise FileNotFoundError(f"no {INDEX} beside {path}")
     if not os.path.isfile(path):
-        raise ValueError(f"{path} is no file that could be a shard")
+        raise ValueError(f"{path} is not a regular file")
     with open(path, "rb") as file:
         try:
             return _blocks(path, *_headers(file))
         except (tarfile.TarError, ValueError, EOFError, OverflowError) as error:
             file.seek(0)
-            raise ValueError(f"{path} is no whole tar file: {_why(file, error)}") from None
+            raise ValueError(f"{path} is not a complete tar file: {_why(file, error)}") from None
 
 
 def _headers(file: BinaryIO) -> Tuple[List[Tuple[int, int]], int]:
@@ -166,7 +168,7 @@ def _headers(file: BinaryIO) -> Tuple[List[Tuple[int, int]], int]:
         # `tarfile` takes a damaged header behind the first one for the end.
         file.seek(tar.offset)
         if file.read(RECORD).strip(b"\0"):
-            raise ValueError(f"what stands at byte {tar.offset} is no header of a member")
+            raise ValueError(f"the block at byte {tar.offset} is not the header of a member")
     return in_blocks(starts), end
 
 

@@ -78,7 +78,7 @@ def _members_by_tarfile(content: bytes) -> Iterator[Tuple[str, bytes]]:
             if file is not None:
                 yield member.name, file.read()
         if content[tar.offset : tar.offset + RECORD].strip(b"\0"):
-            raise ValueError(f"what stands at byte {tar.offset} is no header of a member")
+            raise ValueError(f"the block at byte {tar.offset} is not the header of a member")
 
 
 def padded(size: int) -> int:

@@ -74,7 +74,7 @@ def checked(block: SampleBlock, content: bytes) -> List[Sample]:
     if len(samples) != block.samples:
         raise ValueError(
             f"{block.path} has {len(samples)} samples at byte {block.offset}, and its index says "
-            f"{block.samples}: it was written again; pack the samples anew"
+            f"{block.samples}: the shard has changed; pack the samples again"
         )
     return samples
 

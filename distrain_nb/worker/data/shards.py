@@ -176,7 +176,8 @@ def _refuse_other(division: Dict[str, Any], current: Dict[str, Any]) -> None:
             for values in (division, current)
         )
         raise ValueError(
-            f"the state is of {was}, and here are {now}: an epoch can only go on as it began"
+            f"the state is of {was}, and here are {now}: "
+            "an epoch can only be resumed with the same values"
         )
 
 

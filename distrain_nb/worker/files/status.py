@@ -18,7 +18,7 @@ TAKEN_UP_WITHIN_S = 30.0
 LONGEST_TRAIL = 40
 ROOM_BYTES = 32 << 10
 OF_SUPERVISOR = "the run's supervisor"
-ORPHANED = "the process that answered for it is gone: it was killed, or the machine was restarted"
+ORPHANED = "its supervisor process is gone: it was killed, or the machine was restarted"
 
 
 class State(str, Enum):

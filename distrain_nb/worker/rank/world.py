@@ -135,7 +135,7 @@ def check(folder: Path, process: int) -> None:
             print(_SAID % (spec.rank, world, why), file=sys.stderr, flush=True)
             replace_file(folder / ALONE_FILE.format(process), why.encode())
     except Exception as error:  # a framework of another version, a full disk
-        print(f"distrain: can't tell the size of the world: {error!r}", file=sys.stderr)
+        print(f"distrain: can't determine the size of the world: {error!r}", file=sys.stderr)
 
 
 def note(folder: Path, processes: int) -> str:

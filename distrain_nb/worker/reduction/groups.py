@@ -43,7 +43,7 @@ def install(c10d: Any = None) -> None:
         size: int, rank: int, ranks: Sequence[int], backend: Any, *rest: Any, **named: Any
     ) -> Any:
         if "nccl" in str(backend).lower() and not sys.modules["torch"].cuda.is_available():
-            _say("there are no GPUs here, so gloo takes the place of nccl")
+            _say("there are no GPUs here, so gloo is used instead of nccl")
             backend = c10d.Backend("gloo")
             named = {name: named[name] for name in named if name not in _OF_NCCL}
         if size < 2 or not any(word in str(backend).lower() for word in _BACKENDS):
@@ -72,7 +72,7 @@ def _class_or_none(c10d: Any) -> Any:
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
         version = getattr(sys.modules["torch"], "__version__", "")
-        _say(f"the reducers can't sum for PyTorch {version}, and gloo goes on as usual ({why})")
+        _say(f"the reducers can't sum for PyTorch {version}, and gloo sums as usual ({why})")
         return None
 
 

@@ -95,7 +95,7 @@ class Reducer:
             self._selector.unregister(self._listener)
             self._after(ACCEPTS_AGAIN_AFTER_S, self._listen)
             if not self._refused:
-                self._say(f"can't take a connection, and goes on trying: {error}")
+                self._say(f"can't accept a connection, trying again: {error}")
             self._refused = True
             return
         if self._refused:

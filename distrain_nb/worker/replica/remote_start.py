@@ -53,7 +53,7 @@ def ask(host: str, command: str) -> int:
         connection.settimeout(None)
         answer = stream.readline()
     if not answer:
-        print(f"{host} does not start what mpirun asks it to", file=sys.stderr)
+        print(f"{host} did not start a process for mpirun", file=sys.stderr)
         return 1
     outcome = json.loads(answer)
     if outcome["failure"]:

@@ -234,7 +234,7 @@ def _in_words(error: BaseException) -> str:
     if not isinstance(error, OSError):
         return f"failed:\n{traceback.format_exc()}"
     way_out = "; `ulimit -n` says how many there may be" if error.errno == errno.EMFILE else ""
-    return f"could not go on: {error}{way_out}"
+    return f"failed: {error}{way_out}"
 
 
 def _redirect_to(path: Path) -> None:

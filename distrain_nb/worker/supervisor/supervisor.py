@@ -194,7 +194,7 @@ class Supervisor:
         for label in self._cut:
             output.say(
                 index,
-                f"{label} was still at work {self._launch.grace:g} s after the primary had ended, "
+                f"{label} was still running {self._launch.grace:g} s after the primary had ended, "
                 "and was stopped: what it had not printed or saved is lost",
             )
 
