@@ -37,20 +37,16 @@ def home() -> Path:
 
 
 def private_home(folder: Path | None = None) -> Path:
-    """Return the same folder (or `folder`), made if it isn't there, and for its user alone.
-
-    Raises StoreError.
-    """
+    """Return the folder of runs (or `folder`), made if it isn't there, and for its user alone.
+    Raises StoreError."""
     folder = folder or home()
     with _as_store_error():
         return private_folder(folder)
 
 
 def own_home(folder: Path | None = None) -> Path:
-    """Return the same folder (or `folder`), closed to others if it is there.
-
-    Raises StoreError if it is somebody else's, or can't be closed.
-    """
+    """Return the folder of runs (or `folder`), closed to others if it is there. Raises StoreError
+    if it is somebody else's, or can't be closed."""
     folder = folder or home()
     with _as_store_error(), suppress(FileNotFoundError):
         close_to_others(folder)

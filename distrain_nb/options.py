@@ -113,7 +113,8 @@ def layout_options() -> Iterable[Option]:
 
 
 def _refused(name: str, backend: AnyBackend) -> OptionError:
-    """Return why a job there can't have that option: it is another backend's, or nobody's."""
+    """Make the error for an option that a job there can't have: it is another backend's, or
+    nobody's."""
     elsewhere = {
         backend.name: declared(backend.options)[name]
         for backend in all_backends()

@@ -57,7 +57,7 @@ def _with(option: str, line: str) -> str:
 
 
 def write_option(word: str, instead: str) -> Fix[str]:
-    """Return one word of the magic's line in the place of another."""
+    """Replace one word of the magic's line."""
     return _in_head(re.compile(rf"(?<!\S){re.escape(word)}(?![^\s=])"), instead)
 
 
@@ -100,7 +100,7 @@ def _option_pattern(names: Sequence[str]) -> re.Pattern[str]:
 
 
 def write_name(name: str, instead: str) -> Fix[str]:
-    """Return one name in the cell's code in the place of another, wherever it is no attribute."""
+    """Replace a name in the cell's code, wherever it is no attribute."""
 
     def apply(text: str) -> str:
         head, body = _parted(text)
@@ -110,7 +110,7 @@ def write_name(name: str, instead: str) -> Fix[str]:
 
 
 def write_code(code: str, instead: str) -> Fix[str]:
-    """Return one piece of the cell's code in the place of another."""
+    """Replace a piece of the cell's code."""
 
     def apply(text: str) -> str:
         head, body = _parted(text)

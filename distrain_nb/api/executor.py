@@ -61,7 +61,7 @@ class Executor:
         return run
 
     def map(self, function: Function, /, *iterables: Iterable[Value]) -> list[Run]:
-        """Return a run for each set of arguments, in the order of `iterables`, which end with the
+        """Start a run for each set of arguments, in the order of `iterables`, which end with the
         shortest, as those of Python's `map`.
 
         All are checked before the first is started. Raises what `submit` raises; those that have
@@ -111,7 +111,7 @@ class RemoteFunction(Generic[P, T]):
         return Executor(**self._options).submit(self, *args, **kwargs)
 
     def map(self, *iterables: Iterable[Value]) -> list[Run]:
-        """Return a run for each set of arguments: `Executor.map`."""
+        """Start a run for each set of arguments, as `Executor.map` does."""
         return Executor(**self._options).map(self, *iterables)
 
 

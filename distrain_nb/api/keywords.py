@@ -114,12 +114,12 @@ class StudyOptions(Options, total=False):
 
 
 def with_options(function: F) -> F:
-    """Return the same function, whose signature names the options, as notebooks complete them."""
+    """Return the function with a signature that names the options, as notebooks complete them."""
     return _naming(function, Options)
 
 
 def with_study_options(function: F) -> F:
-    """Return the same with the options of a study too."""
+    """Return the function with a signature that also names the options of a study."""
     return _naming(function, StudyOptions)
 
 

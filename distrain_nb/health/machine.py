@@ -54,7 +54,7 @@ def _place() -> Iterator[Check]:
 
 
 def _runs() -> Check:
-    """Return where runs are kept, by the nearest folder that is there."""
+    """Check where runs are kept, by the nearest folder that exists."""
     folder, (nearest, free) = home(), free_bytes()
     if not os.access(nearest, os.W_OK):
         remedy = "set the variable DISTRAIN_HOME to a folder that you may write"

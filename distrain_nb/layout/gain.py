@@ -170,7 +170,7 @@ def _why_none(case: Case) -> str:
 
 
 def _links(case: Case) -> Links | None:
-    """Return those of a case's machines, with its layout's reducers, or as many as machines and
+    """Return the links of a case's machines, with its layout's reducers, or as many as machines and
     like them."""
     if case.network_gbps is None or case.instances is None or case.instances < 2:
         return None

@@ -56,8 +56,8 @@ def machine_words(catalog: Catalog, place: str, machine: str) -> MachineWords:
 
 
 def machines_with(catalog: Catalog, place: str, machines: Iterable[str], text: str) -> list[str]:
-    """Return those that come with what a text names, such as `h100` or `8xA100`, else those that
-    can be given it; in the order in which lists name them."""
+    """Return the machines that come with what a text names, such as `h100` or `8xA100`, else those
+    that can be given it; in the order in which lists name them."""
     words = set(_COUNT.sub(r"\1gpu ", text.lower()).split())
     lists = {name: machine_words(catalog, place, name) for name in machines} if words else {}
     for texts in (
@@ -76,7 +76,7 @@ def _terms(text: str) -> frozenset[str]:
 
 
 def accelerators_of(catalog: Catalog, machine: str) -> Accelerators | None:
-    """Return those that come with a machine of any place; None if there are none."""
+    """Return the accelerators that come with a machine of any place; None if there are none."""
     row, instance = catalog.machines.get(machine), catalog.instances.get(machine)
     legacy = catalog.legacy_machines.get(machine)
     if row and row.builtin_accelerator:

@@ -180,8 +180,8 @@ def _by_backends(backends: Iterable[AnyBackend]) -> dict[str, list[Declaration]]
 
 
 def backends_of(words: list[str]) -> list[AnyBackend]:
-    """Return those whose options stand on the line, the chosen one first; none are loaded for a
-    line that has only the options of any job."""
+    """Return the backends whose options are on the line, the chosen one first; none are loaded for
+    a line that has only the options of any job."""
     common = cell_parser(())._option_string_actions
     flags = [_flag(word) for word in words if word.startswith("-")]
     if all(flag in common for flag in flags):

@@ -143,7 +143,7 @@ def _of_options(
 
 
 def _options(parser: argparse.ArgumentParser) -> list[Completion]:
-    """Return those that people use come first."""
+    """Return the options of a parser; those that people use come first."""
     from distrain_nb.magics.values import Completion
 
     completions = [

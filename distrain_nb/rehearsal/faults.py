@@ -74,8 +74,8 @@ class Faults:
 
 
 def secret_value(name: str) -> str:
-    """Return the value of a secret in a rehearsal: every one exists, and says that it is made
-    up."""
+    """Return the value of a secret in a rehearsal: every secret exists, and its value says that it
+    is made up."""
     return f"rehearsal of {name}"
 
 

@@ -148,7 +148,7 @@ def _called(make: Value, *arguments: Value) -> Value:
 
 
 def _is_whole(number: Value) -> bool:
-    """Return whether it is what fractions are made of: whole numbers, or a text of one or two."""
+    """Tell whether a fraction may be made of a value: a whole number, or a text of one or two."""
     text = type(number) is str and re.fullmatch(r"-?[0-9]+(/[0-9]+)?", number)
     return bool(text) or type(number) is int
 

@@ -173,7 +173,7 @@ class Store:
         return int(row[0]) if row else 0
 
     def _numbers(self) -> list[int]:
-        """Return those of the folders that there are."""
+        """Return the numbers of the folders that there are."""
         try:
             names = os.listdir(self.folder / RUNS_FOLDER)  # noqa: PTH208
         except FileNotFoundError:

@@ -84,7 +84,7 @@ class RunSummary:
         return finite.without_nan(asdict(self))
 
     def line(self, now: float) -> str:
-        """Return all of it in one line of text."""
+        """Write the summary in one line of text."""
         size = f", {self.size}" if self.size else ""
         time = ("after " if self.final else "for ") + duration(self.elapsed(now))
         phase = "" if self.phase in ("", self.state) else f" ({self.phase})"

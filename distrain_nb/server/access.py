@@ -105,7 +105,7 @@ def _own_study(folder: Path) -> Study | None:
 
 @lru_cache(maxsize=10_000)  # fewer than there are would keep none from one poll to the next
 def _study(folder: Path, written: int) -> Study:  # noqa: ARG001
-    """Return one handle for each: it knows when it has started a process. Numbers may begin
+    """Return one handle for each study: it knows when it has started a process. Numbers may begin
     anew."""
     return Study(folder)
 

@@ -32,7 +32,7 @@ NOT_OURS = ("AIP_EXPERIMENT_NAME", "AIP_EXPERIMENT_RUN_NAME")
 
 
 def main(kind: Kind) -> None:
-    """Return at once if another process does so already."""
+    """Run the mirror; return at once if another process does so already."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     os.environ.update(SETTINGS)
     for name in NOT_OURS:

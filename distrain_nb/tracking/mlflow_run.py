@@ -196,7 +196,7 @@ def _with_key(client: MlflowClient, experiment: str, key: str) -> Sequence[Run]:
 
 
 def _page(uri: str, experiment: str, run: str) -> str:
-    """Return where people see it; empty where nothing says so."""
+    """Return the address of the run's page; empty where nothing says so."""
     web = uri.startswith(("http://", "https://"))
     return f"{uri.rstrip('/')}/#/experiments/{experiment}/runs/{run}" if web else ""
 

@@ -135,7 +135,7 @@ class TrackingProcess:
 
 
 def _has_ended(request: TrackingRequest) -> bool:
-    """Return whether nothing more can come of it: it was deleted, say, or can't be read."""
+    """Tell whether nothing more can come of it: it was deleted, say, or can't be read."""
     try:
         return not request.path.is_dir() or request.has_ended
     except (OSError, fields.Damaged):

@@ -120,7 +120,7 @@ def pending(
 
 
 def key_of(folder: Path, created: float) -> str:
-    """Return the same for the same run; numbers of folders may begin anew."""
+    """Return a key that is equal for the same run only; numbers of folders may begin anew."""
     return hashlib.sha256(f"{os.uname().nodename}\0{folder}\0{created}".encode()).hexdigest()[:32]
 
 

@@ -70,7 +70,7 @@ class VertexRun:
             self._write(some)
 
     def missing(self, samples: Iterable[Sample]) -> Iterable[Sample]:
-        """Return all of them: what is there already is written again."""
+        """Return all samples: what is there already is written again."""
         return samples
 
     def keep(self, path: Path, below: str) -> None:

@@ -59,7 +59,7 @@ def run_reference(run: MonitoredRun, part: str = "run") -> dict[str, Any]:
 
 
 def study_reference(number: int, created: float) -> dict[str, Any]:
-    """Return the same of a study of this process's DISTRAIN_HOME."""
+    """Return the reference of a study in this process's DISTRAIN_HOME."""
     return {STUDY_TYPE: {"study": number, "home": fingerprint(config.home()), "created": created}}
 
 
@@ -135,7 +135,7 @@ def chart_text(metrics: Metrics) -> str:
 
 
 def run_text(summary: RunSummary, tail: Tail, metrics: Metrics) -> str:
-    """Return the same in plain text."""
+    """Write the run in plain text."""
     lines = tail.last(TEXT_LINES, TEXT_CHARACTERS)
     parts = [summary.line(time.time()), *_notes(summary, metrics)]
     parts += ["  ".join(f"{tag} {brief(value)}" for tag, value in metrics.last().items())]

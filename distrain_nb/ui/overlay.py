@@ -60,5 +60,5 @@ class OverlaidMetrics(Metrics):
         return metrics.line(key_there, points)
 
     def last(self) -> dict[str, float]:
-        """Return nothing: what is newest in one run is not what is newest in all."""
+        """Return no newest values: what is newest in one run is not what is newest in all."""
         return {}

@@ -45,7 +45,7 @@ _PICTURE_STYLE = (
 
 
 def run(text: str) -> str:
-    """Return a run by its text: the first line is its state, and the log's end is the last."""
+    """Write a run by its text: the first line is its state, and the log's end is the last."""
     state, _, rest = text.partition("\n")
     return (
         f'<div class="dn-unstyled {LITERAL}" style="{_BOX}"><b>{html.escape(state)}</b>'

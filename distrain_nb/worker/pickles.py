@@ -232,7 +232,7 @@ def _is_tensor(obj: Any) -> bool:
 
 
 def other_numpy(module: str) -> str:
-    """Return the same module of NumPy 1 and 2, where `numpy.core` became `numpy._core`."""
+    """Return the name of a module in the other NumPy: `numpy.core` of 1 is `numpy._core` of 2."""
     if module.startswith("numpy._core"):
         return module.replace("numpy._core", "numpy.core", 1)
     return module.replace("numpy.core", "numpy._core", 1)

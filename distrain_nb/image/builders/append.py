@@ -163,7 +163,7 @@ class _Push:
         return ContainerSettings(ENTRYPOINT, environment, labels, PROGRAM)
 
     def _place_all(self, layers: dict[str, Layer], config: bytes) -> dict[str, str]:
-        """Return how each blob, by digest, came to the repository."""
+        """Place all blobs; return how each one, by digest, came to the repository."""
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             blobs = {b.digest: b for b in self.base.manifest.layers}
             placing = {digest: pool.submit(self._place, blob) for digest, blob in blobs.items()}

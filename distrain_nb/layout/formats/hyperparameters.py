@@ -42,8 +42,8 @@ _WITHOUT_INSTANCE_TYPE = {"parameter_server", "multi_worker_mirrored_strategy", 
 def hyperparameters(
     distributions: Mapping[str, Mapping[str, Json]], machine: str | None
 ) -> dict[str, Json]:
-    """Return those of distributions, by full name with their options, on an instance type; yet to
-    be encoded."""
+    """Return the hyperparameters of distributions, by full name with their options, on an instance
+    type; yet to be encoded."""
     encoded: dict[str, Json] = {}
     for name, options in distributions.items():
         encoded |= _ENABLED.get(name, {})

@@ -83,7 +83,7 @@ class MappingReader:
         return str(value).lower() == "true"
 
     def rest(self, *parts: MappingReader) -> tuple[str, ...]:
-        """Return the same as `done` without what says nothing: placeholders and empty values."""
+        """Return the paths that `done` gives, without placeholders and empty values."""
         names = [key for key, value in self.values.items() if not _is_empty(value)]
         below = [path for part in parts for path in part.rest()]
         return (*map(self.at, names), *below)

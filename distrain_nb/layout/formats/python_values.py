@@ -248,7 +248,7 @@ def parameters(arguments: ast.arguments) -> list[ast.expr]:
 
 
 def stars(node: ast.expr) -> str:
-    """Return how a mapping of unknown keys is named."""
+    """Return the name of a mapping with unknown keys."""
     return f"**{ast.unparse(node)}"
 
 

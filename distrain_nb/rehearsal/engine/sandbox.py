@@ -175,8 +175,7 @@ def _unlisted(options: Iterable[str]) -> Iterator[int]:
 
 
 def _mount_point(root: Path, target: str, mounted: Sequence[str]) -> str:
-    """Return where to mount something: what the image has below other mounts isn't there any
-    more."""
+    """Return where to mount something. Other mounts cover what the image has below them."""
     outer = max((mount for mount in mounted if target.startswith(f"{mount}/")), key=len, default="")
     return inside(root, outer) + target.removeprefix(outer) if outer else inside(root, target)
 

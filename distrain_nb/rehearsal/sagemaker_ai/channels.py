@@ -49,7 +49,7 @@ class InputChannel:
         return self.asked.get("RecordWrapperType") == "RecordIO"
 
     def config(self) -> dict[str, Any]:
-        """Return its part of `inputdataconfig.json`."""
+        """Return the channel's part of `inputdataconfig.json`."""
         config = {
             "TrainingInputMode": self.mode,
             "S3DistributionType": self.source.get("S3DataDistributionType", "FullyReplicated"),

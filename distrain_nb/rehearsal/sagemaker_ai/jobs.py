@@ -50,7 +50,7 @@ class TrainingJobService:
         self._lock = threading.Lock()
 
     def operations(self) -> dict[str, Callable[[str, Mapping[str, Any]], Mapping[str, Any]]]:
-        """Return each by its name: a region and a checked request make an answer, or raise
+        """Return the operations by name: a region and a checked request make an answer, or raise
         ApiError."""
         return {
             "CreateTrainingJob": self.create,

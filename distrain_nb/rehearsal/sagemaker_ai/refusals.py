@@ -63,7 +63,7 @@ def denied(action: str, resource: str) -> ApiError:
 
 
 def denial(action: str, resource: str) -> str:
-    """Return how AWS says that the caller may not do this."""
+    """Write AWS's message that the caller may not do this."""
     return (
         f"User: {CALLER} is not authorized to perform: {action} on resource: {resource} because "
         f"no identity-based policy allows the {action} action"

@@ -46,7 +46,7 @@ class TuningJobService:
         self._lock = threading.Lock()
 
     def operations(self) -> dict[str, Callable[[str, Mapping[str, Any]], Mapping[str, Any]]]:
-        """Return each by its name: a region and a checked request make an answer, or raise
+        """Return the operations by name: a region and a checked request make an answer, or raise
         ApiError."""
         return {
             "CreateHyperParameterTuningJob": self.create,

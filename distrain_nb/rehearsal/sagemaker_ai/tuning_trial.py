@@ -60,7 +60,7 @@ class TuningTrial:
         return np.array(list(enumerate(self.reported(), 1)), dtype=np.float64).reshape(-1, 2)
 
     def outcome(self) -> Outcome:
-        """Return how it has gone, for the engine."""
+        """Return the trial's outcome for the search engine."""
         values, status = self.reported(), self.status
         if status not in OVER:
             return Outcome("running")

@@ -67,8 +67,7 @@ class Resources:
         return kind.deserialize(rows[0][0])
 
     def all(self, kind: Any, collection: str) -> list[Any]:
-        """Return those whose names are that collection's and an identifier, in order of their
-        making."""
+        """Return the resources of a collection, in the order in which they were made."""
         rows = self._rows(
             "SELECT data FROM resources WHERE collection = ? ORDER BY rowid", collection
         )

@@ -105,7 +105,7 @@ def group(name: str, charts: Sequence[str]) -> str:
 
 
 def chart(tag: str, newest: str, note: str, drawn: str) -> str:
-    """Return one chart: its title with the newest value, what is said in its place, its drawing."""
+    """Draw one chart: its title with the newest value, a note in its place, its drawing."""
     tag = html.escape(tag)
     return (
         f'<div class="dn-chart" data-tag="{tag}"><div class="dn-title" title="{tag}"><b>{tag}</b> '

@@ -34,7 +34,7 @@ class Filter:
     stream: str = ""
 
     def passes(self, writers: NDArray[np.uint16]) -> NDArray[np.bool_]:
-        """Return which of the writers pass."""
+        """Tell which of the writers pass."""
         passing = np.ones(len(writers), np.bool_)
         if self.processes is not None:
             passing &= np.isin(writers >> 1, list(self.processes))

@@ -47,7 +47,7 @@ class LogReader:
         return [line_of(record) for record in self.records().split(b"\n")[:-1]]
 
     def records(self) -> bytes:
-        """Return the same as they stand in the file: to read a flood line by line takes long."""
+        """Return the records as they are in the file: reading a flood line by line takes long."""
         try:
             with self._path.open("rb") as log:
                 log.seek(self.offset)

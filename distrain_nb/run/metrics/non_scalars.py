@@ -48,7 +48,7 @@ class SummaryValue:
     end: int
 
     def read(self) -> bytes:
-        """Return its message. Raises Corrupt where its checksum differs, OSError without the
+        """Read the value's message. Raises Corrupt where its checksum differs, OSError without the
         file."""
         with self.path.open("rb") as file:
             record = os.pread(file.fileno(), self.length + _FOOT, self.at)

@@ -216,7 +216,7 @@ def _readable_in_bulk(layout: EventLayout, length: int) -> bool:
 
 
 def _alike(rows: Rows, layout: EventLayout) -> NDArray[np.bool_]:
-    """Return which rows have the same fields at the same places as the first."""
+    """Tell which rows have the same fields at the same places as the first."""
     varying = _varying(layout)
     fixed = np.setdiff1d(np.arange(rows.shape[1] - FOOT), varying)
     alike: NDArray[np.bool_] = (rows[:, fixed] == rows[0, fixed]).all(axis=1)

@@ -75,8 +75,7 @@ def hyperparameters(non_scalars: NonScalars) -> dict[str, dict[str, Json]]:
 
 
 def agreed_hyperparameters(non_scalars: NonScalars) -> dict[str, float | str]:
-    """Return those of the run as a whole, by name: of one that its sessions disagree on there is
-    none."""
+    """Return the run's hyperparameters, by name, without those on which its sessions disagree."""
     sessions = hyperparameters(non_scalars).values()
     newest = {name: value for values in sessions for name, value in values.items()}
     return {
@@ -128,7 +127,7 @@ def _piece(
 
 
 def _histogram(pieces: Sequence[SummaryValue], query: Query) -> Histograms:  # noqa: ARG001
-    """Return all steps in the same bins: `counts` has a row for each step."""
+    """Return the histograms of all steps in the same bins: `counts` has a row for each step."""
     chosen = [pieces[at] for at in np.unique(np.linspace(0, len(pieces) - 1, STEPS).astype(int))]
     read = [(piece.step, _readable(piece, summary_values.histogram)) for piece in chosen]
     histograms = [(n, value) for n, value in read if isinstance(value, summary_values.Histogram)]

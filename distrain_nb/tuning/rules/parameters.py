@@ -87,7 +87,7 @@ def _values(parameter: Parameter) -> Iterator[Finding]:
 
 
 def _again(values: tuple[Value, ...]) -> list[str]:
-    """Return each value that is the same as one before it."""
+    """Return each value that equals an earlier one."""
     repeated = (value for n, value in enumerate(values) if any(same(value, v) for v in values[:n]))
     return list(dict.fromkeys(map(written, repeated)))
 

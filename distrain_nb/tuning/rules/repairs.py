@@ -26,7 +26,7 @@ def noted(where: str, code: str, message: str, *fixes: Fix[StudySpec]) -> Findin
 
 
 def at(parameter: Parameter) -> str:
-    """Return its place, as the magic's line has it up to the values."""
+    """Return the place of a parameter: the magic's line up to its values."""
     return f"--tune {head_text(parameter)}"
 
 
@@ -58,7 +58,7 @@ def linear(parameter: Parameter) -> Fix[StudySpec]:
 
 
 def renamed(old: str, new: str) -> Fix[StudySpec]:
-    """Return one name in the place of another, in conditions and first trials too."""
+    """Replace one name by another, in conditions and first trials too."""
 
     def apply(spec: StudySpec) -> StudySpec:
         parameters = tuple(_renamed(parameter, old, new) for parameter in spec.parameters)

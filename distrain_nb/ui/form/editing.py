@@ -147,7 +147,7 @@ class History:
         return History(step, (*self.past, self.now)[-MOST_STEPS:], (), group)
 
     def undone(self) -> History:
-        """Return one step back, if there is one."""
+        """Go one step back, if there is one."""
         if not self.past:
             return self
         return History(self.past[-1], self.past[:-1], (self.now, *self.future))

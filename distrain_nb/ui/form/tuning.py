@@ -86,7 +86,7 @@ class Tuning:
 
     @classmethod
     def of(cls, spec: StudySpec) -> Tuning:
-        """Return those that say the same. Goals are divided by spaces."""
+        """Make the form's fields of a study. Goals are divided by spaces."""
         texts = options.texts(spec)
         goals, initial = (list(map(str, texts.pop(name, []))) for name in ("goal", "initial"))
         settings: dict[str, Any] = {f.name: str(texts.get(f.name, "")) for f in SETTINGS}

@@ -143,7 +143,8 @@ def _tuning(editing: Editing) -> dict[str, Any]:
 
 
 def _tuned(editing: Editing, field: Field, row: str = "", number: str = "") -> dict[str, Any]:
-    """Return its name is the page's class for it, which others have of theirs."""
+    """Return a field's data; its `name` is its class in the page, with a prefix as other fields
+    have it too."""
     shown = _field(editing, field, f"{TUNING}.{row}{field.name}{number}")
     return {**shown, "name": f"tuned-{field.name}"}
 

@@ -33,7 +33,8 @@ class Division(NamedTuple):
     drop_last: bool
 
     def batches(self, samples: int) -> int:
-        """Return how many each rank has. Raises ValueError where ranks can't have equally many."""
+        """Return how many batches each rank has. Raises ValueError where ranks can't have equally
+        many."""
         together = self.ranks * self.batch_size
         count = samples // together if self.drop_last else -(-samples // together)
         if not count or samples // self.ranks < (1 if self.drop_last else count):

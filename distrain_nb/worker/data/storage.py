@@ -101,7 +101,7 @@ def _system(path: str) -> Tuple[Any, str]:
 
 @lru_cache(maxsize=None)
 def _system_of(scheme: str, process: int) -> Any:  # noqa: ARG001
-    """Return one for each process: those that a process has forked with don't work in it."""
+    """Return the file system of a scheme, one for each process: a forked one doesn't work."""
     try:
         fsspec = importlib.import_module("fsspec")
     except ImportError:

@@ -108,7 +108,7 @@ class LineSplitter:
         return b"%.3f" % time.time() + self._moving + text + b"\n"
 
     def finish(self) -> bytes:
-        """Return the stream has ended: what is pending was its last line."""
+        """End the stream: what is pending was its last line."""
         return self.feed(b"\n") if self._pending else b""
 
     def _keep(self, rest: bytes) -> None:

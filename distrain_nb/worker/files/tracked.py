@@ -84,7 +84,7 @@ class Tracked:
 
 
 def variables(folder: Path, process: int, rank: Optional[int]) -> Dict[str, str]:
-    """Return those of a process of a run, besides what it has; none for a run that isn't
+    """Return the variables of a process of a run, besides what it has; none for a run that isn't
     tracked."""
     if not os.path.exists(str(folder / TRACKING_FILE)):
         return {}

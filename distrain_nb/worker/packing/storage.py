@@ -140,7 +140,7 @@ def chunks(place: str) -> Iterator[bytes]:
 
 
 def fetched(uri: str, size: int) -> bytes:
-    """Return a small object by one request: of one that has grown past its size, a byte more."""
+    """Fetch a small object by one request; of one that has grown past its size, a byte more."""
     system, path = system_of(uri)
     content: bytes = system.cat_file(path, start=0, end=size + 1) if size else system.cat_file(path)
     return content

@@ -114,7 +114,7 @@ def arguments(folder: Path) -> List[str]:
 
 
 def variables(folder: Path) -> Dict[str, str]:
-    """Return those of the environment that the program has of its own."""
+    """Return the variables of the environment that the program itself sets."""
     try:
         environment: Dict[str, str] = json.loads((folder / ENVIRONMENT).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -123,7 +123,7 @@ def variables(folder: Path) -> Dict[str, str]:
 
 
 def added_arguments() -> List[str]:
-    """Return those that whoever started the job has added."""
+    """Return the arguments that whoever started the job has added."""
     return [str(word) for word in json.loads(os.environ.get(ARGUMENTS_VARIABLE) or "[]")]
 
 

@@ -17,7 +17,7 @@ from distrain_nb.worker.files.folder import RECORD_FILE, TRACKIO_FOLDER
 def variables(
     folder: Path, process: int, rank: Optional[int], environment: Mapping[str, str]
 ) -> Dict[str, str]:
-    """Return those of a process of a run besides what it is `environment`."""
+    """Return the variables of a process of a run, besides those of its `environment`."""
     named = {
         name: text for name, text in _names(folder).items() if text and name not in environment
     }
@@ -26,7 +26,7 @@ def variables(
 
 
 def _names(folder: Path) -> Dict[str, str]:
-    """Return where the run has a record: in a cloud its ranks know of none."""
+    """Return the names under which the run has a record: in a cloud its ranks know of none."""
     try:
         record = fields.load(folder / RECORD_FILE)
     except (OSError, fields.Damaged):

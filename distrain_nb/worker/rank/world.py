@@ -148,7 +148,7 @@ def note(folder: Path, processes: int) -> str:
 
 
 def note_in(lines: Iterable[str]) -> str:
-    """Return the same from what ranks have written into their log."""
+    """Return the warning that `note` gives, from what ranks have written into their log."""
     matches = (_SAYS.match(line) for line in lines)
     return next((_NOTE % match["why"] for match in matches if match), "")
 

@@ -157,7 +157,7 @@ def _proven(connection: socket.socket) -> str:
 
 
 def _line(connection: socket.socket, end: float) -> bytes:
-    """Return one line, without its end. Raises OSError when it has not come in time."""
+    """Read one line, without its end. Raises OSError when it has not come in time."""
     line = bytearray()
     while not line.endswith(b"\n"):
         connection.settimeout(max(0.001, end - time.monotonic()))

@@ -62,7 +62,8 @@ class Replica:
 
     @classmethod
     def _of_hosts(cls, resources: Mapping[str, Any]) -> Replica:
-        """Return every host trains; the first by name is the primary."""
+        """Make the replica of SageMaker's hosts: every host trains; the first by name is the
+        primary."""
         hosts = sorted(resources["hosts"])
         number = hosts.index(resources["current_host"])
         role, index = ("workers", number - 1) if number else ("primary", 0)
@@ -76,7 +77,7 @@ class Replica:
         return cls(ROLES[pool], index, groups.get(pool), addresses)
 
     def processes(self, per_replica: int, run_id: str) -> Tuple[ProcessSpec, ...]:
-        """Return its ranks: `per_replica` of them where it trains, else one process without a
+        """Return the replica's processes: `per_replica` ranks where it trains, else one without a
         rank."""
         if self.group is None:
             name = label(self.role, self.index, None)

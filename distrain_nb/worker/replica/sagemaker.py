@@ -44,7 +44,8 @@ def interface(root: Path = ROOT) -> str:
 
 
 def folders(root: Path = ROOT) -> Dict[str, str]:
-    """Return where a program keeps what outlives it, by the names that it has elsewhere too."""
+    """Return the folders for what outlives a program, by the variables that name them elsewhere
+    too."""
     checkpoints = root / "checkpoints"
     tensorboard = os.environ.get("DISTRAIN_TENSORBOARD", str(root / "output/tensorboard"))
     if TUNED_VARIABLE in os.environ:

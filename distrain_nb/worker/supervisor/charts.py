@@ -155,8 +155,8 @@ def stray_charts(launch: Launch, children: Sequence[Child]) -> Optional[StrayCha
 
 
 def _event_files(root: Path, target: Path) -> Tuple[List[Path], bool]:
-    """Return those below the root but not in the target, from the top down, and whether there was
-    no time for all."""
+    """Return the event files below the root but not in the target, from the top down, and whether
+    there was no time for all."""
     end = time.monotonic() + LONGEST_LOOK_S
     folders, files = deque([root]), []
     while folders and time.monotonic() < end:

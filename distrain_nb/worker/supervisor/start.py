@@ -67,8 +67,7 @@ class Launcher(Child):
             _signal_group(pid, number)
 
     def failed(self, status: int) -> Failure:
-        """Return its failure, after it has ended: what another host says, where one does in
-        time."""
+        """Return the failure of an ended process: that of another host, if one reports in time."""
         end = time.monotonic() + WORD_WITHIN_S
         while time.monotonic() < end:
             word = failure.read(self._folder, failure.LAUNCHER)
