@@ -1,4 +1,4 @@
-"""What `--data` names, in a program's arguments and in variables of its environment."""
+"""Data that `--data` names, in a program's arguments and in variables of its environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From code and options to a plan, checked: all that can be done before anything is sent."""
+"""Makes a checked plan from code and options: all that can be done before anything is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be run: source text, a function, a cell, a script."""
+"""Sources of a run: source text, a function, a cell, a script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of this machine a job had better know: how long it is there, and how much room it has."""
+"""Warnings about this machine: how long it lives, and how much disk space it has."""
 
 from __future__ import annotations
 

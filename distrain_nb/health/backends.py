@@ -1,4 +1,4 @@
-"""What backends need: what they say themselves, and the settings of their jobs."""
+"""Checks of backends: those that they declare themselves, and the settings of their jobs."""
 
 from __future__ import annotations
 

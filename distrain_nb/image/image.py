@@ -1,4 +1,4 @@
-"""What a build is asked for, and what comes out of it."""
+"""The request for a build, and its result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ENTRYPOINT = ("python3", "-m", "distrain_nb.worker")
 
 
 class ProgramFiles(Protocol):
-    """What a build needs of a captured cell."""
+    """The files of a captured cell that a build needs."""
 
     @property
     def requirements(self) -> tuple[str, ...]:
@@ -38,7 +38,7 @@ class ProgramFiles(Protocol):
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a program becomes an image.
+    """The recipe for an image of a program.
 
     `requirements` are asked for on top of what the program imports. `python` (`3.11`) is needed
     when the base doesn't say which one it has; `look_inside` finds it, and the packages, by

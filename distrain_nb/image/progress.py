@@ -1,4 +1,4 @@
-"""How far a build is: small events for whoever draws the bar."""
+"""Progress of a build: small events for whoever draws the bar."""
 
 from __future__ import annotations
 

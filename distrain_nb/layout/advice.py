@@ -53,7 +53,7 @@ _ROWS_OF_PYTORCH = ((_LONG, DDP, DDP_ONE_INSTANCE), (_SHORT, DDP, DDP))
 
 @dataclass(frozen=True)
 class Advice:
-    """What to use and why, the options to write, the article's table, and what to ask.
+    """Advice: what to use and why, the options to write, the article's table, and what to ask.
 
     `choice` is `not decided` where too little is known; the table marks the cell of the case.
     `exchange` is what a gradient costs, where that is known.

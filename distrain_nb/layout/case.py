@@ -1,4 +1,4 @@
-"""What is known of a job whose distribution is to be chosen."""
+"""The known facts of a job whose distribution is to be chosen."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FRAMEWORKS = ("tensorflow", "pytorch", "huggingface", "mxnet")
 
 @dataclass(frozen=True)
 class Case:
-    """What is known of a job; None is not known.
+    """The known facts of a job; None is not known.
 
     `model_bytes`: of the weights, and so of a gradient. `gpus_per_instance`: 0 on CPUs.
     `network_gbps`: Gbit/s that an instance sends. `framework`: its name, with `framework_version`.

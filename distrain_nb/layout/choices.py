@@ -1,4 +1,4 @@
-"""What fits in a field of a layout, given the rest of it: what a form offers."""
+"""The choices in a field of a layout, given the rest of it, for a form."""
 
 from __future__ import annotations
 

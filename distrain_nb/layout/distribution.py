@@ -41,8 +41,8 @@ _MOST_REPAIRS = 20
 
 
 class Advised(NamedTuple):
-    """What to write, empty where no machine is known to do it; what is to be known of it; and the
-    reason why not, where the rules refuse it."""
+    """The options to write, empty where no known machine can do it; notes; and the reason why not,
+    where the rules refuse it."""
 
     options: str = ""
     notes: tuple[str, ...] = ()

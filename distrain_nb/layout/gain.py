@@ -1,4 +1,4 @@
-"""What reducers would bring to a training step, and when they don't pay."""
+"""Estimates what reducers would bring to a training step, and when they don't pay."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _FRAMEWORK = re.compile(r"(?P<name>.+?)(?:-(?P<version>\d[\w.]*))?")
 
 @dataclass(frozen=True)
 class Layout:
-    """Which machines a job gets; None is what was not chosen. Prints as the magic's options.
+    """The machines of a job; None is what was not chosen. Prints as the magic's options.
 
     `on`: where it runs, one of `PLACES`.
     `primary` … `evaluators`: the pools. On `local` a job without a primary pool has one primary

@@ -1,4 +1,4 @@
-"""What lists say of a machine, and the words that a search finds it by."""
+"""Descriptions of machines in lists, and the words that a search finds them by."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class MachineWords(NamedTuple):
 
 
 class Accelerators(NamedTuple):
-    """Those of a machine; `name` is the API's where there is one, memory is that of each."""
+    """The accelerators of a machine; `name` is the API's where there is one, memory is that of
+    each."""
 
     number: int
     name: str

@@ -1,4 +1,4 @@
-"""In which order lists name machines and accelerators: by what people choose.
+"""The order in which lists name machines and accelerators: by what people choose.
 
 That is a judgement of this package's, not a fact of its tables. General purpose comes first, since
 primaries, servers and first tries run on it, led by the series that a place takes by default. Then

@@ -1,4 +1,4 @@
-"""How large a Reduction Server pool must be, and which image it runs."""
+"""Sizes a Reduction Server pool, and chooses its image."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a layout adds up to."""
+"""The totals of a layout."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Totals:
-    """What a layout adds up to; machines that no table has count as nothing and are named.
+    """The totals of a layout; machines that no table has count as nothing and are named.
 
     `training_gbps` is what the primary and the workers send at most, Gbit/s, and `reduction_gbps`
     what the Reduction Server takes in and gives back. `memory_gb` is in the unit of the place.

@@ -1,4 +1,4 @@
-"""What exchanging a gradient costs on the wire: by a ring, by a tree, by reducers.
+"""Estimates the traffic of exchanging a gradient: by a ring, by a tree, by reducers.
 
 From the Reduction Server article (key GCP-BLOG-RS of the table of sources): with n workers, a ring
 all-reduce sends 2(n - 1) of every n elements and so the data nearly twice, and reducers have them

@@ -208,7 +208,7 @@ def _with_arguments(options: dict[str, Any], more: Sequence[str]) -> dict[str, A
 
 
 class ScriptLine(NamedTuple):
-    """What `%distrain run` is given: a file, or a module after `-m`, and the options by name."""
+    """The line of `%distrain run`: a file, or a module after `-m`, and the options by name."""
 
     target: str
     is_module: bool

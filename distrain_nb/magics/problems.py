@@ -1,4 +1,5 @@
-"""What keeps a cell from running is shown below it, with its place in the cell and the ways out.
+"""Shows the problem that keeps a cell from running below it, with its place in the cell and the
+repairs.
 
 Of an option such as `--env HF_TOKEN={token}` a magic is given the value of `token`. What is shown
 is the text as its author wrote it, where that can be told, and never the value.

@@ -1,4 +1,4 @@
-"""What options and verbs take, as far as it can be known: what completion offers after them."""
+"""The values that options and verbs take, as far as they can be known, for completion."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""When the notebook has imported a framework, the first run is made ready: its fork server, and
-what the magic itself imports.
-"""
+"""Prepares the first run once the notebook has imported a framework: its fork server, and what the
+magic itself imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may speak with a rehearsal: its own user, and root.
+"""Decides who may speak with a rehearsal: its own user, and root.
 
 Its services stand on ports of this machine that any user of it can reach, and they start programs
 and keep code and data as their owner. The kernel knows whose the other end of a connection is.

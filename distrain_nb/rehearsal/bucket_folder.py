@@ -16,7 +16,8 @@ OWN = "distrain/"  # what a run itself puts into its bucket
 
 @dataclass(frozen=True)
 class BucketFolder:
-    """What lies below `distrain/` is the run's alone, and is neither written nor deleted here.
+    """A folder that stands for a bucket. Objects below `distrain/` are the run's alone, and are
+    neither written nor deleted here.
 
     So is what a link leads to: a job reads it as a part of the bucket, but it belongs elsewhere.
     """

@@ -13,7 +13,7 @@ _SECONDS = r"(\d+(?:\.\d+)?)s?"
 
 @dataclass(frozen=True)
 class FaultSyntax:
-    """How a service writes faults: the name of a preemption, names of replicas, permissions."""
+    """The syntax of a service's faults: name of a preemption, names of replicas, permissions."""
 
     loss: str
     replica: str

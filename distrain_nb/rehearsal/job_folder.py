@@ -70,7 +70,7 @@ def passing_over() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class JobFolder:
-    """What is below `root`, which a job can't replace, in the folder `below` of it, which it can.
+    """The files below `root`, which a job can't replace, in the folder `below` of it, which it can.
 
     Names are relative to that, with `/` between folders. A link counts as the file to which it
     leads if that is beneath `root` too; else, and to a folder, as nothing. Whatever the job makes

@@ -1,4 +1,4 @@
-"""What is wrong with the files of a run that can't be read."""
+"""Describes the damaged files of a run that can't be read."""
 
 from __future__ import annotations
 

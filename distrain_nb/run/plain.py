@@ -41,7 +41,7 @@ _METADATA = "_metadata"  # what modules add to their state dicts: versions, by n
 
 
 class NotPlain(pickle.UnpicklingError):
-    """It is more than plain data: says what it names."""
+    """The pickle is more than plain data; the message names what it calls."""
 
 
 class PlainReader(pickle._Unpickler):

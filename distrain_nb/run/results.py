@@ -1,4 +1,4 @@
-"""What a run brought back: values that are read when they are asked for, and with care."""
+"""Results of a run: values that are read when they are asked for, and with care."""
 
 from __future__ import annotations
 

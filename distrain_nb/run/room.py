@@ -1,4 +1,4 @@
-"""How much room there is where runs are kept, and what of it can be freed."""
+"""The disk space of runs, and what of it can be freed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Reclaimable:
 
 @dataclass(frozen=True)
 class Cleaning:
-    """What `%distrain clean` names, and frees when it is told to: prints as it would be done.
+    """The things that `%distrain clean` lists and deletes. Prints as the list.
 
     `stays` says what could go besides, and why it does not.
     """

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Run(Waitable):
-    """What was submitted. All that it tells is read from disk, so any process may hold one."""
+    """A submitted run. All that it tells is read from disk, so any process may hold one."""
 
     def __init__(self, record: Record) -> None:
         self.record = record

@@ -1,4 +1,4 @@
-"""What is open of a run: the index of its log, its metrics and its resources."""
+"""Open readers of a run: the index of its log, its metrics and its resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a monitor says about a run, whatever it draws it with: pure, from a run's status."""
+"""A summary of a run for any monitor: a pure function of the run's status."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UNREADABLE = "unreadable"  # what stands where other runs have their state
 
 
 class MonitoredRun(Protocol):
-    """What a monitor needs of a run."""
+    """The part of a run that a monitor needs."""
 
     @property
     def id(self) -> int: ...

@@ -28,7 +28,7 @@ LOOK_EVERY_S = 0.05
 
 
 class Waitable(ABC):
-    """What ends some day, and may have brought something back."""
+    """Something that ends some day, and may have a result."""
 
     @property
     @abstractmethod

@@ -42,7 +42,7 @@ _WIDE_TEXT = re.compile(rb"(?:[!-~]\0\0\0){16,}")
 
 @dataclass(frozen=True)
 class _Secret:
-    """What was seen: `name` is what lets it pass, `where` the place in words."""
+    """A secret that was found: `name` is what lets it pass, `where` the place in words."""
 
     name: str
     where: str

@@ -1,4 +1,4 @@
-"""Which runs and studies the server opens: those of its own store, whole and its user's."""
+"""Decides which runs and studies the server opens: those of its own store, and of its user."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Handler(APIHandler):
-    """What all addresses share."""
+    """The shared part of all addresses."""
 
     auth_resource = "distrain"
     _track_activity = False  # a page that only watches keeps no idle server alive

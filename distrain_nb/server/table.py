@@ -1,4 +1,4 @@
-"""What a table of runs asks, by HTTP or through the kernel: the runs, and some side by side."""
+"""Answers to a table of runs, by HTTP or through the kernel: the runs, and some side by side."""
 
 from __future__ import annotations
 

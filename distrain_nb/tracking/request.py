@@ -1,4 +1,4 @@
-"""What is to be mirrored: a file in the folder of a run or a study, and a list of those to do."""
+"""Requests to mirror: a file in the folder of a run or a study, and a list of those to do."""
 
 from __future__ import annotations
 

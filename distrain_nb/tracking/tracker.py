@@ -1,4 +1,5 @@
-"""What a tracker is to the process that mirrors runs, and where the files of each kind are."""
+"""The interface of a tracker to the process that mirrors runs, and where the files of each kind
+are."""
 
 from __future__ import annotations
 
@@ -76,7 +77,7 @@ class Sample(NamedTuple):
 
 
 class NotYet(Exception):
-    """What a run needs there is not there yet; why, if that is known."""
+    """A run needs something in the tracker that is not there yet; why, if that is known."""
 
 
 class TooLate(Exception):

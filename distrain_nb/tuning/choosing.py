@@ -1,4 +1,4 @@
-"""Which parameters a trial has, and all trials that a grid has."""
+"""Chooses the parameters that a trial has, and lists all trials of a grid."""
 
 from __future__ import annotations
 

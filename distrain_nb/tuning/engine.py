@@ -1,4 +1,4 @@
-"""What to try next: Optuna, asked and told, made from a spec. The extra `[tune]` installs it.
+"""The search engine: Optuna, asked and told, made from a spec. The extra `[tune]` installs it.
 
 The engine keeps nothing that its owner doesn't have: it is made again from the trials that there
 are. What it writes into a file is for others to look at, such as optuna-dashboard.
@@ -35,7 +35,7 @@ Ending: TypeAlias = Literal["running", "succeeded", "stopped", "failed"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a trial has gone: `values` are those of the goals, in their order, where it has all;
+    """The outcome of a trial: `values` are those of the goals, in their order, where it has all;
     `curve` are (step, value) of the first goal."""
 
     ending: Ending

@@ -1,5 +1,5 @@
-"""What a study tries, as Vertex AI's `StudySpec` and the numbers of a `HyperparameterTuningJob`
-say it: plain values, without any engine or service."""
+"""The specification of a study, as Vertex AI's `StudySpec` and the numbers of a
+`HyperparameterTuningJob` have it: plain values, without any engine or service."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ Domain: TypeAlias = "Double | Integer | Discrete | Categorical"
 
 @dataclass(frozen=True)
 class Condition:
-    """That the parameter called `parent` has one of `values`; that one is no `Double`."""
+    """A condition: the parameter called `parent` has one of `values`; that one is no `Double`."""
 
     parent: str
     values: tuple[Value, ...]
@@ -119,7 +119,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Search:
-    """How the values of the next trial are found; without an algorithm, by the place's own choice:
+    """The algorithm that finds the values of the next trial; None is the place's own choice:
     Bayesian everywhere."""
 
     algorithm: Algorithm | None = None
@@ -171,8 +171,9 @@ Stopping: TypeAlias = "MedianStopping | DecayCurveStopping | ConvexStopping | Hy
 
 @dataclass(frozen=True)
 class StudyEnd:
-    """When the study ends before it has all its trials. Durations are seconds, `…_time` are times
-    in RFC 3339, such as `2026-11-22T18:00:00Z`; `asap` interrupts the trials that still run."""
+    """The limits that end a study before it has all its trials. Durations are seconds, `…_time` are
+    times in RFC 3339, such as `2026-11-22T18:00:00Z`; `asap` interrupts the trials that still run.
+    """
 
     asap: bool | None = None
     min_duration: float | None = None

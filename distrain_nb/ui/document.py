@@ -1,4 +1,4 @@
-"""What stays of a run in a saved notebook: HTML without scripts, and the same as text."""
+"""The part of a run's view that a saved notebook keeps: HTML without scripts, and text."""
 
 from __future__ import annotations
 

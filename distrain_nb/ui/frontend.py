@@ -1,4 +1,4 @@
-"""What shows the output of this process: told from who started it and how its cell was sent."""
+"""Finds out what shows the output of this process: by who started it and how its cell was sent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STARTER_VARIABLE = "JPY_PARENT_PID"  # jupyter_client gives it to every kernel
 
 
 class Frontend(Enum):
-    """What shows the output of this process.
+    """A kind of program that shows the output of this process.
 
     SERVER is a page whose server sends the cells to the kernel, or what can't be told from one:
     widgets are live, but the document takes nothing after the cell's end, and adds what should

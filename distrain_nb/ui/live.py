@@ -51,7 +51,7 @@ class RunWidget(anywidget.AnyWidget):
 
 
 class LiveView:
-    """What is displayed: the run's widget, and its charts once there are metrics.
+    """The displayed view: the run's widget, and its charts once there are metrics.
 
     `ask` answers what the page asks where no server does: (path, query) gives JSON values.
     """

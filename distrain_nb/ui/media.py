@@ -1,4 +1,4 @@
-"""What a run writes besides scalars, below its charts: histograms, images, texts, hyperparameters.
+"""The media below a run's charts: histograms, images, texts, hyperparameters.
 
 The kernel sends what there is; the page asks for what the reader opens, in `page/src/media.js`.
 """

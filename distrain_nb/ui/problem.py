@@ -1,4 +1,5 @@
-"""What keeps a cell from running: what it is, where, why and the ways out, made of an error."""
+"""A problem that keeps a cell from running: what it is, where, why and its repairs, made of an
+error."""
 
 from __future__ import annotations
 

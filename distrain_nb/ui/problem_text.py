@@ -1,4 +1,4 @@
-"""What keeps a cell from running, as text for a terminal and as HTML that needs no script."""
+"""A problem that keeps a cell from running, as text for a terminal and as HTML without scripts."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ LONGEST_SHOWN = 4_000
 
 @dataclass(frozen=True)
 class Batch:
-    """What has come at once: `first` is the number, from 0, of the first line here.
+    """Lines that came together: `first` is the number, from 0, of the first line here.
 
     `bars` are the lines that are still moving, one for each process and stream at most.
     """

@@ -1,4 +1,4 @@
-"""What a document shows where its page takes styles and drawings away, besides scripts.
+"""Views for documents whose page takes styles and drawings away, besides scripts.
 
 JupyterLab does so in a notebook that isn't trusted, and GitHub always: there the document's own
 parts stay hidden, and these are shown, with pictures of the charts. Their few styles are attributes

@@ -1,4 +1,5 @@
-"""What the widgets share: their modules and styles, plotly's code, and answers to the page."""
+"""The shared parts of the widgets: their modules and styles, plotly's code, and answers to the
+page."""
 
 from __future__ import annotations
 

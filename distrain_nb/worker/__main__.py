@@ -1,4 +1,4 @@
-"""What an image of ours starts: this replica's ranks, its log on stdout, its exit status.
+"""Entry point of our images: starts this replica's ranks, prints its log, returns its exit status.
 
 Variables: `DISTRAIN_PROGRAM` is the program's folder, `DISTRAIN_PACKAGES` a folder of
 packages that the image brings besides its own, `DISTRAIN_RANKS` how many ranks a training replica

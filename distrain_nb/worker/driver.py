@@ -1,4 +1,4 @@
-"""What a `ModelTrainer` of SageMaker's SDK 3 starts in a container: a script as a program of ours.
+"""Entry point of a `ModelTrainer` of SageMaker's SDK 3: runs its script as a program of ours.
 
 The SDK tells by variables: `SM_ENTRY_SCRIPT` in the working folder, `SM_HPS` with what becomes its
 command line, and `SM_DISTRIBUTED_CONFIG`, which `distrain_nb.backends.sagemaker.distributed` fills.

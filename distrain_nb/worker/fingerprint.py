@@ -1,4 +1,4 @@
-"""What an object is made of, as short texts by path, so that two processes can compare theirs.
+"""Fingerprints of objects: short texts by path, which two processes can compare.
 
 `CFG.lr` is "float 0.1", `net.weight` the hash of its bytes. What differs between processes that
 have the same (locks, caches, handles, addresses, devices) has no text, nor does what only its own

@@ -22,7 +22,7 @@ _LATE = __future__.annotations.compiler_flag
 
 
 class FunctionText(NamedTuple):
-    """Where a function's text is: `lines` of a file or cell, `first` (1-based) and on.
+    """The place of a function's text: `lines` of a file or cell, `first` (1-based) and on.
 
     `column` and `end` are in bytes of the first and last of them. `owner` is the class around it,
     whose name is part of private names.

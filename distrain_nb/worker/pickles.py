@@ -116,7 +116,7 @@ def _check_layout(layout: Any, elements: int) -> None:
 
 
 class Restoring:
-    """What stands out of band in a pickle; `namespace` is where the program's names are found."""
+    """Restores what a pickle holds out of band; `namespace` has the program's names."""
 
     def __init__(self, arrays: Any, namespace: Mapping[str, Any]) -> None:
         self.arrays = arrays

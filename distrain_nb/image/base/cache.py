@@ -1,4 +1,4 @@
-"""What builds keep between them, below DISTRAIN_HOME/cache: only what can be made again."""
+"""Caches of builds below DISTRAIN_HOME/cache: only what can be made again."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class BadEntry(ImageError):
 
 @dataclass(frozen=True)
 class Name:
-    """Where an entry stands: `folder` is absolute, `last` what it is called in it.
+    """The place of an entry: `folder` is absolute, `last` what it is called in it.
 
     Of the root itself `last` is empty. `removed` is what a whiteout takes away there; `opaque`
     says that it takes all; `ignored` that the entry is no file of the image.

@@ -1,4 +1,4 @@
-"""What a base has: its Python, its platform and its packages."""
+"""The installed parts of a base: its Python, its platform and its packages."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _UNREADABLE = (
 
 @dataclass(frozen=True)
 class LayerScan:
-    """What was seen: `python` as `3.11`, `packages` by name, `glibc` if it is an old one."""
+    """The result of a scan: `python` as `3.11`, `packages` by name, `glibc` if it is an old one."""
 
     python: str | None = None
     packages: Mapping[str, str] = field(default_factory=dict)

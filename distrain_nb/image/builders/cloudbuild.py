@@ -31,7 +31,7 @@ _UNFINISHED = frozenset({"STATUS_UNKNOWN", "PENDING", "QUEUED", "WORKING"})
 
 @dataclass(frozen=True)
 class CloudBuild:
-    """Where to build: a project, a bucket for the context, a region and a limit in seconds."""
+    """The place of a build: a project, a bucket for the context, a region, a limit in seconds."""
 
     project: str
     bucket: str

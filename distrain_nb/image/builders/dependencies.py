@@ -34,7 +34,7 @@ _SHEBANG = re.compile(rb"#!.*python[\d.]*")
 
 @dataclass(frozen=True)
 class Packages:
-    """What is added to a base: `name==version` each, and the layer if there is anything."""
+    """Packages added to a base: `name==version` each, and the layer if there is anything."""
 
     added: tuple[str, ...] = ()
     layer: Layer | None = None

@@ -1,4 +1,4 @@
-"""What a registry's refusals mean, in a sentence with a way out."""
+"""Explains a registry's refusals, in a sentence with a way out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How somebody is logged in to a registry: Docker's file and helpers, Google's, Amazon's chain.
+"""Credentials for a registry: from Docker's file and helpers, Google's, Amazon's chain.
 
 Nothing here is stored, and a password is never printed.
 """

@@ -1,4 +1,4 @@
-"""What a registry says of an image: manifests, indexes and configurations, as values.
+"""A registry's documents about an image: manifests, indexes and configurations, as values.
 
 Fields that this module doesn't know stay as they are. Formats: the OCI image specification 1.1
 and Docker's image manifest version 2, schema 2.
@@ -212,7 +212,8 @@ class ImageConfig:
 
 @dataclass(frozen=True)
 class ContainerSettings:
-    """How a container of the new image starts; the base's other settings are kept."""
+    """The settings with which a container of the new image starts; the base's other settings are
+    kept."""
 
     entrypoint: tuple[str, ...]
     environment: Mapping[str, str]

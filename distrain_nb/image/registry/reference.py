@@ -18,7 +18,7 @@ _LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?")
 
 @dataclass(frozen=True)
 class Reference:
-    """Where an image is. Prints in full: `python` is `docker.io/library/python:latest`."""
+    """The name of an image. Prints in full: `python` is `docker.io/library/python:latest`."""
 
     registry: str
     repository: str

@@ -1,4 +1,4 @@
-"""What the rules ask of the tables, answered from indexes that are built once a catalog."""
+"""Answers to the rules' questions about the tables, from indexes that are built once a catalog."""
 
 from __future__ import annotations
 

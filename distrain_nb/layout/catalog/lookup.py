@@ -72,7 +72,7 @@ def query(*words: str) -> Lookup:
 
 @dataclass(frozen=True)
 class _Subject:
-    """What is shown of a table: a title, the columns, and how a row fills them.
+    """The view of a table: a title, the columns, and how a row fills them.
 
     `place` is where the row's accelerator is looked up, so that its regions are found as well.
     """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Table(NamedTuple):
-    """What a table holds, in which file, and which columns tell its rows apart."""
+    """A table's row type, its file, and the columns that tell its rows apart."""
 
     kind: type[Any]
     file: str

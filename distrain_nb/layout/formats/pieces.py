@@ -1,4 +1,4 @@
-"""What the forms have in common: placeholders, durations, and reading that forgets nothing."""
+"""The shared parts of the forms: placeholders, durations, and reading that forgets nothing."""
 
 from __future__ import annotations
 

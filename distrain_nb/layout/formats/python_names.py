@@ -1,4 +1,4 @@
-"""What names, dictionaries and calls of a text hold, and which changes of them are unsure."""
+"""Values of names, dictionaries and calls of a text, and which changes of them are unsure."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ def _without_command(line: str) -> str:
 
 
 class _OpenCode:
-    """Whether a statement goes on, in which a line that begins with `%` is no command."""
+    """Tells whether a statement goes on, in which a line that begins with `%` is no command."""
 
     def __init__(self) -> None:
         self._depth, self._quotes, self._is_continued = 0, "", False

@@ -1,4 +1,4 @@
-"""What really runs the replicas of a rehearsal."""
+"""Engines that run the replicas of a rehearsal."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _CHUNK = 1 << 16
 
 
 class Gateway:
-    """Whoever connects to `listener`, and may, speaks with the port or the socket of that path.
+    """Connects allowed clients of `listener` to the port or the socket of that path.
 
     Takes the listener over.
     """

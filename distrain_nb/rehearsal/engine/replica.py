@@ -1,4 +1,4 @@
-"""What an engine is asked for and what it gives, whichever engine it is."""
+"""The interface of all engines: what one is asked for and what it gives."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _LONGEST_FAILURE = 1 << 16
 
 @dataclass(frozen=True)
 class JobContext:
-    """What jobs run on and reach; `s3_port` is where S3 listens.
+    """The surroundings of jobs; `s3_port` is where S3 listens.
 
     `kept` are the buckets for which folders stand. A job that is stopped gets `grace` seconds
     between SIGTERM and SIGKILL. Steps of jobs are reported in the context `steps`.

@@ -1,4 +1,4 @@
-"""What the service refuses and its model doesn't tell."""
+"""Checks of the service that its model doesn't describe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the service says of a training job: its request, and its state."""
+"""The description of a training job: its request, and its state."""
 
 from __future__ import annotations
 

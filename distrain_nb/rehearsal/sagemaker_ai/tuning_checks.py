@@ -1,4 +1,4 @@
-"""What the service refuses of a tuning job and its model doesn't tell."""
+"""Checks of a tuning job that the service's model doesn't describe."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ class MetadataService:
 
 
 class _ResourceFilter(NamedTuple):
-    """What a filter asks for: one of the schemas, all of the contexts."""
+    """A parsed filter: one of the schemas, all of the contexts."""
 
     titles: frozenset[str]
     inside: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What the service says when it turns a request down."""
+"""Messages with which the service refuses a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each replica of a custom job is: its image, its command, its environment."""
+"""The replicas of a custom job: their images, commands and environments."""
 
 from __future__ import annotations
 

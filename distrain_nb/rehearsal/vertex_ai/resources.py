@@ -1,4 +1,4 @@
-"""What Vertex AI keeps of experiments: resources by name, which of them belong together, points.
+"""Resources of Vertex AI's experiments: by name, how they are linked, and their points.
 
 In a database, so that what one rehearsal files is there in the next, as it is in a project.
 """

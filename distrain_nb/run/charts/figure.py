@@ -1,4 +1,4 @@
-"""What the charts of some metrics have: a chart for each metric, a line for each series."""
+"""The figure of some metrics: a chart for each metric, a line for each series."""
 
 from __future__ import annotations
 

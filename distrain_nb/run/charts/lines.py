@@ -44,7 +44,8 @@ class ChartLine:
 
 
 class Metrics:
-    """What the event files of a run, `below` its folder, have so far; `command` shows them live.
+    """The metrics in the event files of a run, `below` its folder, so far; `command` shows them
+    live.
 
     `events` are those files where somebody reads them already.
     """

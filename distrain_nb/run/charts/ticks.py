@@ -16,9 +16,8 @@ _PREFIXES = {-15: "f", -12: "p", -9: "n", -6: "μ", -3: "m", 3: "k", 6: "M", 9: 
 
 @dataclass(frozen=True)
 class Axis:
-    """How ticks are chosen: `most` of them, powers of ten written as `k` and `M` or as `e+3` where
-    the largest number is beyond ten to the power `plain` or its inverse.
-    """
+    """The style of ticks: `most` of them, powers of ten written as `k` and `M` or as `e+3` where
+    the largest number is beyond ten to the power `plain` or its inverse."""
 
     most: int
     plain: int

@@ -28,7 +28,7 @@ COMPARED_BYTES = 4 << 10
 
 @dataclass(frozen=True)
 class Filter:
-    """Which lines count: those of some processes (None: all), of one stream (empty: both)."""
+    """A filter of lines: those of some processes (None: all), of one stream (empty: both)."""
 
     processes: frozenset[int] | None = None
     stream: str = ""
@@ -51,7 +51,7 @@ class Numbered(NamedTuple):
 
 
 class LogIndex:
-    """Where each line of a growing log stands: ten bytes a line, for any number of threads.
+    """The place of each line of a growing log: ten bytes a line, for any number of threads.
 
     A record that a later one has taken the place of (a progress bar that moved on) is no line,
     and has no number. Numbers stay as they are while the log grows.

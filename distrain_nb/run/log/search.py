@@ -46,7 +46,7 @@ _ERRORS = tuple(
 
 @dataclass(frozen=True)
 class SearchTerm:
-    """What is looked for in the text of a line: plain text, or a regular expression."""
+    """A term that is searched for in lines: plain text, or a regular expression."""
 
     text: str
     regex: bool = False
@@ -104,7 +104,7 @@ def first_error(log: LogIndex, only: Filter) -> int | None:
 
 @dataclass(frozen=True)
 class _Expression:
-    """What only another process compiles and tries: either may take forever."""
+    """An expression that only another process compiles and tries: either may take forever."""
 
     pattern: str
     flags: int

@@ -191,7 +191,7 @@ class _Line:
 
 
 class _File:
-    """How far one file has been read."""
+    """One file, and how far it has been read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,4 +1,5 @@
-"""What event files have besides scalars: where it stands, so that it is read when it is looked at.
+"""Values of event files that are no scalars: where they are, to be read when somebody looks at
+them.
 
 Of each tag as many pieces are remembered as a reader can step through; of more, every second one.
 """
@@ -24,7 +25,7 @@ _FOOT = 4
 
 
 class Label(NamedTuple):
-    """What a row of pieces is called; `kind` is `histogram`, `image`, `text`, `hparams`, …"""
+    """The name of a row of pieces; `kind` is `histogram`, `image`, `text`, `hparams`, …"""
 
     series: str
     tag: str

@@ -1,4 +1,4 @@
-"""Where things stand inside one serialised TensorBoard event, found without message objects.
+"""Finds the fields of one serialised TensorBoard event, without message objects.
 
 The messages (`tensorflow/core/util/event.proto`, `summary.proto`, `tensor.proto`) are walked by
 field number; fields of no interest are stepped over.
@@ -57,7 +57,7 @@ class Malformed(ValueError):
 
 @dataclass(frozen=True)
 class Slot:
-    """Where one scalar stands in the event: byte ranges of its tag and value, and how to read it.
+    """The place of one scalar in an event: byte ranges of its tag and value, and how to read it.
 
     `kind` is a NumPy type string, or VARINT. `rounded` is the same number once more, shorter.
     """
@@ -70,7 +70,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Item:
-    """Where something that is no scalar stands: byte ranges of its tag and of all of its message.
+    """The place of a value that is no scalar: byte ranges of its tag and of all of its message.
 
     `kind` is `histogram`, `image`, `text`, `hparams`, or what else wrote it calls it; `tensor` for
     one of which only an earlier event may say what it is.
@@ -83,7 +83,7 @@ class Item:
 
 @dataclass(frozen=True)
 class EventLayout:
-    """Where things stand in one event. Absent fields are None, and mean 0."""
+    """The places of all fields of one event. Absent fields are None, and mean 0."""
 
     wall_time: Span | None
     step: Span | None

@@ -55,7 +55,7 @@ class NonScalar:
 
 @dataclass
 class ParsedStretch:
-    """What a stretch of a file has.
+    """The contents of a stretch of a file.
 
     `consumed`: bytes of whole records; `points`: new points (dtype POINT) by tag, in order of the
     file; `found`: what is no scalar, by record; `restarts`: (record, step) where a restarted writer

@@ -1,4 +1,4 @@
-"""What the messages of histograms, images, texts and hyperparameters say, from any writer.
+"""Reads the messages of histograms, images, texts and hyperparameters, from any writer.
 
 The messages are those of TensorBoard's `summary.proto` and `tensor.proto`, and of its HParams
 plugin's `plugin_data.proto`. Each function takes a Summary.Value, and raises Malformed where that

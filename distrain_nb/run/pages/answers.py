@@ -1,4 +1,4 @@
-"""What a page asks about a run, by HTTP or through the kernel: one function answers both."""
+"""Answers a page's questions about a run, by HTTP or through the kernel, with one function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a run got by its metrics: the newest value of each, and the best of the one that counts.
+"""The newest value of each metric of a run, and the best of the one that counts.
 
 Of an ended run it is kept in its folder, so that a list of hundreds is read at once.
 """
@@ -62,7 +62,7 @@ class MetricValues:
 
 @dataclass(frozen=True)
 class _StoredValues:
-    """What is kept of event files that have so many bytes."""
+    """The stored values of event files that have so many bytes."""
 
     size: int
     values: MetricValues

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class ListedRun(MonitoredRun, Protocol):
-    """What a list needs of a run."""
+    """The part of a run that a list needs."""
 
     @property
     def experiment(self) -> str: ...

@@ -1,4 +1,4 @@
-"""What the forms of studies have in common."""
+"""The shared parts of the forms of studies."""
 
 from __future__ import annotations
 

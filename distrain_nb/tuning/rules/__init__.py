@@ -1,4 +1,4 @@
-"""What can be wrong with a study, and its repairs: everywhere, and where it is to run."""
+"""Rules for studies, with repairs: those that hold everywhere, and those of a place."""
 
 from __future__ import annotations
 

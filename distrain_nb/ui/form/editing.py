@@ -19,7 +19,7 @@ MOST_STEPS = 200
 
 @dataclass(frozen=True)
 class Draft:
-    """What stands in a field though it can't be read: the layout keeps its last value."""
+    """The text of a field that can't be read: the layout keeps its last value."""
 
     path: str
     text: str
@@ -113,7 +113,7 @@ def _like(layout: Layout, role: Role) -> Pool:
 
 @dataclass(frozen=True)
 class Repaired:
-    """What a repair was called, and the places that it was for."""
+    """The label of a repair that was made, and the places that it was for."""
 
     label: str
     places: tuple[str, ...]
@@ -121,7 +121,7 @@ class Repaired:
 
 @dataclass(frozen=True)
 class History:
-    """What is edited now, what it was before, and what was undone.
+    """The state that is edited, the states before it, and those that were undone.
 
     Steps with the same `group`, such as the keystrokes in one field, are undone together.
     `repaired` is there while the last step was a repair.

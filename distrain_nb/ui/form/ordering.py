@@ -1,4 +1,4 @@
-"""What is done in a page, one thing after the other, as it was done there.
+"""Puts messages of a page into the order in which they were sent.
 
 JupyterLab sends what concerns a widget by the kernel's shell until the subshell that it has asked
 for is there. Then two threads take messages side by side, and a later one may come first.

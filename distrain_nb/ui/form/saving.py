@@ -12,8 +12,8 @@ from distrain_nb.layout.successor import on_vertex
 
 
 class SavedLayouts:
-    """Those in a folder, as seen from the kernel's; `first` is the form's first layout, or the name
-    or file of one. Raises OptionError if there is none of that name."""
+    """The saved layouts of a folder, as seen from the kernel's; `first` is the form's first layout,
+    or the name or file of one. Raises OptionError if there is none of that name."""
 
     def __init__(self, first: Layout | str | None, folder: Path | str = FOLDER) -> None:
         self._folder = folder

@@ -70,7 +70,7 @@ class ParameterRow:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What stands in the section's fields; without rows there is no study."""
+    """The texts in the section's fields; without rows there is no study."""
 
     rows: tuple[ParameterRow, ...] = ()
     goal: str = ""

@@ -1,4 +1,4 @@
-"""What the page shows of a layout being edited, as plain data; the page itself decides nothing."""
+"""The view of a layout being edited, as plain data; the page itself decides nothing."""
 
 from __future__ import annotations
 

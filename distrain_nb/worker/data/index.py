@@ -1,4 +1,4 @@
-"""What stands beside shards: how many samples they have, and where blocks of them begin.
+"""Index beside shards: how many samples they have, and where their blocks begin.
 
 A block is some megabytes of consecutive samples of one shard, and is read at once.
 """
@@ -34,7 +34,7 @@ _BASE = re.compile(r"[^/\0]*[^/\0.][^/\0]*")
 
 
 class SampleBlock(NamedTuple):
-    """Where a block stands: the shard, its bytes there, and how many samples it has."""
+    """A block of samples: its shard, its byte range there, and its number of samples."""
 
     path: str
     offset: int

@@ -1,4 +1,4 @@
-"""Who reads which samples, and in which order: a function of numbers that all ranks know.
+"""The order in which ranks read samples, computed from numbers that all ranks know.
 
 The blocks of an epoch stand in a line, shuffled by the seed. Each rank has a part of the line, cut
 between samples, and each of its workers ("lanes") a part of that. Batch `i` of a rank comes from
@@ -25,7 +25,7 @@ class BlockPart(NamedTuple):
 
 
 class Division(NamedTuple):
-    """How many ranks and lanes read in batches of which size, and whether all are full."""
+    """The numbers of ranks and lanes, the batch size, and whether all batches are full."""
 
     ranks: int
     lanes: int

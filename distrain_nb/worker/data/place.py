@@ -1,4 +1,4 @@
-"""Which of how many ranks this process is, for those who divide data."""
+"""This process's rank and the world size, for code that divides data."""
 
 from __future__ import annotations
 

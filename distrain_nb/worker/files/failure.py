@@ -1,4 +1,4 @@
-"""How a rank failed: written by the rank itself while it still can, and read by its supervisor."""
+"""The failure of a rank: written by the rank while it still can, and read by its supervisor."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def read(folder: Path, process: int) -> Optional[Failure]:
 
 
 class Memory(NamedTuple):
-    """Of a process that has died: the bytes that it held at most, and, if anybody had looked, how
-    many were left to it `ago` seconds before that was seen."""
+    """Memory of a process that has died: its peak in bytes, and how many bytes were `left` to it
+    `ago` seconds before, if known."""
 
     peak: int
     left: Optional[int] = None

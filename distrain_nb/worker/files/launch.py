@@ -1,4 +1,4 @@
-"""What a supervisor is asked to start: the whole of it in one file of the run's folder."""
+"""The launch file: all that a supervisor needs to start a run."""
 
 from __future__ import annotations
 

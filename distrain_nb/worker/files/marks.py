@@ -1,4 +1,4 @@
-"""What ranks that `mpirun` starts leave in the run's folder for their host's supervisor."""
+"""Marks that ranks of `mpirun` leave in the run's folder for their host's supervisor."""
 
 from __future__ import annotations
 

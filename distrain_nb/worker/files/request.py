@@ -1,4 +1,4 @@
-"""What a fork server is asked for: to take a run, or to import what one may need.
+"""Requests to a fork server: to take a run, or to import modules that one may need.
 
 A run is one datagram, and a pipe for the answer.
 

@@ -22,7 +22,7 @@ ORPHANED = "its supervisor process is gone: it was killed, or the machine was re
 
 
 class State(str, Enum):
-    """Where a run is in its life. The last three are final."""
+    """The state of a run. The last three are final."""
 
     QUEUED = "queued"
     STARTING = "starting"
@@ -78,7 +78,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a phase that takes long is: `done` of `total` bytes.
+    """Progress of a phase that takes long: `done` of `total` bytes.
 
     A `total` of 0 means that nobody knows it; `since` is in seconds since the epoch.
     """

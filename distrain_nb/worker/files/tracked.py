@@ -1,4 +1,4 @@
-"""How far an experiment tracker has a run, and what its ranks know of it.
+"""The state of a run in an experiment tracker, and what its ranks know of it.
 
 Ranks that call MLflow themselves, as `mlflow.autolog()` does, find it by variables. Rank 0 goes on
 with the tracker's run, unless the program names another experiment or tracker, for which MLflow

@@ -1,4 +1,4 @@
-"""How busy the GPUs are, from NVIDIA's management library where the machine has it."""
+"""Utilization of the GPUs, from NVIDIA's management library where the machine has it."""
 
 from __future__ import annotations
 

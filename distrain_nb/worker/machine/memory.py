@@ -1,4 +1,4 @@
-"""How much memory is left to a process."""
+"""The memory that is left to a process."""
 
 from __future__ import annotations
 

@@ -69,7 +69,8 @@ def flush_c_streams() -> None:
 
 
 class Deadline:
-    """When this process ends with a status, even if a thread holds the interpreter's lock for ever.
+    """A time at which this process exits with a status, even if a thread holds the interpreter's
+    lock for ever.
 
     Does nothing where the system has no such timers.
     """

@@ -1,4 +1,4 @@
-"""What the service that tunes a study is told of a trial's goals, besides what charts show.
+"""Reports of a trial's goals to the service that tunes its study, besides the charts.
 
 Vertex AI reads a file: the last reports, a line of JSON each, with the names and the texts that the
 package `cloudml-hypertune` gives them. SageMaker looks for them in the log: each is printed, in a

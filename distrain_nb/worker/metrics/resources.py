@@ -1,4 +1,4 @@
-"""What each rank uses of the machine: CPU and memory from /proc, and its GPU's share.
+"""Use of the machine by each rank: CPU and memory from /proc, and its GPU's share.
 
 Written as event files into the run's folder, a sub-folder for each rank, so that the charts have
 one source; the step is the whole seconds since the ranks were started. Where there is no /proc,

@@ -21,7 +21,7 @@ NameParts = Tuple[str, str]
 
 
 class SampleNames(NamedTuple):
-    """How the names of files are read.
+    """The parts of file names.
 
     Files without `parts` are passed over. `labels` are classes by the names that samples share;
     `notes` say what a reader of the names may not expect.

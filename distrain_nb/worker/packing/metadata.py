@@ -1,4 +1,4 @@
-"""What Hugging Face's ImageFolder and AudioFolder say of files: `metadata.csv` or `metadata.jsonl`.
+"""Metadata of Hugging Face's ImageFolder and AudioFolder: `metadata.csv` or `metadata.jsonl`.
 
 Each row is of the file that its `file_name` names, from the folder in which the rows stand.
 """

@@ -33,7 +33,7 @@ _PLAN = f"{UNFINISHED}/plan.json"
 
 
 class PackingPlan(NamedTuple):
-    """Which samples each shard has, by its name. `fingerprint` is of all that decides the bytes."""
+    """The samples of each shard, by its name. `fingerprint` is of all that decides the bytes."""
 
     shards: Mapping[str, Sequence[PackedSample]]
     classes: Sequence[str]

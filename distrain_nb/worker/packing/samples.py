@@ -33,7 +33,7 @@ class PackedSample(NamedTuple):
 
 
 class SourceSamples(NamedTuple):
-    """What a source has: samples, the names of classes by number, and what is worth knowing."""
+    """The contents of a source: samples, the names of classes by number, and notes."""
 
     samples: List[PackedSample]
     classes: List[str]

@@ -1,4 +1,4 @@
-"""What is to be packed: the files of a folder, of a bucket's prefix, or of a list."""
+"""Sources of packing: the files of a folder, of a bucket's prefix, or of a list."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _BEGINNINGS = {
 
 
 class TableCell(NamedTuple):
-    """What a row has in a column: the extension that it gets, where it is, its size in bytes."""
+    """A cell of a table: the extension that it gets, where it is, its size in bytes."""
 
     extension: str
     place: str

@@ -1,4 +1,4 @@
-"""What a process has of its own, given anew to a rank that was forked from a warm process.
+"""Renews what a forked rank must not share with the warm process that it was forked from.
 
 Libraries draw seeds, keys and the like once a process, when they are imported. Ranks that are
 forked later would all have the same: so each draws again, before its program sets its own seeds.

@@ -1,4 +1,4 @@
-"""What a process that the program spawns runs of it, as its `__mp_main__`.
+"""The parts of a program that a process it spawns runs, as its `__mp_main__`.
 
 A cell with a main guard is run as Python runs a script: everything but what stands below the guard.
 A cell without one would be a mistake in a script, whose child would start all over; here a child

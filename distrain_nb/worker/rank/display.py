@@ -1,4 +1,4 @@
-"""What a notebook draws comes as text, from the first rank alone."""
+"""Prints what a notebook would draw as text, on the first rank alone."""
 
 from __future__ import annotations
 

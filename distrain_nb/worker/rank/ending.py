@@ -145,7 +145,7 @@ def _imported() -> List[str]:
 
 
 class _Probe:
-    """There as long as the names are among which it is."""
+    """An object that exists as long as the names among which it is."""
 
 
 def _is_in(folder: str, module: ModuleType) -> bool:

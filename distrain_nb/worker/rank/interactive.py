@@ -1,4 +1,4 @@
-"""What a cell does in a notebook beside computing: its last expression is shown; nobody answers."""
+"""Interactive parts of a cell: shows its last expression, and refuses questions to the user."""
 
 from __future__ import annotations
 

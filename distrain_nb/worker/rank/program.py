@@ -42,7 +42,7 @@ _SPAWNED = "distrain_nb.worker.rank.spawned"
 
 
 class EntryPoint(NamedTuple):
-    """What runs as `__main__`: a file, by its path in the program's folder.
+    """The file that runs as `__main__`, by its path in the program's folder.
 
     A module that `-m` names has the package that its relative imports begin at, "" for none; what
     is no module has None, and imports from the folder that its file stands in.

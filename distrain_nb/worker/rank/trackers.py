@@ -1,4 +1,4 @@
-"""What ranks that call an experiment tracker themselves know by its variables: one run for all.
+"""Variables for ranks that call an experiment tracker themselves: one run for all.
 
 W&B's variables are those of docs.wandb.ai ("Environment variables"), trackio's those of
 `trackio.init` and `TRACKIO_DIR`. Names that the user has set stand, and so does

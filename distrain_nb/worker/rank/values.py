@@ -54,7 +54,7 @@ class Entry(NamedTuple):
 
 
 class Index(NamedTuple):
-    """What a folder of values holds."""
+    """The index of a folder of values."""
 
     entries: List[Entry]
     unsaved: Dict[str, str]  # name: reason

@@ -1,4 +1,4 @@
-"""Whether a rank of a world of many has worked alone, which ends as well as if it had not.
+"""Finds out whether a rank of a world of many has worked alone, which looks like a success.
 
 Told from what was done in the process: which groups were made, what computed, which code read its
 place. Variables of the environment may be the program's own. Nothing is imported or started for
@@ -40,8 +40,8 @@ _ON_A_CPU = " (without a GPU, write `Accelerator(cpu=True)` or set ACCELERATE_US
 
 
 class KnownWorld(NamedTuple):
-    """How many processes a framework knows of that the program has used: None where it was never
-    started, `ENDED` where nothing is left to say with how many."""
+    """The number of processes that a framework of the program knows: None where it was never
+    started, `ENDED` where it has ended."""
 
     name: str
     size: Optional[int]
@@ -53,7 +53,7 @@ ENDED = 0
 
 
 class _Observed(NamedTuple):
-    """What the program did: the groups that it made, by size; whether it read its place."""
+    """Observed acts of the program: the groups that it made, by size; whether it read its place."""
 
     groups: List[int]
     by_accelerate: List[int]
@@ -183,7 +183,7 @@ def _known_worlds(folder: Path) -> Iterator[KnownWorld]:
 
 
 class _Imports:
-    """What the program itself imports: an imported package may have imported more."""
+    """Imports of the program itself: an imported package may have imported more."""
 
     def __init__(self, folder: Path) -> None:
         files = [*folder.rglob("*.py"), program.main_file(folder)]

@@ -1,4 +1,4 @@
-"""How many of a rank's sums the reducers have made, and how many were made as usual."""
+"""Counts of a rank's sums: those of the reducers, and those made as usual."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _Amount = Tuple[int, int]  # how many, and their bytes
 
 
 class SumCount:
-    """Of all groups: `others` has what the reducers did not do, or why."""
+    """Counts of all groups: `others` has what the reducers did not do, or why."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""How far the members of a group may send: what is on its way to a reducer fits into its port."""
+"""Flow control: how far the members of a group may send, so that it fits into a reducer's port."""
 
 from __future__ import annotations
 

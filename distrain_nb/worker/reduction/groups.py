@@ -1,4 +1,5 @@
-"""Which process groups reducers sum for: those of gloo that this rank makes, if it has reducers."""
+"""Chooses the process groups that reducers sum for: those of gloo that this rank makes, if it has
+reducers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever has connected to a reducer, and the process groups that they form there."""
+"""Connections to a reducer, and the process groups that they form there."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOTHING = memoryview(b"")
 
 
 class Chunk(NamedTuple):
-    """What a sum needs of every member: the same part, and as many bytes of it."""
+    """A chunk of a sum: every member has to send the same part, with as many bytes."""
 
     header: Header
     size: int

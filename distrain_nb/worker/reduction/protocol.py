@@ -1,4 +1,4 @@
-"""What workers and reducers say to each other, and how a tensor is split among the reducers.
+"""The protocol of workers and reducers, and how a tensor is split among the reducers.
 
 A worker opens one connection to each reducer for each process group, and first says whose it is (a
 `Greeting`). For each reduction it then sends a header and, without anything between, its part of
@@ -47,12 +47,12 @@ _MOST_RANKS = 1 << 31
 
 
 class Garbled(Exception):
-    """Who is at the other end speaks something else."""
+    """The other end speaks another protocol."""
 
 
 class Greeting(NamedTuple):
-    """Who has connected: `ranks` are the group's, numbered in the whole job, and `member` is the
-    number of this one among them. One that `asks` only wants to know whom the reducer waits
+    """The greeting of a worker: `ranks` are the group's, numbered in the whole job, and `member` is
+    the number of this one among them. One that `asks` only wants to know whom the reducer waits
     for."""
 
     group: str

@@ -1,4 +1,4 @@
-"""How `mpirun` starts its daemon on the other hosts of a job, whose containers have no SSH.
+"""Starts `mpirun`'s daemon on the other hosts of a job, whose containers have no SSH.
 
 `mpirun` runs this module as it would run `ssh`: `… HOST COMMAND`. On each other host the worker
 waits for that command, runs it and gives back its exit status. Whoever asks has to prove that it

@@ -1,4 +1,4 @@
-"""What a SageMaker training job tells its containers, by files below /opt/ml.
+"""Reads what a SageMaker training job tells its containers, from files below /opt/ml.
 
 Programs that were written for AWS's framework containers read `SM_HOSTS`, `SM_CHANNEL_TRAINING` and
 their like, which those containers' toolkit makes of the files; here they are made the same way.

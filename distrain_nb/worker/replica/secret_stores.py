@@ -34,7 +34,7 @@ class SecretUnavailable(Exception):
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """What leads elsewhere is an error: the request's headers are for its own host alone."""
+    """Refuses redirects: the request's headers are for its own host alone."""
 
     def redirect_request(self, *_: Any) -> None:
         return None

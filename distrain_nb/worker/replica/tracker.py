@@ -56,7 +56,7 @@ def take(folder: Path, has_rank_0: bool) -> str:
 
 
 class _NotThere(Exception):
-    """What keeps the run from being read here."""
+    """The run can't be read here, for this reason."""
 
 
 def _run(tracked: Tracked) -> str:

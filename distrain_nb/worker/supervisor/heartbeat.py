@@ -1,4 +1,4 @@
-"""Whether somebody looks at a run: files in its folder tell, touched for as long as a page does.
+"""Heartbeats of pages and kernels that look at a run: files in its folder, touched meanwhile.
 
 A kernel hears nothing of the page while its cell runs, and need not send it a log that the page has
 from its server; a supervisor gives way to a page that has to be drawn.

@@ -1,4 +1,4 @@
-"""Whether the primary, on another host, still works: parameter servers have no end of their own."""
+"""Watches the primary on another host: parameter servers don't end by themselves."""
 
 from __future__ import annotations
 
