@@ -120,12 +120,14 @@ class Config:
     )
     data_limit: float = _setting(10.0, "GiB that a run may fetch from a bucket, or upload to one")
     grace: float = _setting(1.5, "seconds between SIGTERM and SIGKILL when a run is stopped")
-    idle: float = _setting(600.0, "seconds until an idle fork server ends")
-    warm: bool = _setting(True, "start it as soon as the notebook has imported torch or tensorflow")
+    idle: float = _setting(600.0, "seconds after which an idle fork server ends")
+    warm: bool = _setting(
+        True, "start the fork server once the notebook imports torch or tensorflow"
+    )
     observe: bool = _setting(
         True, "observe which cells read the rank or world size, and run these on each rank"
     )
-    mlflow: str = _setting("", "MLflow server, or ARN, that runs are mirrored to; off for none")
+    mlflow: str = _setting("", "MLflow server, or ARN, to which runs are mirrored; off for none")
     tracking: str = _setting(
         "",
         "vertex: runs with --experiment go to Vertex AI Experiments, wherever they run; "

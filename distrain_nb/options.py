@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.base import AnyBackend
     from distrain_nb.config import Config
 
-_LAYOUT = {*(item.field for item in OPTIONS), "spot"}
+_LAYOUT = {*(layout_option.field for layout_option in OPTIONS), "spot"}
 
 
 def words(text: str) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ class Advice:
         parts += [f"  - {reason}" for reason in self.reasons]
         parts += ["", str(self.table)]
         parts += ["", str(self.exchange)] if self.exchange else []
-        parts += ["", "Tell me more:"] if self.questions else []
+        parts += ["", "More information is needed:"] if self.questions else []
         return "\n".join([*parts, *(f"  {question}" for question in self.questions)])
 
     __repr__ = __str__
@@ -80,7 +80,9 @@ class Advice:
     def _repr_html_(self) -> str:
         head = "Not decided yet" if self.choice == UNDECIDED else f"Use {self.choice}"
         write = f"<p>Write <code>%%distrain {escape(self.options)}</code></p>"
-        questions = f"<p>Tell me more:</p>{_list(self.questions)}" if self.questions else ""
+        questions = (
+            f"<p>More information is needed:</p>{_list(self.questions)}" if self.questions else ""
+        )
         costs = self.exchange._repr_html_() if self.exchange else ""
         return (
             f"<p><b>{escape(head)}</b></p>{write if self.options else ''}"

@@ -38,13 +38,13 @@ class Gain:
     links: Links
     gradient_bytes: float
     step_s: float
-    other: Way
+    faster: Way
     reducers: Way
 
     @property
     def throughput(self) -> float:
         """Steps in the time of one without reducers."""
-        return self._step(self.other) / self._step(self.reducers)
+        return self._step(self.faster) / self._step(self.reducers)
 
     @property
     def pays(self) -> bool:
@@ -54,10 +54,10 @@ class Gain:
         if not self.pays:
             return f"reducers don't pay: {self._why_not()}"
         return (
-            f"{self._count()} shorten a step from {duration(self._step(self.other))} to "
+            f"{self._count()} shorten a step from {duration(self._step(self.faster))} to "
             f"{duration(self._step(self.reducers))}, {self.throughput:.2f} times the throughput: a "
-            f"worker sends {size(self.reducers.bytes_per_worker)} where a {self.other.name} has it "
-            f"send {size(self.other.bytes_per_worker)}"
+            f"worker sends {size(self.reducers.bytes_per_worker)} where a {self.faster.name} has "
+            f"it send {size(self.faster.bytes_per_worker)}"
         )
 
     def _step(self, way: Way) -> float:
@@ -71,11 +71,11 @@ class Gain:
         return "1 reducer" if self.links.reducers == 1 else f"{self.links.reducers} reducers"
 
     def _why_not(self) -> str:
-        links, name = self.links, self.other.name
-        if self.other.seconds <= self._hidden:
+        links, name = self.links, self.faster.name
+        if self.faster.seconds <= self._hidden:
             return (
                 f"the backward pass hides {duration(self._hidden)}, and a {name} takes "
-                f"{duration(self.other.seconds)} for {size(self.gradient_bytes)} at "
+                f"{duration(self.faster.seconds)} for {size(self.gradient_bytes)} at "
                 f"{links.gbps:g} Gbit/s"
             )
         needed = ceil(links.workers * links.gbps / links.reducer_gbps)
@@ -83,13 +83,13 @@ class Gain:
             return (
                 f"{self._count()} of {links.reducer_gbps:g} Gbit/s take "
                 f"{duration(self.reducers.seconds)} to get what {links.workers} workers send, a "
-                f"{name} {duration(self.other.seconds)}; {needed} would keep up"
+                f"{name} {duration(self.faster.seconds)}; {needed} would keep up"
             )
         if links.workers == 2:
             return "of 2 machines, each sends a gradient once in a ring too"
         return (
             f"a step would take {duration(self._step(self.reducers))} in place of "
-            f"{duration(self._step(self.other))}, for {self._count()} more"
+            f"{duration(self._step(self.faster))}, for {self._count()} more"
         )
 
 

@@ -40,20 +40,20 @@ ELSEWHERE = {
 
 # Form, what it is for, and whether there may be several.
 _OF_STUDIES = {
-    "study": ("FILE", "a study in YAML or in a form of the clouds, which options change", False),
+    "study": ("FILE", "study in YAML or in a cloud's format; options change it", False),
     "tune": (
         "NAME=LOW..HIGH",
         "variable or argument with the values that trials try; or NAME=VALUE|VALUE",
         True,
     ),
     "goal": ("min:METRIC", "metric that the study minimizes; or max:METRIC", True),
-    "trials": ("N", "how many trials there are", False),
+    "trials": ("N", "number of trials", False),
     "parallel": ("N", "number of trials that run at once", False),
-    "search": ("tpe|gp|random|grid", "how the next values are found", False),
-    "stop": ("median|decay-curve", "stop trials early that are not worth going on with", False),
-    "max_failed": ("N", "failed trials after which the study has failed", False),
-    "initial": ("NAME=VALUE,…", "values of a trial to begin with", True),
-    "measurement": ("last|best", "which of a trial's values counts", False),
+    "search": ("tpe|gp|random|grid", "algorithm that chooses the next values", False),
+    "stop": ("median|decay-curve", "rule that stops unpromising trials early", False),
+    "max_failed": ("N", "number of failed trials at which the study fails", False),
+    "initial": ("NAME=VALUE,…", "values of a first trial", True),
+    "measurement": ("last|best", "value of a trial that counts", False),
     "noise": ("low|high", "noise of the goal, for Vertex AI", False),
     "end": ("SETTING=VALUE,…", "when a study ends early", False),
 }

@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 EVERYTHING = "all"
 _EXAMPLES = (
     ("-n 2", "two ranks on this machine"),
-    ("-n 2 --result model,history", "… and two names of rank 0 come back"),
+    ("-n 2 --result model,history", "return two variables of rank 0"),
     ("--workers 2", "a cluster of three replicas on this machine"),
-    ("--layout five", "machines that were saved as five: %distrain form"),
-    ("-n 2 --param lr=0.01 --name slow", "another value for a name of the notebook"),
+    ("--layout five", "use the layout saved as five; see %distrain form"),
+    ("-n 2 --param lr=0.01 --name slow", "set a variable of the notebook to another value"),
     ("-n 2 --no-wait", "keep working while the run continues"),
-    ("-n 2 --dry-run", "show what would be submitted, and submit nothing"),
-    ("-n 2 -- --epochs 3", "the program's own arguments"),
+    ("-n 2 --dry-run", "show what would be submitted, without submitting it"),
+    ("-n 2 -- --epochs 3", "pass arguments to the program"),
 )
 _RUNS = (
     ("%distrain run -n 2 train.py --epochs 3", "a script, with its arguments"),
-    ("%distrain", "the runs"),
-    ("%distrain logs RUN", "one of them; also attach, cancel, result, delete"),
+    ("%distrain", "list the runs"),
+    ("%distrain logs RUN", "print the log of a run; also attach, cancel, result, delete"),
 )
 _HEAD = "%%distrain on top of a cell runs it as a distributed training job."
 

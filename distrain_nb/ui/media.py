@@ -54,9 +54,9 @@ class LiveMedia:
         """
         now = time.monotonic()
         non_scalars = self._metrics.non_scalars
-        if non_scalars.seen == self._count or (now < self._due and not last):
+        if non_scalars.count == self._count or (now < self._due and not last):
             return
-        self._due, self._count = now + LOOK_EVERY_S, non_scalars.seen
+        self._due, self._count = now + LOOK_EVERY_S, non_scalars.count
         if self.widget is None:
             self.widget = _widget(self._metrics)
         else:

@@ -100,15 +100,17 @@ def wanted_of(
     notes = []
     for line in imported:
         name = requirement_name(line)
-        there = next((build for build in builds(name) if build in installed.packages), None)
+        name_in_base = next((build for build in builds(name) if build in installed.packages), None)
         if not lines.keys().isdisjoint(builds(name)):
             continue
-        if there is None:
+        if name_in_base is None:
             lines[name] = without_local_version(line)
             continue
-        has, version = installed.packages[there], line.partition("==")[2]
-        if there != name:
-            notes.append(f"{name} is the base's {there} {has}; the notebook has {name} {version}")
+        has, version = installed.packages[name_in_base], line.partition("==")[2]
+        if name_in_base != name:
+            notes.append(
+                f"{name} is the base's {name_in_base} {has}; the notebook has {name} {version}"
+            )
         elif version and public_version(has) != public_version(version):
             notes.append(f"{name} is the base's {has}; the notebook has {version}")
     return tuple(lines.values()), tuple(notes)

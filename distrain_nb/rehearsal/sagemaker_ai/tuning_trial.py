@@ -110,16 +110,16 @@ def job_name(tuning_job: str, number: int) -> str:
 
 
 def falls_behind(
-    own: Sequence[float], others: Sequence[Sequence[float]], least: int, most: int, sign: float
+    reported: Sequence[float], curves: Sequence[Sequence[float]], least: int, most: int, sign: float
 ) -> bool:
     """Tell whether Hyperband stops a trial. At `least` values, at three times as many and so on the
     best third goes on of those that have come so far; at `most` values a trial ends."""
-    if len(own) >= most:
+    if len(reported) >= most:
         return True
     rung = least
-    while rung <= len(own):
-        at_rung = [_best(curve[:rung], sign) for curve in others if len(curve) >= rung]
-        better = sum(best > _best(own[:rung], sign) for best in at_rung)
+    while rung <= len(reported):
+        at_rung = [_best(curve[:rung], sign) for curve in curves if len(curve) >= rung]
+        better = sum(best > _best(reported[:rung], sign) for best in at_rung)
         if better >= math.ceil((len(at_rung) + 1) / 3):
             return True
         rung *= 3

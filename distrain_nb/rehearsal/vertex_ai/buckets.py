@@ -41,7 +41,7 @@ class Bucket:
     name: str
     folder: Path
     http: httpx.Client
-    _known: dict[str, tuple[_Version, str]] = field(default_factory=dict)
+    _settled: dict[str, tuple[_Version, str]] = field(default_factory=dict)
     _tried: dict[str, str] = field(default_factory=dict)  # the objects that were to become files
     _busy: threading.Lock = field(default_factory=threading.Lock)
 
@@ -49,28 +49,28 @@ class Bucket:
         """Upload files that replicas wrote, and download objects that others uploaded."""
         with self._busy:
             files, objects = _versions(self.folder), self._objects()
-            for name in sorted(files.keys() | objects.keys() | self._known.keys()):
+            for name in sorted(files.keys() | objects.keys() | self._settled.keys()):
                 with passing_over():
                     self._settle(name, files.get(name), objects.get(name))
 
     def _settle(self, name: str, file: _Version | None, generation: str | None) -> None:
         """Settle a file and an object of one name. The file wins: a program is writing it right
         now."""
-        known_file, known_generation = self._known.get(name, (None, None))
+        known_file, known_generation = self._settled.get(name, (None, None))
         if file is not None and file != known_file:
-            self._known[name] = (file, self._upload(name))
+            self._settled[name] = (file, self._upload(name))
         elif generation is not None and generation != known_generation:
             if self._tried.get(name) != generation:
                 self._tried[name] = generation
-                self._known[name] = (self._download(name), generation)
+                self._settled[name] = (self._download(name), generation)
         elif file is None and generation is not None:
             self._http("DELETE", f"/storage/v1/b/{self.name}/o/{quote(name, safe='')}")
-            self._known.pop(name)
+            self._settled.pop(name)
         elif generation is None and file is not None:
             JobFolder(self.folder).unlink(name)
-            self._known.pop(name)
+            self._settled.pop(name)
         elif file is None:
-            self._known.pop(name, None)
+            self._settled.pop(name, None)
 
     def _objects(self) -> dict[str, str]:
         generations: dict[str, str] = {}
@@ -139,7 +139,7 @@ class Buckets:
     data: Path
     _http: httpx.Client = field(repr=False)
     _open: dict[str, Bucket] = field(default_factory=dict)
-    _kept: dict[str, dict[str, _Version]] = field(default_factory=dict)
+    _saved: dict[str, dict[str, _Version]] = field(default_factory=dict)
     _links: dict[str, frozenset[_Link]] = field(default_factory=dict)
     _busy: threading.Lock = field(default_factory=threading.Lock)
 
@@ -154,7 +154,7 @@ class Buckets:
                 target = self.folder / name / path
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(file, target)
-            self._kept[name] = _versions(self.folder / name)
+            self._saved[name] = _versions(self.folder / name)
 
     def mounted(self) -> tuple[Bucket, ...]:
         """Return every bucket that there is now."""
@@ -170,7 +170,7 @@ class Buckets:
         """Have what jobs wrote to the buckets that came from `data` there too; says what is not
         kept."""
         with self._busy:
-            for name, earlier in self._kept.items():
+            for name, earlier in self._saved.items():
                 mirror = self.folder / name
                 versions = _versions(mirror)
                 yield from BucketFolder(self.data / name).update(
@@ -178,7 +178,7 @@ class Buckets:
                     earlier.keys() - versions.keys(),
                     JobFolder(mirror).pieces,
                 )
-                self._kept[name] = versions
+                self._saved[name] = versions
             for name, links in self._links.items():
                 yield from _without_new_links(self.data / name, links)
 
@@ -187,7 +187,7 @@ class Buckets:
         mirror."""
         below = {path.name: path for path in self.data.glob("*") if path.is_dir()}
         for name, folder in below.items():
-            if name not in self._kept and name not in self._links:
+            if name not in self._saved and name not in self._links:
                 self._links[name] = frozenset(_links(folder))
         return below | {bucket.name: bucket.folder for bucket in self.mounted()}
 

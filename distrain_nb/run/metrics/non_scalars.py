@@ -68,7 +68,7 @@ class NonScalars:
     def __init__(self) -> None:
         self.rows: dict[Label, list[SummaryValue]] = {}
         self.written: dict[Label, int] = {}
-        self.seen = 0
+        self.count = 0
         self.left_out = 0  # pieces of tags beyond the first MOST_KEYS
         self._kinds: dict[tuple[str, str], str] = {}
 
@@ -84,7 +84,7 @@ class NonScalars:
 
     def _put(self, series: str, path: Path, base: int, value: NonScalar) -> None:
         # TensorFlow's readers need the kind of a tensor only with the first of its tag.
-        self.seen += 1
+        self.count += 1
         kind = value.kind
         if kind == "tensor":
             kind = self._kinds.get((series, value.tag), kind)

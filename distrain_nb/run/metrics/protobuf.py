@@ -69,7 +69,7 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Item:
+class NonScalarPlace:
     """The place of a value that is no scalar: byte ranges of its tag and of all of its message.
 
     `kind` is `histogram`, `image`, `text`, `hparams`, or what else wrote it calls it; `tensor` for
@@ -89,7 +89,7 @@ class EventLayout:
     step: Span | None
     slots: tuple[Slot, ...]
     restarts: bool = False
-    items: tuple[Item, ...] = ()
+    items: tuple[NonScalarPlace, ...] = ()
 
     @property
     def tells(self) -> bool:
@@ -104,7 +104,7 @@ def layout_of(data: bytes) -> EventLayout:
     """Raise Malformed."""
     wall_time = step = None
     restarts = False
-    parts: list[Slot | Item] = []
+    parts: list[Slot | NonScalarPlace] = []
     for number, wire, start, end in fields(data, 0, len(data)):
         if number == 1 and wire == _FIXED64:
             wall_time = slice(start, end)
@@ -115,7 +115,7 @@ def layout_of(data: bytes) -> EventLayout:
         elif number == 7 and wire == _BYTES:
             restarts = _is_session_start(data, start, end)
     slots = tuple(part for part in parts if isinstance(part, Slot))
-    items = tuple(part for part in parts if isinstance(part, Item))
+    items = tuple(part for part in parts if isinstance(part, NonScalarPlace))
     return EventLayout(wall_time, step, slots, restarts, items)
 
 
@@ -176,7 +176,7 @@ def _is_session_start(data: bytes, start: int, end: int) -> bool:
     )
 
 
-def _summary(data: bytes, start: int, end: int) -> list[Slot | Item]:
+def _summary(data: bytes, start: int, end: int) -> list[Slot | NonScalarPlace]:
     parts = [
         _value(data, at, stop)
         for number, wire, at, stop in fields(data, start, end)
@@ -185,7 +185,7 @@ def _summary(data: bytes, start: int, end: int) -> list[Slot | Item]:
     return [part for part in parts if part is not None]
 
 
-def _value(data: bytes, start: int, end: int) -> Slot | Item | None:
+def _value(data: bytes, start: int, end: int) -> Slot | NonScalarPlace | None:
     tag = value = exact = None
     plugin, kind = b"", ""
     for number, wire, at, stop in fields(data, start, end):
@@ -207,7 +207,7 @@ def _value(data: bytes, start: int, end: int) -> Slot | Item | None:
         return Slot(tag, *value) if exact is None else Slot(tag, exact, "<f8", value[0])
     if plugin or kind == "tensor":
         kind = _PLUGIN_KINDS.get(plugin, plugin.decode("utf-8", "replace"))
-    return Item(tag, kind, slice(start, end)) if kind else None
+    return NonScalarPlace(tag, kind, slice(start, end)) if kind else None
 
 
 def plugin_data(data: bytes, start: int, end: int) -> tuple[bytes, bytes]:

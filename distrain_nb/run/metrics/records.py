@@ -40,7 +40,7 @@ _LONGEST_IN_BULK = 1024
 class NonScalar:
     """Something that is no scalar: `at` is where its record's data begins, `length` how long it is.
 
-    `begin` .. `end` is its own message within the record; see `protobuf.Item` for `kind`.
+    `begin` .. `end` is its own message within the record; see `protobuf.NonScalarPlace` for `kind`.
     """
 
     tag: str

@@ -47,7 +47,7 @@ def _state_of(events: EventFolder) -> str:
     """Return a checksum that changes with every new point, value and note."""
     lines = [(key, events.points(key)) for key in events.keys]
     newest = [(*key, len(points), *points[-1:].tolist()) for key, points in lines]
-    return f"{zlib.crc32(repr((newest, events.non_scalars.seen, events.notes)).encode()):x}"
+    return f"{zlib.crc32(repr((newest, events.non_scalars.count, events.notes)).encode()):x}"
 
 
 def _drawn(metrics: Metrics, drawn: bool) -> DrawnCharts | None:

@@ -72,8 +72,8 @@ def _numbers(text: str) -> frozenset[int]:
 
 def _of_roles(text: str, processes: Collection[Process]) -> frozenset[int]:
     roles = text.split(",")
-    known = dict.fromkeys(process.role for process in processes)
-    error = next((role for role in roles if role not in known), None)
+    all_roles = dict.fromkeys(process.role for process in processes)
+    error = next((role for role in roles if role not in all_roles), None)
     if error is not None:
-        raise OptionError(f"invalid role {error!r}: there are {', '.join(known) or 'none yet'}")
+        raise OptionError(f"invalid role {error!r}: there are {', '.join(all_roles) or 'none yet'}")
     return frozenset(process.index for process in processes if process.role in roles)

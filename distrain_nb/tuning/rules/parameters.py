@@ -129,8 +129,10 @@ def _condition(spec: StudySpec, parameter: Parameter) -> Iterator[Finding]:
     parents = [parameter for parameter in spec.parameters if parameter.name == condition.parent]
     fixes: list[Fix[StudySpec]] = []
     if not parents:
-        others = [parameter.name for parameter in spec.parameters if _can_be_parent(parameter)]
-        close = closest(condition.parent, {*others} - {parameter.name})
+        possible_parents = [
+            parameter.name for parameter in spec.parameters if _can_be_parent(parameter)
+        ]
+        close = closest(condition.parent, {*possible_parents} - {parameter.name})
         message = f"{parameter.name} depends on {condition.parent}, which is no parameter"
         if close:
             changed = replace(condition, parent=close)

@@ -15,14 +15,14 @@ class SumCount:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.by_reducers: _Amount = (0, 0)
-        self.others: Dict[str, _Amount] = {}
+        self.unreduced: Dict[str, _Amount] = {}
 
     def add(self, size: int, why_not: str = "") -> None:
         """Count one more reduction, of so many bytes."""
         with self._lock:
             if why_not:
-                number, count = self.others.get(why_not, (0, 0))
-                self.others[why_not] = number + 1, count + size
+                number, count = self.unreduced.get(why_not, (0, 0))
+                self.unreduced[why_not] = number + 1, count + size
             else:
                 number, count = self.by_reducers
                 self.by_reducers = number + 1, count + size
@@ -33,11 +33,11 @@ class SumCount:
         number, count = self.by_reducers
         pool = f"{reducers} reducer" + "s" * (reducers != 1)
         line = f"{number:,} all-reduce{'s' * (number != 1)} ({amount(count)}) by {pool}"
-        if not self.others:
+        if not self.unreduced:
             return line
-        amounts = self.others.values()
+        amounts = self.unreduced.values()
         number, count = sum(n for n, _ in amounts), sum(b for _, b in amounts)
-        counts = ", ".join(f"{n:,} {why}" for why, (n, _) in sorted(self.others.items()))
+        counts = ", ".join(f"{n:,} {why}" for why, (n, _) in sorted(self.unreduced.items()))
         reductions = f"{number:,} reduction" + "s" * (number != 1)
         return f"{line}; {reductions} ({amount(count)}) as usual: {counts}"
 
