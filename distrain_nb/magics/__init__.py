@@ -94,7 +94,8 @@ def _options(cell: str) -> str:
     if stray := code_in_head(cell):
         code, fix = stray
         message = (
-            f"{code!r} is no option: the line above ends in a backslash, so it would be read as one"
+            f"{code!r} isn't an option: the line above ends in a backslash, so it would be read "
+            "as one"
         )
         raise OptionError(message, where=code, fixes=(fix,))
     return head_options(cell)

@@ -133,7 +133,7 @@ def _condition(spec: StudySpec, parameter: Parameter) -> Iterator[Finding]:
             parameter.name for parameter in spec.parameters if _can_be_parent(parameter)
         ]
         close = closest(condition.parent, {*possible_parents} - {parameter.name})
-        message = f"{parameter.name} depends on {condition.parent}, which is no parameter"
+        message = f"{parameter.name} depends on {condition.parent}, which isn't a parameter"
         if close:
             changed = replace(condition, parent=close)
             fixes = [instead(f"Depend on {close}", parameter, condition=changed)]
@@ -150,7 +150,7 @@ def _condition(spec: StudySpec, parameter: Parameter) -> Iterator[Finding]:
         if possible == condition.values and possible:
             return
         none = [value for value in condition.values if not contains(domain, value)]
-        message = f"{joined(none) or 'nothing'} is no value of {condition.parent}"
+        message = f"{joined(none) or 'nothing'} isn't a value of {condition.parent}"
         if possible:
             narrowed = Condition(condition.parent, possible)
             fixes = [instead(f"Keep {joined(possible)}", parameter, condition=narrowed)]

@@ -140,7 +140,7 @@ def _stopping(spec: StudySpec) -> Iterator[Finding]:
     if isinstance(stopping, ConvexStopping) and stopping.learning_rate is not None:
         names = [parameter.name for parameter in spec.parameters]
         if stopping.learning_rate not in names:
-            message = f"{stopping.learning_rate} is no parameter: there are {joined(names)}"
+            message = f"{stopping.learning_rate} isn't a parameter; there are {joined(names)}"
             without = replace(stopping, learning_rate=None)
             fix = setting("Leave the learning rate out", stopping=without)
             yield error("--stop", "stop-learning-rate", message, fix)
@@ -165,9 +165,9 @@ def _strangers(spec: StudySpec, trial: Mapping[str, Value]) -> dict[str, str]:
     for name, value in trial.items():
         alike = [parameter for parameter in spec.parameters if parameter.name == name]
         if name not in names:
-            problems[name] = f"{name} is no parameter"
+            problems[name] = f"{name} isn't a parameter"
         elif not any(contains(candidate.domain, value) for candidate in alike):
-            problems[name] = f"{value} is no value of {name}"
+            problems[name] = f"{value} isn't a value of {name}"
         elif not any(_can_hold(candidate.condition, trial) for candidate in alike):
             problems[name] = f"the condition of {name} does not hold"
     return problems

@@ -40,7 +40,7 @@ def sample_names(names: Sequence[str]) -> SampleNames:
     if not inside:
         return SampleNames(parts, {})
     if why := _why_not(parts, inside):
-        return SampleNames(parts, {}, (f"the folders are no classes: {why}",))
+        return SampleNames(parts, {}, (f"the folders aren't classes: {why}",))
     taken, notes = _by_images(parts, inside)
     labels = {taken[name][0]: _folder(name) for name in inside}
     return SampleNames(taken, labels, (*notes, *_deeper(inside), *_passed_over(names, taken)))

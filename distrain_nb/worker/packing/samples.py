@@ -130,7 +130,7 @@ def _rows_by_keys(
     row_by_key: Dict[str, str] = {}
     for name, row in rows.items():
         if name not in names.parts:
-            raise PackingFailed(f"there are metadata of {name}, which is no image of a class")
+            raise PackingFailed(f"there are metadata of {name}, which isn't an image of a class")
         key = _key(names.parts[name][0])
         if key in row_by_key or METADATA in grouped[key]:
             raise PackingFailed(f"the metadata of {name} can't be {key}.{METADATA}: there is one")

@@ -118,4 +118,4 @@ def _value(text: str, key: str) -> str:
     try:
         return str(json.loads(text)[key])
     except (ValueError, LookupError, TypeError):
-        raise SecretUnavailable(f"is no JSON object with the key {key!r}") from None
+        raise SecretUnavailable(f"isn't a JSON object with the key {key!r}") from None
