@@ -63,7 +63,7 @@ class BareNetwork:
     interface: ClassVar[str] = "lo"
 
     def reach(self, port: int) -> str:
-        """Return the address as it is: replicas run on this machine itself."""
+        """Return `127.0.0.1:PORT`: replicas run on this machine itself."""
         return f"127.0.0.1:{port}"
 
     def __init__(self, names: Sequence[str]) -> None:

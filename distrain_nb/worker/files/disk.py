@@ -142,7 +142,7 @@ def reserve(folder: Path, files: int, size: int) -> None:
 
 
 def give_up_reserve(folder: Path) -> None:
-    """Delete every file of the reserve, so that the disk has room for a run's last words."""
+    """Delete the reserve, which is no longer needed."""
     while _give_up_one(folder):
         pass
 

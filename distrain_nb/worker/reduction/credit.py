@@ -58,5 +58,5 @@ class Credit:
         return max(0, min(until, summed + WINDOW) - self.granted[member])
 
     def _extra(self, member: int) -> int:
-        """Return how much of the spare credit a member uses."""
+        """Return the chunks that a member may still send, beyond the first ones."""
         return max(0, self.granted[member] - self.received[member] - self._first)
