@@ -93,7 +93,7 @@ class JobFolder:
         for name, _ in self._walk():
             with passing_over(), self._opened(name) as file:
                 entries.append((name, os.fstat(file)))
-        return iter(sorted(entries, key=lambda item: item[0]))
+        return iter(sorted(entries, key=lambda entry: entry[0]))
 
     def links(self) -> Iterator[tuple[str, os.stat_result]]:
         """Yield all links, wherever they lead, with what the system says of each itself."""

@@ -116,7 +116,7 @@ def pending(
             continue
         except (OSError, fields.Damaged):
             path.unlink(missing_ok=True)  # nobody can do it
-    return dict(sorted(requests.items(), key=lambda item: item[1].created))
+    return dict(sorted(requests.items(), key=lambda pair: pair[1].created))
 
 
 def key_of(folder: Path, created: float) -> str:

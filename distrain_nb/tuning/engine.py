@@ -77,7 +77,7 @@ class SearchEngine:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             trial = self.study.ask()
-            return choose(self._spec, lambda item: _suggested(trial, self._spec, item))
+            return choose(self._spec, lambda parameter: _suggested(trial, self._spec, parameter))
 
     def tell(self, number: int, outcome: Outcome) -> None:
         """Record the outcome of a trial that has ended."""

@@ -134,7 +134,7 @@ class Continuation:
         spread = max(float(departures.var()), 1e-12)
         best = max(
             (_fitted(times, departures, spread, *candidate) for candidate in _CANDIDATES),
-            key=lambda item: item[0],
+            key=lambda fit: fit[0],
         )
         return cls(times, common, best[1], best[2], len(curves))
 

@@ -44,9 +44,9 @@ _OPERATORS: dict[type[ast.AST], Callable[[Unknown, Unknown], Unknown]] = {
     ast.GtE: operator.ge,
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
-    ast.In: lambda one, other: one in other,
-    ast.NotIn: lambda one, other: one not in other,
-    ast.BitOr: lambda one, other: {**one, **other},
+    ast.In: lambda first, second: first in second,
+    ast.NotIn: lambda first, second: first not in second,
+    ast.BitOr: lambda first, second: {**first, **second},
 }
 
 

@@ -192,7 +192,7 @@ class Attempt:
         running = [process for process in self._running.values() if process.status() is None]
         if running:
             with ThreadPoolExecutor(len(running)) as threads:
-                list(threads.map(lambda one: one.stop(grace), running))
+                list(threads.map(lambda process: process.stop(grace), running))
 
     def upload(self) -> str:
         """Upload the model and the other output to S3. Returns the model's URI.

@@ -28,10 +28,10 @@ _HIDDEN = ("Tags",)
 _COUNTERS = ("Completed", "InProgress", "RetryableError", "NonRetryableError", "Stopped")
 _COUNTED = {"Failed": "NonRetryableError", "Stopping": "InProgress"}
 _ORDER: dict[str, Callable[[Mapping[str, Any]], Any]] = {
-    "Name": lambda told: told["TrainingJobName"],
-    "CreationTime": lambda told: told["CreationTime"],
-    "Status": lambda told: told["TrainingJobStatus"],
-    "FinalObjectiveMetricValue": lambda told: told.get(
+    "Name": lambda summary: summary["TrainingJobName"],
+    "CreationTime": lambda summary: summary["CreationTime"],
+    "Status": lambda summary: summary["TrainingJobStatus"],
+    "FinalObjectiveMetricValue": lambda summary: summary.get(
         "FinalHyperParameterTuningJobObjectiveMetric", {}
     ).get("Value", float("-inf")),
 }

@@ -99,7 +99,7 @@ class Entries:
             for entry_stored in stored
             if entry_stored.received <= now and passes(entry_stored)
         ]
-        matching.sort(key=lambda one: (one.time, one.entry.insert_id))
+        matching.sort(key=lambda stored: (stored.time, stored.entry.insert_id))
         if request.order_by.endswith("desc"):
             matching.reverse()
         start = int(request.page_token or 0)
@@ -135,8 +135,8 @@ def _filter(text: str) -> Callable[[StoredEntry], bool]:
     AND, or by OR in parentheses."""
     parts = filter(str.strip, re.split(r"\s+AND\s+|\n", text))
     clauses = [[_comparison(alternative) for alternative in _alternatives(part)] for part in parts]
-    return lambda one: all(
-        any(_holds(one, *condition) for condition in clause) for clause in clauses
+    return lambda stored: all(
+        any(_holds(stored, *condition) for condition in clause) for clause in clauses
     )
 
 

@@ -274,7 +274,7 @@ class CustomJobExecution:
         running = [self._running[x.task] for x in which if x.task in self._running]
         if running:
             with ThreadPoolExecutor(len(running)) as threads:
-                list(threads.map(lambda one: one.stop(**grace), running))
+                list(threads.map(lambda process: process.stop(**grace), running))
 
     def _fail(self, task: str, status: int) -> NoReturn:
         _, project, _, _, _, number = self._job.split("/")

@@ -74,10 +74,12 @@ def job_service(jobs: JobService, tuning: HyperparameterTuningService) -> grpc.G
     listed = types.ListCustomJobsResponse.serialize
     methods = {
         "CreateCustomJob": method(types.CreateCustomJobRequest, jobs.create, job),
-        "GetCustomJob": method(types.GetCustomJobRequest, lambda asked: jobs.get(asked.name), job),
+        "GetCustomJob": method(
+            types.GetCustomJobRequest, lambda request: jobs.get(request.name), job
+        ),
         "ListCustomJobs": method(types.ListCustomJobsRequest, jobs.list, listed),
         "CancelCustomJob": method(
-            types.CancelCustomJobRequest, lambda asked: jobs.cancel(asked.name), _nothing
+            types.CancelCustomJobRequest, lambda request: jobs.cancel(request.name), _nothing
         ),
     }
     methods |= _tuning_methods(tuning)
@@ -92,14 +94,14 @@ def _tuning_methods(tuning: HyperparameterTuningService) -> _Methods:
             types.CreateHyperparameterTuningJobRequest, tuning.create, job
         ),
         "GetHyperparameterTuningJob": method(
-            types.GetHyperparameterTuningJobRequest, lambda asked: tuning.get(asked.name), job
+            types.GetHyperparameterTuningJobRequest, lambda request: tuning.get(request.name), job
         ),
         "ListHyperparameterTuningJobs": method(
             types.ListHyperparameterTuningJobsRequest, tuning.list, listed
         ),
         "CancelHyperparameterTuningJob": method(
             types.CancelHyperparameterTuningJobRequest,
-            lambda asked: tuning.cancel(asked.name),
+            lambda request: tuning.cancel(request.name),
             _nothing,
         ),
     }
@@ -114,12 +116,12 @@ def pipeline_service(pipelines: PipelineService) -> grpc.GenericRpcHandler:
             types.CreateTrainingPipelineRequest, pipelines.create, pipeline
         ),
         "GetTrainingPipeline": method(
-            types.GetTrainingPipelineRequest, lambda asked: pipelines.get(asked.name), pipeline
+            types.GetTrainingPipelineRequest, lambda request: pipelines.get(request.name), pipeline
         ),
         "ListTrainingPipelines": method(types.ListTrainingPipelinesRequest, pipelines.list, listed),
         "CancelTrainingPipeline": method(
             types.CancelTrainingPipelineRequest,
-            lambda asked: pipelines.cancel(asked.name),
+            lambda request: pipelines.cancel(request.name),
             _nothing,
         ),
     }

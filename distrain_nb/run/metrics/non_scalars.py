@@ -75,7 +75,7 @@ class NonScalars:
     def add(self, series: str, path: Path, base: int, stretch: ParsedStretch) -> None:
         """Note what the stretch has, which stands in the file from `base` on."""
         restarts = list(stretch.restarts)
-        for record, non_scalar in stretch.found:
+        for record, non_scalar in stretch.non_scalars:
             while restarts and restarts[0][0] < record:
                 self._take_back(series, restarts.pop(0)[1])
             self._put(series, path, base, non_scalar)

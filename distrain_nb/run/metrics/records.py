@@ -58,8 +58,8 @@ class ParsedStretch:
     """The contents of a stretch of a file.
 
     `consumed`: bytes of whole records; `points`: new points (dtype POINT) by tag, in order of the
-    file; `found`: what is no scalar, by record; `restarts`: (record, step) where a restarted writer
-    takes back what it had written from that step on; `corrupt`: records that were left out;
+    file; `non_scalars`: what is no scalar, by record; `restarts`: (record, step) where a restarted
+    writer takes back what it had written from that step on; `corrupt`: records that were left out;
     `skipped`: bytes that are no records, up to the next one; `unreadable`: what begins at
     `consumed` is none either, as far as the stretch goes.
     """
@@ -70,7 +70,7 @@ class ParsedStretch:
     corrupt: int = 0
     points: dict[str, Points] = field(default_factory=dict)
     restarts: list[tuple[int, int]] = field(default_factory=list)
-    found: list[tuple[int, NonScalar]] = field(default_factory=list)
+    non_scalars: list[tuple[int, NonScalar]] = field(default_factory=list)
 
 
 def read_stretch(buffer: bytes) -> ParsedStretch:
@@ -91,7 +91,7 @@ def read_stretch(buffer: bytes) -> ParsedStretch:
         parser.corrupt,
         {tag: series[tag][1] for tag in appeared},
         parser.restarts,
-        parser.found,
+        parser.non_scalars,
     )
 
 
@@ -110,7 +110,7 @@ class _Parser:
         self._singles: dict[str, list[tuple[int, tuple[int, float, float]]]] = {}
         self.pieces: dict[str, list[Piece]] = {}
         self.restarts: list[tuple[int, int]] = []
-        self.found: list[tuple[int, NonScalar]] = []
+        self.non_scalars: list[tuple[int, NonScalar]] = []
         self.corrupt = 0
 
     def parse(self) -> None:
@@ -119,7 +119,7 @@ class _Parser:
         for group in np.split(order, edges):
             self._parse_group(group)
         self.restarts.sort()
-        self.found.sort(key=lambda entry: entry[0])
+        self.non_scalars.sort(key=lambda entry: entry[0])
         for tag, singles in self._singles.items():
             singles.sort(key=lambda single: single[0])
             records = np.array([record for record, _ in singles], dtype=np.int64)
@@ -183,7 +183,7 @@ class _Parser:
             non_scalar = NonScalar(
                 _text(data[item.tag]), item.kind, step, wall_time, *where, *within
             )
-            self.found.append((record, non_scalar))
+            self.non_scalars.append((record, non_scalar))
 
     def _is_whole(self, record: int, data: bytes) -> bool:
         foot = self._starts[record] + len(data)

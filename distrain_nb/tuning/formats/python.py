@@ -226,7 +226,7 @@ def _from_tuner(tuner: Call) -> ImportedStudy:
     ):
         dropped.append("hyperparameter_ranges: scaling_type Auto (read as linear)")
     order = list(listed)
-    parameters = sorted(_as_numbers(read.spec, numbers), key=lambda item: order.index(item.name))
+    parameters = sorted(_as_numbers(read.spec, numbers), key=lambda p: order.index(p.name))
     goals = tuple(goal for goal in read.spec.goals if goal.metric)
     spec = replace(read.spec, parameters=tuple(parameters), goals=goals)
     rest = [name for name, value in arguments.items() if value not in (None, False, "", {}, [])]

@@ -37,7 +37,7 @@ def setting(label: str, **changes: Any) -> Fix[StudySpec]:
 
 def instead(label: str, parameter: Parameter, **changes: Any) -> Fix[StudySpec]:
     """Return other fields of one parameter."""
-    return _for_all(label, lambda item: replace(item, **changes) if item == parameter else item)
+    return _for_all(label, lambda p: replace(p, **changes) if p == parameter else p)
 
 
 def without(parameter: Parameter) -> Fix[StudySpec]:
