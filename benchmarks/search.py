@@ -27,16 +27,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.machine import describe
 from distrain_nb.run.log.index import Filter, LogIndex
-from distrain_nb.run.log.matching import Wanted
+from distrain_nb.run.log.matching import SearchTerm
 from distrain_nb.run.log.search import search
 from distrain_nb.worker.files.folder import LOG_FILE
 
 RARE, FREQUENT, EXPRESSION = "Needle is", "loss=0.7", r"loss=0\.7\d+ "
 CASES = {
-    "rare": (Wanted(RARE), ["-i", RARE]),
-    "exact": (Wanted(RARE.lower(), case=True), [RARE.lower()]),
-    "frequent": (Wanted(FREQUENT, case=True), ["-F", FREQUENT]),
-    "expression": (Wanted(EXPRESSION, regex=True, case=True), [EXPRESSION]),
+    "rare": (SearchTerm(RARE), ["-i", RARE]),
+    "exact": (SearchTerm(RARE.lower(), case=True), [RARE.lower()]),
+    "frequent": (SearchTerm(FREQUENT, case=True), ["-F", FREQUENT]),
+    "expression": (SearchTerm(EXPRESSION, regex=True, case=True), [EXPRESSION]),
 }
 
 
@@ -52,7 +52,9 @@ def write(path: Path, lines: int) -> None:
             file.write(f"{1.7e9 + number / 1000:.6f}\t{number % 4}\t{stream}\t{text}\n")
 
 
-def searched(log: LogIndex, only: Filter, wanted: Wanted, near: int) -> tuple[float, float, int]:
+def searched(
+    log: LogIndex, only: Filter, wanted: SearchTerm, near: int
+) -> tuple[float, float, int]:
     """Return the seconds until the first match is known, until all is searched, and the count."""
     begin, first = time.perf_counter(), None
     while True:
@@ -95,8 +97,8 @@ def main(lines: int, rounds: int) -> None:
             figures[f"{name}_s"] = statistics.median(ours)
             figures[f"{name}_over_rg"] = statistics.median(ours) / statistics.median(theirs)
             print(f"{name}: {figures[f'{name}_s']:.2f} s, rg {statistics.median(theirs):.2f} s")
-        _, figures["rank_s"], _ = searched(log, Filter(frozenset({0})), Wanted(RARE), 0)
-        figures["first_hit_s"], _, _ = searched(log, Filter(), Wanted("lr="), lines // 2)
+        _, figures["rank_s"], _ = searched(log, Filter(frozenset({0})), SearchTerm(RARE), 0)
+        figures["first_hit_s"], _, _ = searched(log, Filter(), SearchTerm("lr="), lines // 2)
     print(json.dumps({name: round(figure, 3) for name, figure in figures.items()}))
 
 

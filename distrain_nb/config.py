@@ -23,34 +23,30 @@ WAY_OUT = "set the variable DISTRAIN_HOME to a folder of your own"
 
 
 def home() -> Path:
-    """`DISTRAIN_HOME`, or `~/.distrain`: where runs and settings live.
+    """Return the folder of runs and settings: `DISTRAIN_HOME`, or `~/.distrain`.
 
     Raises StoreError where neither names a folder.
     """
     named = os.environ.get("DISTRAIN_HOME")
     try:
-        found = Path(named).expanduser() if named else Path.home() / ".distrain"
-        return found.resolve()
+        folder = Path(named).expanduser() if named else Path.home() / ".distrain"
+        return folder.resolve()
     except (OSError, RuntimeError) as error:
         place = repr(named) if named else "~/.distrain"
         raise StoreError(f"invalid DISTRAIN_HOME {place}: {_brief(error)}; {WAY_OUT}") from None
 
 
 def private_home(folder: Path | None = None) -> Path:
-    """Return the same folder (or `folder`), made if it isn't there, and for its user alone.
-
-    Raises StoreError.
-    """
+    """Return the folder of runs (or `folder`), made if it isn't there, and for its user alone.
+    Raises StoreError."""
     folder = folder or home()
     with _as_store_error():
         return private_folder(folder)
 
 
 def own_home(folder: Path | None = None) -> Path:
-    """Return the same folder (or `folder`), closed to others if it is there.
-
-    Raises StoreError if it is somebody else's, or can't be closed.
-    """
+    """Return the folder of runs (or `folder`), closed to others if it is there. Raises StoreError
+    if it is somebody else's, or can't be closed."""
     folder = folder or home()
     with _as_store_error(), suppress(FileNotFoundError):
         close_to_others(folder)
@@ -59,19 +55,19 @@ def own_home(folder: Path | None = None) -> Path:
 
 @contextmanager
 def _as_store_error() -> Iterator[None]:
-    """Errors of the operating system as sentences."""
+    """Raise errors of the operating system as sentences."""
     try:
         yield
     except OSError as error:
         raise StoreError(f"{_brief(error)}; {WAY_OUT}") from None
 
 
-def _brief(wrong: BaseException) -> str:
+def _brief(error: BaseException) -> str:
     """Return an error in a few words, with the path that it is about but for one too long to
     read."""
-    if not isinstance(wrong, OSError) or wrong.strerror is None:
-        return str(wrong)
-    return f"{shortened(str(wrong.filename))}: {wrong.strerror}"
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    return f"{shortened(str(error.filename))}: {error.strerror}"
 
 
 def shortened(path: str) -> str:
@@ -99,7 +95,7 @@ def path_named(text: str) -> Path:
 
 
 def text_named(name: str) -> str:
-    """What is in the file of a path that a user wrote. Raises OptionError, as `PATH: REASON`."""
+    """Read the file at a path that a user wrote. Raises OptionError, as `PATH: REASON`."""
     try:
         return path_named(name).read_text(encoding="utf-8")
     except OSError as error:
@@ -108,8 +104,8 @@ def text_named(name: str) -> str:
         raise OptionError(f"{shortened(name)}: it is not text in UTF-8") from None
 
 
-def _setting(default: Any, what: str, allowed: tuple[str, ...] = ()) -> Any:
-    return field(default=default, metadata={"help": what, "allowed": allowed})
+def _setting(default: Any, about: str, allowed: tuple[str, ...] = ()) -> Any:
+    return field(default=default, metadata={"help": about, "allowed": allowed})
 
 
 @dataclass(frozen=True)
@@ -124,12 +120,14 @@ class Config:
     )
     data_limit: float = _setting(10.0, "GiB that a run may fetch from a bucket, or upload to one")
     grace: float = _setting(1.5, "seconds between SIGTERM and SIGKILL when a run is stopped")
-    idle: float = _setting(600.0, "seconds until an idle fork server ends")
-    warm: bool = _setting(True, "start it as soon as the notebook has imported torch or tensorflow")
-    observe: bool = _setting(
-        True, "notice which cells ask for the rank or world, so that ranks ask themselves"
+    idle: float = _setting(600.0, "seconds after which an idle fork server ends")
+    warm: bool = _setting(
+        True, "start the fork server once the notebook imports torch or tensorflow"
     )
-    mlflow: str = _setting("", "MLflow server, or ARN, that runs are mirrored to; off for none")
+    observe: bool = _setting(
+        True, "observe which cells read the rank or world size, and run these on each rank"
+    )
+    mlflow: str = _setting("", "MLflow server, or ARN, to which runs are mirrored; off for none")
     tracking: str = _setting(
         "",
         "vertex: runs with --experiment go to Vertex AI Experiments, wherever they run; "
@@ -147,7 +145,7 @@ class Config:
         path = own_home() / CONFIG_FILE
         try:
             # Scalars as texts, which `changed` reads: `off` is no boolean, `2001-13-01` no date.
-            found = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
+            settings = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
         except FileNotFoundError:
             return cls()
         except RecursionError:
@@ -157,7 +155,7 @@ class Config:
         except yaml.YAMLError as error:
             raise OptionError(f"{path}: {error}") from None
         config = cls()
-        for name, value in found.items() if isinstance(found, dict) else ():
+        for name, value in settings.items() if isinstance(settings, dict) else ():
             config = config.changed(str(name), value, {str(name): ""})
         return config
 
@@ -168,15 +166,15 @@ class Config:
         """
         if isinstance(value, (dict, list, set, tuple)):  # which aliases may make endless
             raise OptionError(f"invalid {name} {shown(value)}: {_FORM}")
-        if name in _own():
+        if name in _help_of_own():
             read = _READERS[type(getattr(Config, name))]
             changed: dict[str, Any] = {name: read(name, value)}
             _check(name, changed[name])
             return replace(self, **changed)
         if name not in of_backends:
-            known = self.known(of_backends)
-            allowed = ", ".join(known)
-            hint = did_you_mean(name, known, ".")
+            settings = self.known(of_backends)
+            allowed = ", ".join(settings)
+            hint = did_you_mean(name, settings, ".")
             raise OptionError(f"unknown setting {name!r}{hint} There are {allowed}")
         return replace(self, of_backends={**self.of_backends, name: _text(name, value)})
 
@@ -195,33 +193,37 @@ class Config:
     @classmethod
     def known(cls, of_backends: Mapping[str, str]) -> dict[str, str]:
         """Return all settings that there are, and what for."""
-        return {**_own(), **of_backends}
+        return {**_help_of_own(), **of_backends}
 
     def described(self, of_backends: Mapping[str, str], found: Collection[str] = ()) -> str:
         """Return a line a setting, with what it is for; `of_backends` as in `changed`, `found` are
         the names of those that were found on this machine where none is set."""
         values = {**self._values(), **dict.fromkeys(of_backends, ""), **self.of_backends}
         unknown = dict.fromkeys(values, "no backend that is installed has this setting")
-        what = {**unknown, **of_backends, **_own()}
+        help_of = {**unknown, **of_backends, **_help_of_own()}
         rows = [
-            (f"{name} = {_shown(value, found=name in found)}", what[name])
+            (f"{name} = {_shown(value, found=name in found)}", help_of[name])
             for name, value in values.items()
         ]
-        width = max(len(left) for left, _ in rows)
-        return "\n".join(f"{left:{width}}  # {right}" for left, right in rows)
+        width = max(len(setting) for setting, _ in rows)
+        return "\n".join(f"{setting:{width}}  # {right}" for setting, right in rows)
 
     def _values(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in _own()}
+        return {name: getattr(self, name) for name in _help_of_own()}
 
 
-def _own() -> dict[str, str]:
+def _help_of_own() -> dict[str, str]:
     """Return the settings that are known here, and what for."""
-    return {item.name: item.metadata["help"] for item in fields(Config) if item.metadata}
+    return {
+        setting.name: setting.metadata["help"] for setting in fields(Config) if setting.metadata
+    }
 
 
 def _check(name: str, value: object) -> None:
     """Raise OptionError for none of the values that a setting takes, where it names them."""
-    allowed = next(item.metadata["allowed"] for item in fields(Config) if item.name == name)
+    allowed = next(
+        setting.metadata["allowed"] for setting in fields(Config) if setting.name == name
+    )
     if allowed and value not in allowed:
         expected = " or ".join(filter(None, allowed))
         raise OptionError(f"invalid {name} {value!r}: expected {expected}")
@@ -258,10 +260,10 @@ def _text(name: str, value: object) -> str:
 
 
 def _switch(name: str, value: object) -> bool:
-    found = _SWITCH.get(str(value).lower())
-    if found is None:
+    switched = _SWITCH.get(str(value).lower())
+    if switched is None:
         raise OptionError(f"invalid {name} {value!r}: expected on or off")
-    return found
+    return switched
 
 
 _SWITCH = {"on": True, "true": True, "off": False, "false": False}

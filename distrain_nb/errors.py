@@ -47,12 +47,16 @@ def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     from difflib import get_close_matches
 
     names = sorted(known, key=len)
-    longer = [item for item in names if len(name.strip("-")) >= _BEGINS and item.startswith(name)]
+    longer = [
+        candidate
+        for candidate in names
+        if len(name.strip("-")) >= _BEGINS and candidate.startswith(name)
+    ]
     return next(iter([*longer, *get_close_matches(name, names, 1, cutoff)]), "")
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
-    """`; did you mean --workers?`, or `otherwise` where no known name is like that one."""
+    """Return `; did you mean --workers?`, or `otherwise` where no known name is like that one."""
     close = closest(name, known)
     return f"; did you mean {close}?" if close else otherwise
 
@@ -76,7 +80,7 @@ class DistrainError(Exception):
         return (self._finding,)
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows of it: the message, as our own frames say nothing to a user."""
+        """Return the message alone for IPython: our own frames say nothing to a user."""
         return [coloured(self.rendered or f"\x1b[31m{self}\x1b[39m")]
 
 

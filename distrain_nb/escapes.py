@@ -1,4 +1,4 @@
-"""What programs write to a terminal besides text: colours pass, everything else is left out.
+"""Escape sequences that programs write to a terminal: colours pass, everything else is left out.
 
 `COLOUR` and `CONTROL` are the two patterns; `page/src/log/ansi.js` and, for bytes,
 `run/log/expression.py` have the same.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.base import AnyBackend
     from distrain_nb.config import Config
 
-_LAYOUT = {*(item.field for item in OPTIONS), "spot"}
+_LAYOUT = {*(layout_option.field for layout_option in OPTIONS), "spot"}
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -34,21 +34,23 @@ def words(text: str) -> tuple[str, ...]:
 class JobOptions:
     """Options of a job besides its layout. In the magic, lists may be given more than once."""
 
-    layout: str = option("NAME|FILE", "a saved layout, which other options then change", "")
-    name: str = option("NAME", "what to call the run", "")
-    experiment: str = option("NAME", "what to file the run under", "")
-    result: tuple[str, ...] = option("NAME,…", "names of rank 0 to bring back", ())
-    param: tuple[str, ...] = option("NAME=VALUE", "give a name of the notebook another value", ())
-    args: tuple[str, ...] = option(
-        "TEXT", "arguments of the program, its sys.argv[1:]; or write them after --", (), read=words
+    layout: str = option("NAME|FILE", "saved layout to start from; other options change it", "")
+    name: str = option("NAME", "name of the run", "")
+    experiment: str = option("NAME", "experiment to which the run belongs", "")
+    result: tuple[str, ...] = option("NAME,…", "variables of rank 0 to return to the notebook", ())
+    param: tuple[str, ...] = option(
+        "NAME=VALUE", "set a variable of the notebook to another value", ()
     )
-    data: tuple[str, ...] = option("NAME=URI", "a name for data that the program reads itself", ())
-    include: tuple[str, ...] = option("PATH", "a file or folder that is to travel along", ())
-    exclude: tuple[str, ...] = option("PATTERN", "files of a script's folder that stay here", ())
-    require: tuple[str, ...] = option("NAME[==VERSION]", "a package that the program needs", ())
-    allow_secret: tuple[str, ...] = option("NAME", "a secret that may go all the same", ())
-    wait: bool | None = option("", "whether the cell waits for the run to end", None)
-    dry_run: bool = option("", "show what would be submitted, and submit nothing", False)
+    args: tuple[str, ...] = option(
+        "TEXT", "arguments of the program (sys.argv[1:]); or write them after --", (), read=words
+    )
+    data: tuple[str, ...] = option("NAME=URI", "name a dataset that the program reads", ())
+    include: tuple[str, ...] = option("PATH", "file or folder to send with the program", ())
+    exclude: tuple[str, ...] = option("PATTERN", "files of a script's folder to leave out", ())
+    require: tuple[str, ...] = option("NAME[==VERSION]", "package that the program needs", ())
+    allow_secret: tuple[str, ...] = option("NAME", "let this value pass the secret check", ())
+    wait: bool | None = option("", "wait in the cell until the run has ended", None)
+    dry_run: bool = option("", "show what would be submitted, without submitting it", False)
 
     @property
     def results(self) -> tuple[str, ...]:
@@ -82,19 +84,19 @@ class Chosen(NamedTuple):
 def read(options: Mapping[str, Any], config: Config | None = None) -> Chosen:
     """Return options by name, in Python's spelling; what a backend finds in no option it takes from
     `config`. Raises OptionError naming option, value and form."""
-    given = {name: value for name, value in options.items() if value is not None}
+    values = {name: value for name, value in options.items() if value is not None}
     common = declared(JobOptions).keys()
-    job = made(JobOptions, {name: value for name, value in given.items() if name in common})
+    job = made(JobOptions, {name: value for name, value in values.items() if name in common})
     _check_name(job.name)
-    of_layout = {name: value for name, value in given.items() if name in _LAYOUT}
+    of_layout = {name: value for name, value in values.items() if name in _LAYOUT}
     layout = changed(load(job.layout) if job.layout else Layout(), of_layout)
     backend = _backend_of(layout)
-    rest = {n: v for n, v in given.items() if n not in of_layout and n not in common}
+    rest = {n: v for n, v in values.items() if n not in of_layout and n not in common}
     for name in (name for name in options if name not in {*_LAYOUT, *common}):
         if name not in declared(backend.options):
             raise _refused(name, backend)
-    kept = config.of_backends if config else {}
-    return Chosen(layout, job, backend, made(backend.options, rest, kept))
+    settings = config.of_backends if config else {}
+    return Chosen(layout, job, backend, made(backend.options, rest, settings))
 
 
 def _backend_of(layout: Layout) -> AnyBackend:
@@ -111,26 +113,31 @@ def layout_options() -> Iterable[Option]:
 
 
 def _refused(name: str, backend: AnyBackend) -> OptionError:
-    """Return why a job there can't have that option: it is another backend's, or nobody's."""
-    others = {
+    """Make the error for an option that a job there can't have: it is another backend's, or
+    nobody's."""
+    elsewhere = {
         backend.name: declared(backend.options)[name]
         for backend in all_backends()
         if name in declared(backend.options)
     }
-    own = declared(backend.options)
-    if not others:
-        known = {*_LAYOUT, *declared(JobOptions), *own}
-        hint = did_you_mean(name, known, ".")
-        return OptionError(f"no option {name!r}{hint} There are {', '.join(sorted(known))}")
-    instead = [item.written for item in own.values() if name in item.like]
-    instead = instead or list(filter(None, {other.elsewhere for other in others.values()}))
+    declarations = declared(backend.options)
+    if not elsewhere:
+        names = {*_LAYOUT, *declared(JobOptions), *declarations}
+        hint = did_you_mean(name, names, ".")
+        return OptionError(f"no option {name!r}{hint} There are {', '.join(sorted(names))}")
+    instead = [
+        declaration.written for declaration in declarations.values() if name in declaration.like
+    ]
+    instead = instead or list(
+        filter(None, {declared_there.elsewhere for declared_there in elsewhere.values()})
+    )
     hint = f"; here it is {' and '.join(instead)}" if instead else ""
-    places = " and ".join(f"--on {place}" for place in others)
+    places = " and ".join(f"--on {place}" for place in elsewhere)
     return OptionError(f"{flag(name)} has no meaning on {backend.title}: it is for {places}{hint}")
 
 
 def _check_name(name: str) -> None:
-    """By its name a run is found, as by its number and by `last`."""
+    """Refuse a name that would be taken for a run's number or for `last`."""
     if name.isdigit() or name == "last" or name != name.strip() or not name.isprintable():
         raise OptionError(
             f"invalid --name {name!r}: expected a printable name that is neither a number nor "

@@ -23,7 +23,7 @@ _CODE = re.compile(r"\s*((async|class|def|for|from|if|import|try|while|with)\b|[
 
 
 def add_line(line: str) -> Fix[str]:
-    """As the first of the cell's code."""
+    """Insert a line as the first of the cell's code."""
 
     def apply(text: str) -> str:
         lines = text.split("\n")
@@ -34,7 +34,7 @@ def add_line(line: str) -> Fix[str]:
 
 
 def add_option(option: str) -> Fix[str]:
-    """At the end of the magic's line, before the program's own arguments."""
+    """Append an option to the magic's line, before the program's own arguments."""
 
     def apply(text: str) -> str:
         lines = text.split("\n")
@@ -48,8 +48,8 @@ def add_option(option: str) -> Fix[str]:
 
 
 def _with(option: str, line: str) -> str:
-    """Before the arguments of the program: those of a script stand behind it, those of a cell
-    behind ` -- `."""
+    """Insert an option before the program's arguments: behind a script they begin at once, in a
+    cell behind ` -- `."""
     if run := _RUN.match(line):
         return f"{run[0]} {option}{line[run.end() :]}"
     words, separator, arguments = line.partition(" -- ")
@@ -57,12 +57,12 @@ def _with(option: str, line: str) -> str:
 
 
 def write_option(word: str, instead: str) -> Fix[str]:
-    """Return one word of the magic's line in the place of another."""
+    """Replace one word of the magic's line."""
     return _in_head(re.compile(rf"(?<!\S){re.escape(word)}(?![^\s=])"), instead)
 
 
 def write_in_option(part: str, instead: str) -> Fix[str]:
-    """What an option is given in part, such as one of several names, in the place of another."""
+    """Replace a part of an option's value, such as one of several names."""
     return _in_head(re.compile(rf"(?<![\w./-]){re.escape(part)}(?![\w./-])"), instead)
 
 
@@ -70,8 +70,8 @@ def with_option(text: str, names: Sequence[str], written: str) -> str:
     """Return a cell's text with an option as it is `written`, in the place of what has one of the
     names; without it where nothing is written."""
     head, rest = _parted(text)
-    if _given(names).search(head):
-        head = _given(names).sub(lambda _: written, head, count=1)
+    if _option_pattern(names).search(head):
+        head = _option_pattern(names).sub(lambda _: written, head, count=1)
         return f"{head if written else head.replace('  ', ' ').rstrip()}{rest}"
     return add_option(written).apply(text) if written else text
 
@@ -80,27 +80,27 @@ def with_each(text: str, name: str, written: Sequence[str | None]) -> str:
     """Return a cell's text with an option that is there several times: each in its turn as it is
     `written`, as it was for None, gone for an empty text; and what is more than there are."""
     head, rest = _parted(text)
-    left = iter(written)
+    remaining = iter(written)
 
-    def instead(found: re.Match[str]) -> str:
-        new = next(left, None)
-        return found[0] if new is None else new
+    def instead(match: re.Match[str]) -> str:
+        new = next(remaining, None)
+        return match[0] if new is None else new
 
-    changed = _given([name]).sub(instead, head)
+    changed = _option_pattern([name]).sub(instead, head)
     text = f"{changed if '' not in written else changed.replace('  ', ' ').rstrip()}{rest}"
-    for more in filter(None, left):
+    for more in filter(None, remaining):
         text = add_option(more).apply(text)
     return text
 
 
-def _given(names: Sequence[str]) -> re.Pattern[str]:
+def _option_pattern(names: Sequence[str]) -> re.Pattern[str]:
     """Return an option with its value."""
     any_name = "|".join(map(re.escape, names))
     return re.compile(rf"(?<!\S)(?:{any_name})(?:=|\s+)(?:'[^']*'|\"[^\"]*\"|\S+)")
 
 
 def write_name(name: str, instead: str) -> Fix[str]:
-    """Return one name in the cell's code in the place of another, wherever it is no attribute."""
+    """Replace a name in the cell's code, wherever it is no attribute."""
 
     def apply(text: str) -> str:
         head, body = _parted(text)
@@ -109,12 +109,12 @@ def write_name(name: str, instead: str) -> Fix[str]:
     return Fix(f"Write `{instead}`", apply)
 
 
-def write_code(there: str, instead: str) -> Fix[str]:
-    """Return one piece of the cell's code in the place of another."""
+def write_code(code: str, instead: str) -> Fix[str]:
+    """Replace a piece of the cell's code."""
 
     def apply(text: str) -> str:
         head, body = _parted(text)
-        return head + body.replace(there, instead, 1)
+        return head + body.replace(code, instead, 1)
 
     return Fix(f"Write `{instead}`", apply)
 
@@ -164,7 +164,7 @@ def head_options(text: str) -> str:
 
 
 def joined(text: str) -> str:
-    """Without the ends of lines that a backslash continues."""
+    """Join lines that a backslash continues."""
     return _CONTINUED.sub(" ", text)
 
 
@@ -175,9 +175,9 @@ def _parted(text: str) -> tuple[str, str]:
     return head, text[len(head) :]
 
 
-def _in_head(wanted: re.Pattern[str], instead: str) -> Fix[str]:
+def _in_head(pattern: re.Pattern[str], instead: str) -> Fix[str]:
     def apply(text: str) -> str:
         head, rest = _parted(text)
-        return wanted.sub(lambda _: instead, head, count=1) + rest
+        return pattern.sub(lambda _: instead, head, count=1) + rest
 
     return Fix(f"Write `{instead}`", apply)

@@ -39,8 +39,8 @@ class Executor:
 
     @with_options
     def __init__(self, **options: Unpack[Options]) -> None:
-        """`options` are those of `submit`. Raises OptionError for one that there is not, and for
-        `wait` and `dry_run`, which an executor has no use for."""
+        """Keep `options`, which are those of `submit`. Raises OptionError for one that there is
+        not, and for `wait` and `dry_run`, which an executor has no use for."""
         for name in ("wait", "dry_run"):
             if options.get(name) is not None:
                 raise OptionError(f"{name}: an executor submits and doesn't wait; leave it out")
@@ -61,7 +61,7 @@ class Executor:
         return run
 
     def map(self, function: Function, /, *iterables: Iterable[Value]) -> list[Run]:
-        """Return a run for each set of arguments, in the order of `iterables`, which end with the
+        """Start a run for each set of arguments, in the order of `iterables`, which end with the
         shortest, as those of Python's `map`.
 
         All are checked before the first is started. Raises what `submit` raises; those that have
@@ -71,11 +71,11 @@ class Executor:
         prepared = [
             prepare(call(function, *args), **options) for args in zip(*iterables, strict=False)
         ]
-        for item in prepared:
-            item.refuse()
+        for job in prepared:
+            job.refuse()
         begun = len(self.runs)
-        for item in prepared:
-            self.runs.append(start(item))
+        for job in prepared:
+            self.runs.append(start(job))
         return self.runs[begun:]
 
     def __enter__(self) -> Self:
@@ -111,7 +111,7 @@ class RemoteFunction(Generic[P, T]):
         return Executor(**self._options).submit(self, *args, **kwargs)
 
     def map(self, *iterables: Iterable[Value]) -> list[Run]:
-        """Return a run for each set of arguments: `Executor.map`."""
+        """Start a run for each set of arguments, as `Executor.map` does."""
         return Executor(**self._options).map(self, *iterables)
 
 
@@ -138,4 +138,4 @@ def remote(function: Value = None, /, **options: Unpack[Options]) -> Value:
     Executor(**options)
     if function is not None:
         return RemoteFunction(function, options)
-    return lambda item: RemoteFunction(item, options)
+    return lambda decorated: RemoteFunction(decorated, options)

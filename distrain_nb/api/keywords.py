@@ -118,18 +118,18 @@ class StudyOptions(Options, total=False):
 
 
 def with_options(function: F) -> F:
-    """Return the same function, whose signature names the options, as notebooks complete them."""
+    """Return the function with a signature that names the options, as notebooks complete them."""
     return _naming(function, Options)
 
 
 def with_study_options(function: F) -> F:
-    """Return the same with the options of a study too."""
+    """Return the function with a signature that also names the options of a study."""
     return _naming(function, StudyOptions)
 
 
 def _naming(function: F, options: type) -> F:
     signature = inspect.signature(function)
-    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    positional = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     named = [
         inspect.Parameter(
             name,
@@ -139,6 +139,6 @@ def _naming(function: F, options: type) -> F:
         )
         for name, kind in options.__annotations__.items()
     ]
-    parameters = [*own, *named]
+    parameters = [*positional, *named]
     function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return function

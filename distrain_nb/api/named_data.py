@@ -1,4 +1,4 @@
-"""What `--data` names, in a program's arguments and in variables of its environment."""
+"""Data that `--data` names, in a program's arguments and in variables of its environment."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _WHOLE = re.compile(r"(?:.*=)?data:([A-Za-z_]\w*)")
 def with_places(arguments: Iterable[str], places: Mapping[str, str]) -> tuple[str, ...]:
     """Return the arguments with the place of data for each `data:NAME`. Raises OptionError for a
     name that there is not."""
-    found = []
+    replaced = []
     for argument in arguments:
-        whole = _WHOLE.fullmatch(argument)
-        if whole and whole[1] not in places:
-            hint = did_you_mean(whole[1], places, f": add --data {whole[1]}=URI")
+        match = _WHOLE.fullmatch(argument)
+        if match and match[1] not in places:
+            hint = did_you_mean(match[1], places, f": add --data {match[1]}=URI")
             raise OptionError(
-                f"no --data has the name of data:{whole[1]}{hint}", where=f"data:{whole[1]}"
+                f"no --data has the name of data:{match[1]}{hint}", where=f"data:{match[1]}"
             )
-        found.append(_IN_ARGUMENT.sub(lambda m: places.get(m[1], m[0]), argument))
-    return tuple(found)
+        replaced.append(_IN_ARGUMENT.sub(lambda m: places.get(m[1], m[0]), argument))
+    return tuple(replaced)
 
 
 def named_in(arguments: Iterable[str]) -> frozenset[str]:
@@ -45,7 +45,7 @@ def named_in(arguments: Iterable[str]) -> frozenset[str]:
 def variables(
     options: JobOptions, places: Mapping[str, str], backend: AnyBackend
 ) -> dict[str, str]:
-    """SageMaker's variable for each name, but for those that the service sets itself."""
+    """Return SageMaker's variable for each name, but for those that the service sets itself."""
     brought = options.brought(backend.brings)
     return {f"{CHANNEL}{n.upper()}": path for n, path in places.items() if n not in brought}
 

@@ -53,7 +53,7 @@ def packing(
     if options.get("rehearse") is not None and not chosen.job.dry_run:
         _create(_root(target))
     packages = dict.fromkeys(BUCKETS[_scheme(uri)] for uri in places if in_bucket(uri))
-    found = {
+    job_options = {
         **({} if chosen.layout.size else backend.example),
         "ranks_per_replica": 1,
         "name": "shard",
@@ -61,7 +61,7 @@ def packing(
         "require": (*chosen.job.require, *packages),
     }
     notebook = Notebook({}, (), working_folder())
-    return Source(Cell("shard", code), notebook, returns=(RESULT,)), found
+    return Source(Cell("shard", code), notebook, returns=(RESULT,)), job_options
 
 
 def _refuse_several(layout: Layout) -> None:

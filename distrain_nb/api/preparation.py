@@ -1,4 +1,4 @@
-"""From code and options to a plan, checked: all that can be done before anything is sent."""
+"""Makes a checked plan from code and options: all that can be done before anything is sent."""
 
 from __future__ import annotations
 
@@ -68,16 +68,16 @@ class Prepared:
         return self.shown(self.plan)
 
     def shown(self, plan: object) -> str:
-        """What `--dry-run` shows, with that plan."""
-        other = [str(f) for f in self.findings if f not in self.job.program.findings]
-        return "\n".join([*other, self.job.program.describe(), str(plan)])
+        """Return the text of `--dry-run`, with that plan."""
+        findings = [str(f) for f in self.findings if f not in self.job.program.findings]
+        return "\n".join([*findings, self.job.program.describe(), str(plan)])
 
 
 @with_options
 def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
     """Return everything up to the submission, which it leaves undone. Raises OptionError."""
     config = Config.load()
-    layout, job_options, backend, own = read(options, config)
+    layout, job_options, backend, backend_options = read(options, config)
     source = source_of(code)
     job_options = _with_source(job_options, source)
     waits = backend.waits_by_default if job_options.wait is None else job_options.wait
@@ -86,7 +86,7 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
         program=NO_PROGRAM,
         layout=layout,
         folder=working_folder(),
-        options=own,
+        options=backend_options,
         name=job_options.name,
         results=job_options.results,
         waits=waits,
@@ -111,7 +111,7 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
 
 
 def _about_program(job: AnyJob, backend: AnyBackend, plan: Plan) -> Iterator[Finding]:
-    """What there is to say of a program that Python reads, and of what it is to run on."""
+    """Yield findings about a program that Python reads, and about the machine it is to run on."""
     yield from plan.findings
     for upload in job.uploads:
         yield from upload.findings()
@@ -120,7 +120,7 @@ def _about_program(job: AnyJob, backend: AnyBackend, plan: Plan) -> Iterator[Fin
 
 
 def _advice(job: AnyJob, backend: AnyBackend, plan: Plan) -> tuple[Finding, ...]:
-    """What the program lacks; one rank's needs nothing but to read its data well."""
+    """Return advice on what the program lacks; with one rank, only on how it reads its data."""
     main, segments = job.program.main, job.program.segments
     folders = backend.remote_folders(job)
     remote = (*folders, *told_by(job.program.arguments, job.program.variables, folders))
@@ -152,40 +152,40 @@ def check(code: Code, **options: Unpack[Options]) -> tuple[Finding, ...]:
 
 def _with_source(options: JobOptions, source: Source) -> JobOptions:
     """Return the options with the names that the source returns, and the arguments that it has."""
-    own = source.script.arguments if source.script else ()
-    result, args = (*options.result, *source.returns), (*options.args, *own)
+    script_arguments = source.script.arguments if source.script else ()
+    result, args = (*options.result, *source.returns), (*options.args, *script_arguments)
     return replace(options, result=result, args=args)
 
 
 def _program(source: Source, options: JobOptions, backend: AnyBackend) -> Program:
-    """What is to run. Its arguments are the options', a script's own among them."""
+    """Make the program from its source. Its arguments are the options', after a script's own."""
     limit = int(Config.load().carry_limit * MIB)
     places = options.places(backend.data)
-    made = (
+    program = (
         _of_cell(source, options, limit, backend)
         if source.script is None
         else _of_script(source.script, options, limit, backend)
     )
-    unread = unread_arguments(made, options.args) if made.is_read else ()
+    unread = unread_arguments(program, options.args) if program.is_read else ()
     return replace(
-        made,
+        program,
         arguments=with_places(options.args, places),
         variables=variables(options, places, backend),
-        findings=(*made.findings, *unread),
+        findings=(*program.findings, *unread),
     )
 
 
 def _of_cell(source: Source, options: JobOptions, limit: int, backend: AnyBackend) -> Program:
     if options.exclude:
-        raise OptionError("--exclude is for scripts: a cell takes along only what it needs")
-    given = {**source.notebook.given, **options.given(backend.data)}
+        raise OptionError("--exclude is for scripts: a cell sends only the files that it needs")
+    variables_of_cell = {**source.notebook.given, **options.given(backend.data)}
     otherwise_read = options.brought(backend.brings) | named_in(options.args)
     if CHANNEL in source.cell.source:
         otherwise_read |= options.places(backend.data).keys()
     return capture(
         source.cell,
         source.first_line,
-        replace(source.notebook, given=given, optional=otherwise_read),
+        replace(source.notebook, given=variables_of_cell, optional=otherwise_read),
         include=options.include,
         require=options.require,
         limit=limit,
@@ -200,7 +200,7 @@ def _of_script(script: Script, options: JobOptions, limit: int, backend: AnyBack
             f"--param {options.param[0]} sets a name that a cell reads, and a script reads "
             f"arguments: write them behind {script.path.name}"
         )
-    made = capture_script(
+    program = capture_script(
         script,
         include=options.include,
         exclude=options.exclude,
@@ -209,5 +209,5 @@ def _of_script(script: Script, options: JobOptions, limit: int, backend: AnyBack
         for_image=backend.has_image,
     )
     names = options.places(backend.data).keys() - options.brought(backend.brings)
-    unread = about_unread(made, options.args, sorted(names))
-    return replace(made, findings=(*made.findings, *unread))
+    unread = about_unread(program, options.args, sorted(names))
+    return replace(program, findings=(*program.findings, *unread))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def found_settings(backend: AnyBackend) -> dict[str, Found]:
-    """What was found for a small job on a backend, of what nobody has chosen or kept, by name.
+    """Find settings for a small job on a backend, but for those that a user has set, by name.
 
     Raises OptionError for a file that can't be read.
     """
@@ -25,17 +25,18 @@ def found_settings(backend: AnyBackend) -> dict[str, Found]:
         return {}
     options = cast("Options", {"on": backend.name, **backend.example})
     job = prepare("pass", **options).job
-    return {name: found for name, found in backend.settings(job).items() if is_found(found)}
+    return {name: setting for name, setting in backend.settings(job).items() if is_found(setting)}
 
 
 def hints_of(place: str) -> dict[str, str]:
-    """What was found for jobs at a place, by name, as a form has it in fields that are empty."""
+    """Return the settings that jobs at a place would use, by name, as hints for a form's empty
+    fields."""
     backends = {backend.name: backend for backend in plugins.all_backends()}
     try:
-        found = found_settings(backends[place]) if place in backends else {}
+        settings = found_settings(backends[place]) if place in backends else {}
     except OptionError:  # a job would say so
         return {}
-    return {name: f"{shown(name, item)}, from {item.origin}" for name, item in found.items()}
+    return {name: f"{shown(name, entry)}, from {entry.origin}" for name, entry in settings.items()}
 
 
 def described_settings() -> tuple[frozenset[str], str]:
@@ -45,20 +46,21 @@ def described_settings() -> tuple[frozenset[str], str]:
     lines: list[str] = []
     for backend in plugins.all_backends():
         try:
-            found = found_settings(backend)
+            settings = found_settings(backend)
         except OptionError as error:
             lines += ["", f"{backend.title}: {error}"]
             continue
-        if not found:
+        if not settings:
             continue
-        called = {name: _called(backend, name) for name in found}
+        called = {name: _called(backend, name) for name in settings}
         names |= set(called.values())
         rows = [
-            (f"{called[name]} = {shown(name, item)}", item.origin) for name, item in found.items()
+            (f"{called[name]} = {shown(name, entry)}", entry.origin)
+            for name, entry in settings.items()
         ]
-        width = max(len(left) for left, _ in rows)
+        width = max(len(assignment) for assignment, _ in rows)
         lines += ["", f"{backend.title}, found on this machine:"]
-        lines += [f"{left:{width}}  # {origin}" for left, origin in rows]
+        lines += [f"{assignment:{width}}  # {origin}" for assignment, origin in rows]
     return frozenset(names), "\n".join(lines)
 
 

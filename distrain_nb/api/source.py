@@ -1,4 +1,4 @@
-"""What can be run: source text, a function, a cell, a script."""
+"""Sources of a run: source text, a function, a cell, a script."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def script(target: str | PathLike[str], *arguments: Value, is_module: bool = Fal
     `submit`, `plan` and `check`. Paths are relative to the working folder. Raises OptionError for a
     file or module that is not there."""
     read = read_module if is_module else read_script
-    found = read(str(target), [str(argument) for argument in arguments], working_folder())
-    notebook = Notebook({}, (), found.folder)
-    return Source(Cell(found.label, ""), notebook, script=found)
+    program_script = read(str(target), [str(argument) for argument in arguments], working_folder())
+    notebook = Notebook({}, (), program_script.folder)
+    return Source(Cell(program_script.label, ""), notebook, script=program_script)
 
 
 def source_of(code: Code) -> Source:
@@ -59,5 +59,5 @@ def source_of(code: Code) -> Source:
         return code
     if callable(code):
         return call(code)
-    here = current_notebook() or Notebook({}, (), working_folder())
-    return Source(Cell("submit()", code), here)
+    notebook = current_notebook() or Notebook({}, (), working_folder())
+    return Source(Cell("submit()", code), notebook)

@@ -62,8 +62,8 @@ def start(prepared: Prepared) -> Run:
         backend.handle(prepared.plan),
     )
     try:
-        own = backend.experiments(prepared.plan)
-        note = begin_run(record, here=backend.here, own=own)
+        experiments = backend.experiments(prepared.plan)
+        note = begin_run(record, here=backend.here, own=experiments)
         if note:
             warnings.warn(note, stacklevel=2)
         backend.submit(prepared.plan, record.folder)
@@ -81,7 +81,8 @@ def start(prepared: Prepared) -> Run:
 
 
 def compared_options(options: JobOptions) -> dict[str, tuple[str, ...]]:
-    """By which runs are compared, but for secrets. Not `env`: its values may all be some."""
+    """Return the options by which runs are compared, without secrets: any value of `env` may be
+    one."""
     texts = {
         "args": (shlex.join(map(without_secret, options.args)),) if options.args else (),
         "param": tuple(map(without_secret, options.param)),

@@ -1,4 +1,4 @@
-"""What of this machine a job had better know: how long it is there, and how much room it has."""
+"""Warnings about this machine: how long it lives, and how much disk space it has."""
 
 from __future__ import annotations
 
@@ -18,27 +18,28 @@ if TYPE_CHECKING:
 def about_machine(job: AnyJob, backend: AnyBackend) -> Iterator[Finding]:
     """Yield a disk that is nearly full, and a machine that may be shut down before the job has
     ended."""
-    there, free = room.free_bytes()
+    folder, free = room.free_bytes()
     if free < room.LITTLE:
         message = (
-            f"only {free / room.GB:.1f} GB are free where runs are kept, {there}: %distrain clean "
+            f"only {free / room.GB:.1f} GB are free for runs in {folder}: %distrain clean "
             "says what can go"
         )
         yield Finding("machine.little-room", Severity.WARNING, "", message)
-    here = backend.here or getattr(job.options, "rehearsed", False)
-    known = job.layout.timeout is not None
-    if job.waits != here or known:  # how long a run here takes that is waited for, nobody knows
-        yield from _of_idleness(job, here=here)
+    is_here = backend.here or getattr(job.options, "rehearsed", False)
+    limited = job.layout.timeout is not None
+    # Nobody knows how long a run here takes that the cell waits for.
+    if job.waits != is_here or limited:
+        yield from _of_idleness(job, here=is_here)
 
 
 def _of_idleness(job: AnyJob, *, here: bool) -> Iterator[Finding]:
-    found = place(job.environ)
-    if found is None or not found.idle_s:
+    where = place(job.environ)
+    if where is None or not where.idle_s:
         return
-    longer = job.layout.timeout is None or job.layout.timeout > found.idle_s
+    longer = job.layout.timeout is None or job.layout.timeout > where.idle_s
     if here and (longer or not job.waits):
         then = (
-            "a run on it ends with it, whether or not a cell waits; one in a cloud (--on) goes on"
+            "a run on it ends then, whether or not a cell waits; a job in a cloud (--on) continues"
         )
     elif job.waits and longer:
         then = (
@@ -48,7 +49,7 @@ def _of_idleness(job: AnyJob, *, here: bool) -> Iterator[Finding]:
     else:
         return
     message = (
-        f"this machine ({found.title}) is shut down after {duration(found.idle_s)} without "
-        f"activity, by {found.idle_source}: {then}"
+        f"this machine ({where.title}) is shut down after {duration(where.idle_s)} without "
+        f"activity, by {where.idle_source}: {then}"
     )
     yield Finding("machine.idle", Severity.WARNING, "", message)

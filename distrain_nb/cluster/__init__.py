@@ -1,4 +1,4 @@
-"""How replicas and ranks know their cluster: the contracts, written in one place."""
+"""The contracts by which replicas and ranks know their cluster, written in one place."""
 
 from __future__ import annotations
 

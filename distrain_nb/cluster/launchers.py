@@ -40,7 +40,7 @@ PER_GPU = ("torchrun", "mpi")
 def choose(program: Program) -> tuple[str, str]:
     """Return the launcher for a program, and why."""
     launcher, reason = launcher_for(program.imports)
-    if launcher == "torchrun" and _whole(program):
+    if launcher == "torchrun" and _one_process_findings(program):
         return "python", "the program uses all GPUs of a machine from one process"
     return launcher, reason
 
@@ -56,16 +56,17 @@ def launcher_for(imports: Collection[str]) -> tuple[str, str]:
 
 def framework_of(program: Program) -> str | None:
     """Return the framework whose rules hold for the program, by what it imports."""
-    wanted = {launcher for module, launcher in _WANTED_BY if module in program.imports}
-    frameworks = (framework for launcher, framework in _FRAMEWORKS if launcher in wanted)
+    launchers = {launcher for module, launcher in _WANTED_BY if module in program.imports}
+    frameworks = (framework for launcher, framework in _FRAMEWORKS if launcher in launchers)
     return next(frameworks, "mxnet" if "mxnet" in program.imports else None)
 
 
 def ranks_per_replica(program: Program, layout: Layout, gpus: int) -> int:
-    """As chosen, else one for each of a replica's `gpus`, if the program wants so many."""
+    """Return the ranks of a replica: as chosen, else one for each of its `gpus` if the program
+    wants that."""
     if layout.ranks_per_replica:
         return layout.ranks_per_replica
-    return 1 if _whole(program) else max(1, gpus)
+    return 1 if _one_process_findings(program) else max(1, gpus)
 
 
 def preload(program: Program, launcher: str, gpus: int) -> Iterator[str]:
@@ -82,16 +83,16 @@ def preload(program: Program, launcher: str, gpus: int) -> Iterator[str]:
 
 
 def about_processes(program: Program, layout: Layout, ranks: int, gpus: int) -> Iterator[Finding]:
-    """Yield findings about a program that uses all GPUs of a machine from one process.
+    """Warn of a program that uses all GPUs of a machine from one process.
 
     `ranks` and `gpus` are those of a replica.
     """
-    found = _whole(program)
+    warnings = _one_process_findings(program)
     training = layout.replicas(Role.PRIMARY) + layout.replicas(Role.WORKERS)
     processes = ranks * training
     if gpus > 1:
-        yield from found
-    if found and processes > 1:
+        yield from warnings
+    if warnings and processes > 1:
         message = (
             f"{processes} processes each train the whole model by themselves and save it to the "
             "same places: use DistributedDataParallel, or one replica with one process"
@@ -100,5 +101,5 @@ def about_processes(program: Program, layout: Layout, ranks: int, gpus: int) -> 
         yield Finding("launcher.one-process", Severity.WARNING, where, message)
 
 
-def _whole(program: Program) -> tuple[Finding, ...]:
+def _one_process_findings(program: Program) -> tuple[Finding, ...]:
     return one_process(program.main, program.segments, program.tuned)

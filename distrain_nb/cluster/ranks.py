@@ -40,16 +40,16 @@ def ranks(cluster: Cluster, per_replica: int, run_id: str) -> Iterator[Rank]:
     for group, (role, index) in enumerate(world):
         replica = replica_environment(cluster, role, index)
         for local in range(per_replica):
-            own = place(local, per_replica, group, len(world))
-            environment = {**replica, **own, **rendezvous(cluster.primary, run_id)}
-            yield Rank(role, index, int(own["RANK"]), environment)
+            variables = place(local, per_replica, group, len(world))
+            environment = {**replica, **variables, **rendezvous(cluster.primary, run_id)}
+            yield Rank(role, index, int(variables["RANK"]), environment)
     for role, index in cluster.members():
         if role.value not in TRAINING_ROLES:
             yield Rank(role, index, None, replica_environment(cluster, role, index))
 
 
 def replica_environment(cluster: Cluster, role: Role, index: int) -> dict[str, str]:
-    """`CLUSTER_SPEC`, and `TF_CONFIG` where there is more than one replica."""
+    """Return `CLUSTER_SPEC`, and `TF_CONFIG` where there is more than one replica."""
     environment = {"CLUSTER_SPEC": json.dumps(cluster.cluster_spec(role, index))}
     tf_config = cluster.tf_config(role, index)
     if tf_config is not None:

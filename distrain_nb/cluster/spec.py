@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Who is where: the addresses (`host:port`) of each role's replicas, in order of index.
+    """The members of a cluster: the addresses (`host:port`) of each role's replicas, in order of
+    index.
 
     `id` is the service's own name of the cluster, `job` the specification that the job was created
     from, and `trial` the number of the tuning trial, from 1, where there is one.

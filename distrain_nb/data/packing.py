@@ -22,19 +22,19 @@ def pack(source: str, target: str, size: float = SIZE, shuffle: int | None = Non
     stays. Raises OptionError for what can't be read or written, PackingError where files
     are damaged or change; warns of files that are passed over, and of folders that are no classes.
     """
-    found = packed(source, target, size, shuffle)
-    for note in found.notes:
+    shards = packed(source, target, size, shuffle)
+    for note in shards.notes:
         warnings.warn(note, stacklevel=2)
-    return found
+    return shards
 
 
 def packed(source: str, target: str, size: float, shuffle: int | None) -> Packed:
     """Pack as `pack` does, for those who show the notes themselves."""
     try:
         return packing.pack(source, target, size, shuffle, report)
-    except (PackingRefused, ImportError) as wrong:
-        raise OptionError(str(wrong)) from None
-    except PackingFailed as wrong:
-        raise PackingError(str(wrong)) from None
+    except (PackingRefused, ImportError) as error:
+        raise OptionError(str(error)) from None
+    except PackingFailed as error:
+        raise PackingError(str(error)) from None
     except OSError as error:
         raise PackingError(f"{error.filename or target}: {error.strerror or error}") from None

@@ -1,4 +1,4 @@
-"""What this machine has of what the package can use, and how to get what is missing."""
+"""Checks of this machine: what the package can use, and how to install what is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What backends need: what they say themselves, and the settings of their jobs."""
+"""Checks of backends: those that they declare themselves, and the settings of their jobs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def backends() -> Iterator[tuple[str, tuple[Check, ...]]]:
         if checks:
             yield backend.title, checks
     for name, why in plugins.broken().items():
-        yield name, (Check("backend", Health.WRONG, why, "install it anew, or remove it"),)
+        yield name, (Check("backend", Health.WRONG, why, "reinstall it, or remove it"),)
 
 
 def _of_example(backend: AnyBackend) -> Iterator[Check]:
@@ -44,25 +44,25 @@ def _of_example(backend: AnyBackend) -> Iterator[Check]:
         yield Check("settings", Health.WRONG, str(error))
         return
     settled = backend.settings(prepared.job)
-    wrong, known = errors(prepared.findings), Config.known(plugins.settings())
-    lacking = [finding.where for finding in wrong if finding.where in known]
-    yield from (Check("jobs", Health.WRONG, f.message) for f in wrong if f.where not in known)
+    problems, known = errors(prepared.findings), Config.known(plugins.settings())
+    lacking = [finding.where for finding in problems if finding.where in known]
+    yield from (Check("jobs", Health.WRONG, f.message) for f in problems if f.where not in known)
     if lacking:
         remedy = f"%distrain config {' '.join(f'{name}=…' for name in lacking)} keeps them"
         yield Check("settings", Health.MISSING, f"not set: {', '.join(lacking)}", remedy)
-    elif not wrong:
+    elif not problems:
         yield Check("settings", Health.GOOD, _complete(settled))
     yield from _answers(backend, settled)
 
 
 def _complete(settled: Settled) -> str:
-    found = ", ".join(name for name, item in settled.items() if is_found(item))
-    here = f"complete, with what was found here ({found})" if found else "complete"
-    return f"{here}: %distrain config shows and changes them"
+    names = ", ".join(name for name, setting in settled.items() if is_found(setting))
+    message = f"complete, with what was found here ({names})" if names else "complete"
+    return f"{message}: %distrain config shows and changes them"
 
 
 def _answers(backend: AnyBackend, settled: Settled) -> list[Check]:
-    """What the service says within half a minute, whatever its client does meanwhile."""
+    """Ask the service for half a minute at most, whatever its client does meanwhile."""
     checks: list[Check] = []
 
     def ask() -> None:

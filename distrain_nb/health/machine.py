@@ -25,7 +25,7 @@ FRAMEWORKS = ("torch", "tensorflow", "tensorflow-cpu", "jax", "horovod")
 
 
 def local() -> Iterator[Check]:
-    """What runs on this machine need."""
+    """Check what runs on this machine need."""
     yield from _place()
     yield Check("distrain-nb", Health.GOOD, f"{__version__}, Python {platform.python_version()}")
     yield _runs()
@@ -35,7 +35,7 @@ def local() -> Iterator[Check]:
 
 
 def containers() -> Iterator[Check]:
-    """What images and rehearsals need."""
+    """Check what images and rehearsals need."""
     yield _uv()
     yield _engine()
     yield _registry()
@@ -43,33 +43,33 @@ def containers() -> Iterator[Check]:
 
 def _place() -> Iterator[Check]:
     """Yield the managed notebook that this is, and when it ends."""
-    here = place(os.environ)
-    if here is None:
+    notebook = place(os.environ)
+    if notebook is None:
         return
-    yield Check("place", Health.GOOD, here.title)
-    if here.idle_s:
-        found = f"after {duration(here.idle_s)} without activity, by {here.idle_source}"
-        remedy = "runs on this machine end with it; what is sent to a cloud without --wait goes on"
-        yield Check("shut down", Health.GOOD, found, remedy)
+    yield Check("place", Health.GOOD, notebook.title)
+    if notebook.idle_s:
+        message = f"after {duration(notebook.idle_s)} without activity, by {notebook.idle_source}"
+        remedy = "runs on this machine end then; jobs in a cloud without --wait continue"
+        yield Check("shut down", Health.GOOD, message, remedy)
 
 
 def _runs() -> Check:
-    """Return where runs are kept, by the nearest folder that is there."""
-    folder, (there, free) = home(), free_bytes()
-    if not os.access(there, os.W_OK):
+    """Check where runs are kept, by the nearest folder that exists."""
+    folder, (nearest, free) = home(), free_bytes()
+    if not os.access(nearest, os.W_OK):
         remedy = "set the variable DISTRAIN_HOME to a folder that you may write"
         return Check("runs", Health.WRONG, f"{folder} can't be written", remedy)
     if free < LITTLE:
-        remedy = "%distrain clean says what can go; or set DISTRAIN_HOME to another disk"
+        remedy = "%distrain clean lists what can be deleted; or set DISTRAIN_HOME to another disk"
         return Check("runs", Health.WRONG, f"{folder}, only {free / GB:.1f} GB free", remedy)
     return Check("runs", Health.GOOD, f"{folder}, {free / GB:.0f} GB free")
 
 
 def _frameworks() -> Check:
-    found = [(name, installed(name)) for name in FRAMEWORKS]
-    there = [f"{name} {number}" for name, number in found if number]
-    if there:
-        return Check("frameworks", Health.GOOD, ", ".join(there))
+    versions = [(name, installed(name)) for name in FRAMEWORKS]
+    present = [f"{name} {number}" for name, number in versions if number]
+    if present:
+        return Check("frameworks", Health.GOOD, ", ".join(present))
     remedy = "pip install 'distrain-nb[torch]', for example; a cell may do without any"
     return Check("frameworks", Health.MISSING, "none of those that distribute training", remedy)
 
@@ -104,8 +104,8 @@ def _engine() -> Check:
     try:
         return Check("containers", Health.GOOD, engine.choose().note)
     except DistrainError as error:
-        found, _, remedy = str(error).partition(". ")
-        return Check("containers", Health.MISSING, f"{found}.", remedy)
+        message, _, remedy = str(error).partition(". ")
+        return Check("containers", Health.MISSING, f"{message}.", remedy)
 
 
 def _registry() -> Check:

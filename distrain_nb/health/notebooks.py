@@ -36,12 +36,12 @@ def jupyter() -> Iterator[Check]:
 
 
 def _deaf_kernel() -> Iterator[Check]:
-    """Releases that overlook requests; see https://github.com/ipython/ipykernel/issues/1554."""
+    """Check for releases that overlook requests: https://github.com/ipython/ipykernel/issues/1554."""
     number = installed("ipykernel")
     if older(number, "7.4") and not older(number, "7.0"):
-        found = f"{number}: overlooks a request now and then, and cells stay at [*]"
+        message = f"{number}: overlooks a request now and then, and cells stay at [*]"
         remedy = "Kernel, Reconnect to Kernel has them run; ipykernel 7.4 overlooks none"
-        yield Check("ipykernel", Health.MISSING, found, remedy)
+        yield Check("ipykernel", Health.MISSING, message, remedy)
 
 
 def _server_documents() -> Iterator[Check]:
@@ -49,19 +49,21 @@ def _server_documents() -> Iterator[Check]:
     number = installed("jupyter-server-documents")
     if number is None:
         return
-    said = "runs cells on the server, and marks none as trusted"
-    yield Check("jupyter-server-documents", Health.GOOD, f"{number}: {said}")
+    effect = "runs cells on the server, and marks none as trusted"
+    yield Check("jupyter-server-documents", Health.GOOD, f"{number}: {effect}")
     session = os.environ.get(SESSION_VARIABLE, "")
     trusted = _is_trusted(Path(session)) if session else None
     remedy = "File, Trust Notebook; or jupyter trust NOTEBOOK"
     if trusted is None:
-        found = "this notebook's can't be told; one that is not trusted shows no widget of anybody"
-        yield Check("trust", Health.MISSING, found, remedy)
+        message = (
+            "can't find out whether this notebook is trusted; without trust it shows no widgets"
+        )
+        yield Check("trust", Health.MISSING, message, remedy)
     elif trusted:
         yield Check("trust", Health.GOOD, f"{Path(session).name} is trusted")
     else:
-        found = f"{Path(session).name} is not trusted as it is saved: no widget of anybody shows"
-        yield Check("trust", Health.MISSING, found, remedy)
+        message = f"{Path(session).name} is not trusted: it shows no widgets"
+        yield Check("trust", Health.MISSING, message, remedy)
 
 
 def _is_trusted(notebook: Path) -> bool | None:

@@ -1,4 +1,4 @@
-"""What a build is asked for, and what comes out of it."""
+"""The request for a build, and its result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ENTRYPOINT = ("python3", "-m", "distrain_nb.worker")
 
 
 class ProgramFiles(Protocol):
-    """What a build needs of a captured cell."""
+    """The files of a captured cell that a build needs."""
 
     @property
     def requirements(self) -> tuple[str, ...]:
@@ -38,7 +38,7 @@ class ProgramFiles(Protocol):
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a program becomes an image.
+    """The recipe for an image of a program.
 
     `requirements` are asked for on top of what the program imports. `python` (`3.11`) is needed
     when the base doesn't say which one it has; `look_inside` finds it, and the packages, by
@@ -64,9 +64,9 @@ class Recipe:
 
 def environment_for(recipe: Recipe, base: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that the worker needs, with those of the recipe."""
-    others = (path for path in base.get("PYTHONPATH", "").split(":") if path not in ("", WORKER))
+    paths = (path for path in base.get("PYTHONPATH", "").split(":") if path not in ("", WORKER))
     return {
-        "PYTHONPATH": ":".join((WORKER, *others)),
+        "PYTHONPATH": ":".join((WORKER, *paths)),
         "PYTHONUNBUFFERED": "1",
         "DISTRAIN_PROGRAM": PROGRAM,
         "DISTRAIN_PACKAGES": PACKAGES,

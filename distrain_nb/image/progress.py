@@ -1,4 +1,4 @@
-"""How far a build is: small events for whoever draws the bar."""
+"""Progress of a build: small events for whoever draws the bar."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Meter:
         return self._done
 
     def expect(self, more: int) -> None:
-        """`more` bytes will be sent."""
+        """Add `more` bytes to the total to send."""
         self._report(0, more)
 
     def sent(self, more: int) -> None:
-        """`more` bytes have been sent; negative when they must be sent again.
+        """Count `more` bytes as sent; negative when they must be sent again.
 
         Raises Stopped in the threads that still send after `stop`.
         """

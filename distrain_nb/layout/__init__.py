@@ -1,4 +1,4 @@
-"""Which machines a job gets: layouts, the facts about machines, and the rules between them.
+"""Layouts: the machines of a job, the facts about machines, and the rules between them.
 
 Beside the values here: `rules.check` gives findings, `formats` the clouds' own forms, `catalog`
 the facts, `choices` and `totals` what a form shows, `sizing` and `traffic` the Reduction Server.

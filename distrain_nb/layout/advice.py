@@ -53,7 +53,7 @@ _ROWS_OF_PYTORCH = ((_LONG, DDP, DDP_ONE_INSTANCE), (_SHORT, DDP, DDP))
 
 @dataclass(frozen=True)
 class Advice:
-    """What to use and why, the options to write, the article's table, and what to ask.
+    """Advice: what to use and why, the options to write, the article's table, and what to ask.
 
     `choice` is `not decided` where too little is known; the table marks the cell of the case.
     `exchange` is what a gradient costs, where that is known.
@@ -72,7 +72,7 @@ class Advice:
         parts += [f"  - {reason}" for reason in self.reasons]
         parts += ["", str(self.table)]
         parts += ["", str(self.exchange)] if self.exchange else []
-        parts += ["", "Tell me more:"] if self.questions else []
+        parts += ["", "More information is needed:"] if self.questions else []
         return "\n".join([*parts, *(f"  {question}" for question in self.questions)])
 
     __repr__ = __str__
@@ -80,11 +80,13 @@ class Advice:
     def _repr_html_(self) -> str:
         head = "Not decided yet" if self.choice == UNDECIDED else f"Use {self.choice}"
         write = f"<p>Write <code>%%distrain {escape(self.options)}</code></p>"
-        asked = f"<p>Tell me more:</p>{_list(self.questions)}" if self.questions else ""
+        questions = (
+            f"<p>More information is needed:</p>{_list(self.questions)}" if self.questions else ""
+        )
         costs = self.exchange._repr_html_() if self.exchange else ""
         return (
             f"<p><b>{escape(head)}</b></p>{write if self.options else ''}"
-            f"{_list(self.reasons)}{self.table._repr_html_()}{costs}{asked}"
+            f"{_list(self.reasons)}{self.table._repr_html_()}{costs}{questions}"
         )
 
 
@@ -93,10 +95,10 @@ def advise(case: Case) -> Advice:
     against."""
     case, moved = _with_backend(case)
     choice, reasons = (_choose_for_pytorch if _has_pytorch(case) else _choose)(case)
-    choice, found = _allowed(case, choice)
+    choice, advised_layout = _allowed(case, choice)
     questions = tuple(QUESTIONS[name] for name in case.missing)
-    why = (*reasons, *moved, *found.notes, *_remarks(case, choice))
-    return Advice(choice, found.options, why, questions, _table(case), exchange(case))
+    why = (*reasons, *moved, *advised_layout.notes, *_remarks(case, choice))
+    return Advice(choice, advised_layout.options, why, questions, _table(case), exchange(case))
 
 
 def _with_backend(case: Case) -> tuple[Case, tuple[str, ...]]:
@@ -112,7 +114,7 @@ def _has_pytorch(case: Case) -> bool:
 
 
 def _choose_for_pytorch(case: Case) -> tuple[str, tuple[str, ...]]:
-    """DDP, in the places of what the article has for TensorFlow."""
+    """Choose DDP where the article on TensorFlow has another distribution."""
     choice, reasons = _choose(case)
     if choice in (NO_DISTRIBUTION, UNDECIDED):
         return choice, reasons
@@ -175,12 +177,12 @@ def _allowed(case: Case, choice: str) -> tuple[str, Advised]:
     if choice not in LAUNCHERS:
         return choice, Advised()
     refused: list[str] = []
-    for item in (choice, *NEXT.get(choice, ())):
-        too_old = _too_old(case, item)
-        found = Advised(refused=too_old) if too_old else advised(case, item)
-        if not found.refused:
-            return item, found._replace(notes=(*refused, *found.notes))
-        refused.append(found.refused)
+    for candidate in (choice, *NEXT.get(choice, ())):
+        too_old = _too_old(case, candidate)
+        advised_layout = Advised(refused=too_old) if too_old else advised(case, candidate)
+        if not advised_layout.refused:
+            return candidate, advised_layout._replace(notes=(*refused, *advised_layout.notes))
+        refused.append(advised_layout.refused)
     if _too_old(case, choice):
         refused.append("bring an image of your own, or a newer version")
     return NO_DISTRIBUTION, Advised(notes=tuple(refused))
@@ -220,11 +222,11 @@ def _remarks(case: Case, choice: str) -> Iterator[str]:
 def _table(case: Case) -> Grid:
     """Return the article's table, for PyTorch with DDP in it; the cell of the case in brackets."""
     column = None if case.gpus_per_instance is None else 2 if case.gpus_per_instance else 1
-    wanted = {True: _LONG, False: _SHORT, None: ""}[case.takes_long]
+    duration = {True: _LONG, False: _SHORT, None: ""}[case.takes_long]
     rows = []
     for row in _ROWS_OF_PYTORCH if _has_pytorch(case) else _ROWS:
-        here = column is not None and (row[0] == wanted or (column == 1 and not wanted))
-        rows.append(tuple(f"[{c}]" if here and n == column else c for n, c in enumerate(row)))
+        is_chosen = column is not None and (row[0] == duration or (column == 1 and not duration))
+        rows.append(tuple(f"[{c}]" if is_chosen and n == column else c for n, c in enumerate(row)))
     return Grid(("", "better on CPUs", "better on GPUs"), tuple(rows))
 
 

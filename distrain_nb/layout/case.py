@@ -1,4 +1,4 @@
-"""What is known of a job whose distribution is to be chosen."""
+"""The known facts of a job whose distribution is to be chosen."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FRAMEWORKS = ("tensorflow", "pytorch", "huggingface", "mxnet")
 
 @dataclass(frozen=True)
 class Case:
-    """What is known of a job; None is not known.
+    """The known facts of a job; None is not known.
 
     `model_bytes`: of the weights, and so of a gradient. `gpus_per_instance`: 0 on CPUs.
     `network_gbps`: Gbit/s that an instance sends. `framework`: its name, with `framework_version`.
@@ -91,13 +91,13 @@ def case_of(
     network."""
     pools = resolve(layout).training
     speeds = [resolved.bandwidth_gbps for resolved in pools]
-    known = [gbps for gbps in speeds if gbps]
+    bandwidths = [gbps for gbps in speeds if gbps]
     counts = [resolved.accelerators for resolved in pools if resolved.known]
     return Case(
         model_bytes,
         min(counts) if counts and len(counts) == len(pools) else None,
         sum(resolved.pool.replicas for resolved in pools) or None,
-        min(known) if known and len(known) == len(speeds) else None,
+        min(bandwidths) if bandwidths and len(bandwidths) == len(speeds) else None,
         layout.framework_name,
         layout.framework_version,
         step_s,

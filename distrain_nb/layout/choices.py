@@ -1,4 +1,4 @@
-"""What fits in a field of a layout, given the rest of it: what a form offers."""
+"""The choices in a field of a layout, given the rest of it, for a form."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def roles(name: str) -> tuple[Role, ...]:
 
 
 def choices(layout: Layout, path: str) -> tuple[Choice, ...]:
-    """What a field can take, such as `region` or `workers.accelerator_count`.
+    """Return the values that a field can take, such as `region` or `workers.accelerator_count`.
 
     What fits the rest of the layout comes first. Empty for fields that take any text or number.
     """
@@ -56,10 +56,10 @@ def choices(layout: Layout, path: str) -> tuple[Choice, ...]:
     if field:
         pool_choices = _POOL.get(field)
         pool = getattr(layout, name)
-        found = pool_choices(layout, pool) if pool_choices and pool else ()
+        offered = pool_choices(layout, pool) if pool_choices and pool else ()
     else:
-        found = _WHOLE[name](layout) if name in _WHOLE else ()
-    return tuple(sorted(found, key=lambda choice: not choice.fits))
+        offered = _WHOLE[name](layout) if name in _WHOLE else ()
+    return tuple(sorted(offered, key=lambda choice: not choice.fits))
 
 
 def with_own_accelerators(layout: Layout, role: Role) -> Layout:
@@ -69,19 +69,22 @@ def with_own_accelerators(layout: Layout, role: Role) -> Layout:
     row = current().machines.get(pool.machine or "") if pool and layout.on == "vertex" else None
     if pool is None or row is None or pool.accelerator or pool.accelerator_count:
         return layout
-    own = current().accelerators.get(row.builtin_accelerator)
-    if own is None or own.kind != "gpu":
+    builtin = current().accelerators.get(row.builtin_accelerator)
+    if builtin is None or builtin.kind != "gpu":
         return layout
-    changes = {"accelerator": own.accelerator, "accelerator_count": row.builtin_accelerator_count}
+    changes = {
+        "accelerator": builtin.accelerator,
+        "accelerator_count": row.builtin_accelerator_count,
+    }
     return layout.edited({f"{role.value}.{field}": value for field, value in changes.items()})
 
 
 def _machines(layout: Layout, pool: Pool) -> Iterator[Choice]:
     catalog = current()
-    here = takers(catalog, layout.on).get(pool.accelerator or "") if _google(layout) else None
+    counts_of = takers(catalog, layout.on).get(pool.accelerator or "") if _google(layout) else None
     offered = machines_of(catalog, layout.on) if layout.on in CLOUDS else ()
     for name in sorted(offered, key=lambda name: machine_rank(catalog, name)):
-        fits = here is None or pool.accelerator_count in here.get(name, ())
+        fits = counts_of is None or pool.accelerator_count in counts_of.get(name, ())
         words = machine_words(catalog, layout.on, name)
         yield Choice(name, f"{name} · {words.shown}", fits, words.has, words.takes)
 

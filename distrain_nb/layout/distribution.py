@@ -41,8 +41,8 @@ _MOST_REPAIRS = 20
 
 
 class Advised(NamedTuple):
-    """What to write, empty where no machine is known to do it; what is to be known of it; and the
-    reason why not, where the rules refuse it."""
+    """The options to write, empty where no known machine can do it; notes; and the reason why not,
+    where the rules refuse it."""
 
     options: str = ""
     notes: tuple[str, ...] = ()
@@ -57,10 +57,10 @@ def advised(case: Case, choice: str) -> Advised:
         gpus = _ranks(case, choice)
         return Advised(notes=(f"no machine is known to have {gpus} of these GPUs",))
     layout, notes = _without_idle(layout, choice)
-    known = {_mark(finding) for finding in _wrong(case, case.layout or Layout(layout.on))}
+    existing = {_mark(finding) for finding in _errors(case, case.layout or Layout(layout.on))}
     for _ in range(_MOST_REPAIRS):
-        error = _wrong(case, layout)
-        fresh = next((finding for finding in error if _mark(finding) not in known), None)
+        error = _errors(case, layout)
+        fresh = next((finding for finding in error if _mark(finding) not in existing), None)
         fix = _fix(layout, fresh) if fresh else None
         if fresh is None or fix is None:
             break
@@ -73,7 +73,7 @@ def advised(case: Case, choice: str) -> Advised:
     return Advised(line(layout), (*notes, *(finding.described for finding in error)))
 
 
-def _wrong(case: Case, layout: Layout) -> tuple[Finding, ...]:
+def _errors(case: Case, layout: Layout) -> tuple[Finding, ...]:
     return errors(check(layout, framework=case.framework))
 
 
@@ -109,7 +109,7 @@ def _layout(case: Case, choice: str) -> Layout | None:
 
 
 def _with_servers(case: Case) -> Layout:
-    """As each place takes them: SageMaker has a server on each host, elsewhere they are a pool."""
+    """Add parameter servers: on each host in SageMaker, elsewhere as a pool."""
     layout = replace(case.layout or Layout("sagemaker"), ranks_per_replica=None)
     if layout.on == "sagemaker":
         return replace(layout, launcher=LAUNCHERS[PARAMETER_SERVERS])
@@ -118,17 +118,17 @@ def _with_servers(case: Case) -> Layout:
 
 
 def _without_idle(layout: Layout, choice: str) -> tuple[Layout, tuple[str, ...]]:
-    """Without pools that a choice has no use for; on this machine mpirun starts ranks alone."""
+    """Remove pools that a choice has no use for; on this machine mpirun starts ranks alone."""
     idle = set() if choice == PARAMETER_SERVERS else {Role.SERVERS}
     if layout.on == "local" and layout.launcher == "mpi":
         idle |= {Role.REDUCERS, Role.EVALUATORS}
     gone = [role for role, _ in layout.pools() if role in idle]
-    notes = tuple(f"leave the {role} out: {choice} has no use for them" for role in gone)
+    notes = tuple(f"leave the {role} out: {choice} doesn't use them" for role in gone)
     return layout.edited({role.value: None for role in gone}), notes
 
 
 def _ranks(case: Case, choice: str) -> int:
-    """Ranks of a machine: one for each GPU, on one instance for the GPUs of all, if it has them."""
+    """Return the ranks of a machine: one for each GPU, on one instance for the GPUs of all."""
     gpus = case.gpus_per_instance or 1
     if choice not in ON_ONE:
         return gpus
@@ -140,20 +140,20 @@ def _ranks(case: Case, choice: str) -> int:
 def _on_one(layout: Layout, gpus: int) -> Layout | None:
     """Return the layout with one machine that has so many of its GPUs; None if there is none."""
     role = "workers" if layout.on == "sagemaker" else "primary"
-    found = _larger(layout.on, getattr(layout, role) or Pool(), gpus)
-    return layout.edited({"workers": None, role: found}) if found else None
+    larger = _larger(layout.on, getattr(layout, role) or Pool(), gpus)
+    return layout.edited({"workers": None, role: larger}) if larger else None
 
 
 def _larger(place: str, pool: Pool, gpus: int) -> Pool | None:
     """Return one machine with so many of a pool's GPUs, or as few more as there are."""
     if place == "sagemaker":
         rows = current().instances
-        given = rows.get(pool.machine or "")
-        own = given.gpu_name if given else ""
+        row_of_pool = rows.get(pool.machine or "")
+        gpu_name = row_of_pool.gpu_name if row_of_pool else ""
         fitting = [
             (row.gpu_count, name)
             for name, row in rows.items()
-            if own == row.gpu_name and row.gpu_count and row.gpu_count >= gpus
+            if gpu_name == row.gpu_name and row.gpu_count and row.gpu_count >= gpus
         ]
         return replace(pool, replicas=1, machine=min(fitting)[1]) if fitting else None
     takes = takers(current(), place).get(pool.accelerator or "", {}) if place == "vertex" else {}

@@ -40,10 +40,10 @@ def read(name: str, folder: Path | str) -> tuple[Path, str]:
             return path, text_named(named)
     except OptionError as error:
         raise OptionError(f"can't read the layout {error}") from None
-    known = saved(folder)
+    names = saved(folder)
     raise OptionError(
-        f"there is no layout {name!r} at {path}{did_you_mean(name, known, '.')} Saved layouts: "
-        f"{', '.join(known) or 'none yet'}"
+        f"there is no layout {name!r} at {path}{did_you_mean(name, names, '.')} Saved layouts: "
+        f"{', '.join(names) or 'none yet'}"
     )
 
 

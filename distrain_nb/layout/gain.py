@@ -1,4 +1,4 @@
-"""What reducers would bring to a training step, and when they don't pay."""
+"""Estimates what reducers would bring to a training step, and when they don't pay."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Gain:
     links: Links
     gradient_bytes: float
     step_s: float
-    other: Way
+    faster: Way
     reducers: Way
 
     @property
     def throughput(self) -> float:
         """Steps in the time of one without reducers."""
-        return self._step(self.other) / self._step(self.reducers)
+        return self._step(self.faster) / self._step(self.reducers)
 
     @property
     def pays(self) -> bool:
@@ -54,10 +54,10 @@ class Gain:
         if not self.pays:
             return f"reducers don't pay: {self._why_not()}"
         return (
-            f"{self._count()} shorten a step from {duration(self._step(self.other))} to "
+            f"{self._count()} shorten a step from {duration(self._step(self.faster))} to "
             f"{duration(self._step(self.reducers))}, {self.throughput:.2f} times the throughput: a "
-            f"worker sends {size(self.reducers.bytes_per_worker)} where a {self.other.name} has it "
-            f"send {size(self.other.bytes_per_worker)}"
+            f"worker sends {size(self.reducers.bytes_per_worker)} where a {self.faster.name} has "
+            f"it send {size(self.faster.bytes_per_worker)}"
         )
 
     def _step(self, way: Way) -> float:
@@ -71,11 +71,11 @@ class Gain:
         return "1 reducer" if self.links.reducers == 1 else f"{self.links.reducers} reducers"
 
     def _why_not(self) -> str:
-        links, name = self.links, self.other.name
-        if self.other.seconds <= self._hidden:
+        links, name = self.links, self.faster.name
+        if self.faster.seconds <= self._hidden:
             return (
                 f"the backward pass hides {duration(self._hidden)}, and a {name} takes "
-                f"{duration(self.other.seconds)} for {size(self.gradient_bytes)} at "
+                f"{duration(self.faster.seconds)} for {size(self.gradient_bytes)} at "
                 f"{links.gbps:g} Gbit/s"
             )
         needed = ceil(links.workers * links.gbps / links.reducer_gbps)
@@ -83,21 +83,21 @@ class Gain:
             return (
                 f"{self._count()} of {links.reducer_gbps:g} Gbit/s take "
                 f"{duration(self.reducers.seconds)} to get what {links.workers} workers send, a "
-                f"{name} {duration(self.other.seconds)}; {needed} would keep up"
+                f"{name} {duration(self.faster.seconds)}; {needed} would keep up"
             )
         if links.workers == 2:
             return "of 2 machines, each sends a gradient once in a ring too"
         return (
             f"a step would take {duration(self._step(self.reducers))} in place of "
-            f"{duration(self._step(self.other))}, for {self._count()} more"
+            f"{duration(self._step(self.faster))}, for {self._count()} more"
         )
 
 
 def gain(gradient_bytes: float, links: Links, step_s: float) -> Gain:
-    """What reducers bring to steps of `step_s` seconds, which are those without the exchange."""
+    """Estimate what reducers save of a step. `step_s`: seconds per step without communication."""
     ring, tree, reducers = ways(gradient_bytes, links)
-    other = min(ring, tree, key=lambda way: way.seconds)
-    return Gain(links, gradient_bytes, step_s, other, reducers)
+    faster = min(ring, tree, key=lambda way: way.seconds)
+    return Gain(links, gradient_bytes, step_s, faster, reducers)
 
 
 def beside_the_article(layout: Layout) -> str:
@@ -111,40 +111,45 @@ def beside_the_article(layout: Layout) -> str:
     if len(counts) != 1 or not all("A100" in name and gpus == n for name, n in counts):
         return ""
     total = sum((p.bandwidth_gbps or 0) * p.pool.replicas for p in job.training)
-    own = resolve(job.layout.edited({"reducers": pool})).pool(Role.REDUCERS)
+    ours = resolve(job.layout.edited({"reducers": pool})).pool(Role.REDUCERS)
     return (
         f"the article measured +75 % with {reducers} reducers of a type that it doesn't name; "
         f"{pool} is what the documents ask for: reducers that take in all {total:g} Gbit/s of the "
         f"workers. {reducers} reducers do with {total / reducers:g} Gbit/s each, "
-        f"{own and own.pool.machine} has {own and own.bandwidth_gbps:g}"
+        f"{ours and ours.pool.machine} has {ours and ours.bandwidth_gbps:g}"
     )
 
 
 def exchange(case: Case) -> Traffic | None:
-    """What a gradient of a case costs by a ring, by a tree, and by reducers where it can have them;
-    None where machines, their network or the gradient aren't known, or there is one machine."""
+    """Estimate the exchange of a case's gradient by a ring, by a tree, and by reducers where it can
+    have them.
+
+    None where machines, their network or the gradient aren't known, or there is one machine.
+    """
     links = _links(case)
     if links is None or case.model_bytes is None or case.gpus_per_instance is None:
         return None
-    found = ways(case.model_bytes, links)
-    shown = found[:-1] if _why_none(case) else found
+    all_ways = ways(case.model_bytes, links)
+    shown = all_ways[:-1] if _why_none(case) else all_ways
     return Traffic(case.model_bytes, links.workers, links.gbps, shown)
 
 
 def remarks(case: Case, where: str = "") -> Iterator[str]:
-    """What reducers would bring a case, in words that `where` begins, or why it can have none:
-    Vertex AI's are for GPUs, ours for gloo on CPUs."""
+    """Say what reducers would bring a case, in words that `where` begins, or why it can have none.
+
+    Vertex AI's reducers are for GPUs, ours for gloo on CPUs.
+    """
     links = _links(case)
     if links is None or case.model_bytes is None or case.gpus_per_instance is None:
         return
     why_none = _why_none(case)
-    found = gain(case.model_bytes, links, case.step_s)
-    if why_none or not found.pays:
-        yield why_none or f"{where}{found}"
+    saving = gain(case.model_bytes, links, case.step_s)
+    if why_none or not saving.pays:
+        yield why_none or f"{where}{saving}"
         return
     on_gpus = case.gpus_per_instance > 0
     how = "NCCL on Vertex AI, --reducers auto" if on_gpus else "gloo, on machines of your own"
-    yield f"{where}{found} ({how})"
+    yield f"{where}{saving} ({how})"
     beside = beside_the_article(case.layout) if case.layout else ""
     if beside:
         yield beside
@@ -165,16 +170,16 @@ def _why_none(case: Case) -> str:
 
 
 def _links(case: Case) -> Links | None:
-    """Return those of a case's machines, with its layout's reducers, or as many as machines and
+    """Return the links of a case's machines, with its layout's reducers, or as many as machines and
     like them."""
     if case.network_gbps is None or case.instances is None or case.instances < 2:
         return None
-    own = Links(case.instances, case.network_gbps, case.instances, case.network_gbps)
+    of_case = Links(case.instances, case.network_gbps, case.instances, case.network_gbps)
     try:
-        there = links_of(case.layout) if case.layout else own
+        of_layout = links_of(case.layout) if case.layout else of_case
     except OptionError:
-        return own
-    return replace(there, workers=own.workers, gbps=own.gbps)
+        return of_case
+    return replace(of_layout, workers=of_case.workers, gbps=of_case.gbps)
 
 
 def duration(seconds: float) -> str:

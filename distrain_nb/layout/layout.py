@@ -22,7 +22,7 @@ _FRAMEWORK = re.compile(r"(?P<name>.+?)(?:-(?P<version>\d[\w.]*))?")
 
 @dataclass(frozen=True)
 class Layout:
-    """Which machines a job gets; None is what was not chosen. Prints as the magic's options.
+    """The machines of a job; None is what was not chosen. Prints as the magic's options.
 
     `on`: where it runs, one of `PLACES`.
     `primary` … `evaluators`: the pools. On `local` a job without a primary pool has one primary
@@ -115,8 +115,8 @@ class Layout:
 
     def pool(self, role: Role) -> Pool | None:
         """Return the pool of a role as it was laid out."""
-        found: Pool | None = getattr(self, Role(role).value)
-        return found
+        pool_of_role: Pool | None = getattr(self, Role(role).value)
+        return pool_of_role
 
     def pools(self) -> Iterator[tuple[Role, Pool]]:
         """Yield the pools that there are, in the order of their positions.
@@ -134,7 +134,7 @@ class Layout:
 
     def replicas(self, role: Role) -> int:
         """Return how many replicas a role has."""
-        return sum(pool.replicas for found, pool in self.pools() if found is role)
+        return sum(pool.replicas for role_of_pool, pool in self.pools() if role_of_pool is role)
 
     @property
     def size(self) -> int:
@@ -170,11 +170,11 @@ class Layout:
         A path without a dot replaces a whole field. Setting a field of a pool that is not there
         adds the pool.
         """
-        whole: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for path, value in changes.items():
             name, _, part = path.partition(".")
             if part:
-                pool = whole[name] if name in whole else getattr(self, name)
+                pool = fields[name] if name in fields else getattr(self, name)
                 value = replace(pool or Pool(), **{part: value})
-            whole[name] = value
-        return replace(self, **whole)
+            fields[name] = value
+        return replace(self, **fields)

@@ -1,4 +1,4 @@
-"""What lists say of a machine, and the words that a search finds it by."""
+"""Descriptions of machines in lists, and the words that a search finds them by."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class MachineWords(NamedTuple):
 
 
 class Accelerators(NamedTuple):
-    """Those of a machine; `name` is the API's where there is one, memory is that of each."""
+    """The accelerators of a machine; `name` is the API's where there is one, memory is that of
+    each."""
 
     number: int
     name: str
@@ -37,7 +38,7 @@ class Accelerators(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def machine_words(catalog: Catalog, place: str, machine: str) -> MachineWords:
-    """What is known of a machine type where it is to be used."""
+    """Describe a machine type at a place: its size, its accelerators, and those it takes."""
     had = accelerators_of(catalog, machine)
     added = {} if had else counts(catalog, place).get(machine, {})
     names = sorted(added, key=accelerator_rank)
@@ -56,33 +57,33 @@ def machine_words(catalog: Catalog, place: str, machine: str) -> MachineWords:
 
 
 def machines_with(catalog: Catalog, place: str, machines: Iterable[str], text: str) -> list[str]:
-    """Return those that come with what a text names, such as `h100` or `8xA100`, else those that
-    can be given it; in the order in which lists name them."""
+    """Return the machines that come with what a text names, such as `h100` or `8xA100`, else those
+    that can be given it; in the order in which lists name them."""
     words = set(_COUNT.sub(r"\1gpu ", text.lower()).split())
-    known = {name: machine_words(catalog, place, name) for name in machines} if words else {}
-    for said in (
-        {name: f"{item.shown} {item.has}".partition("takes ")[0] for name, item in known.items()},
-        {name: item.takes for name, item in known.items()},
+    lists = {name: machine_words(catalog, place, name) for name in machines} if words else {}
+    for texts in (
+        {name: f"{row.shown} {row.has}".partition("takes ")[0] for name, row in lists.items()},
+        {name: row.takes for name, row in lists.items()},
     ):
-        found = [name for name, item in said.items() if words <= _terms(item)]
-        if found:
-            return sorted(found, key=lambda name: machine_rank(catalog, name))
+        matching = [name for name, row in texts.items() if words <= _terms(row)]
+        if matching:
+            return sorted(matching, key=lambda name: machine_rank(catalog, name))
     return []
 
 
 @lru_cache(maxsize=2048)
-def _terms(said: str) -> frozenset[str]:
-    return frozenset(re.split(r"[\s,()]+", said.lower()))
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(re.split(r"[\s,()]+", text.lower()))
 
 
 def accelerators_of(catalog: Catalog, machine: str) -> Accelerators | None:
-    """Return those that come with a machine of any place; None if there are none."""
+    """Return the accelerators that come with a machine of any place; None if there are none."""
     row, instance = catalog.machines.get(machine), catalog.instances.get(machine)
     legacy = catalog.legacy_machines.get(machine)
     if row and row.builtin_accelerator:
-        known = catalog.accelerators[row.builtin_accelerator]
+        accelerator = catalog.accelerators[row.builtin_accelerator]
         count = row.builtin_accelerator_count or 0
-        return Accelerators(count, known.accelerator, known.memory_gb, known.kind)
+        return Accelerators(count, accelerator.accelerator, accelerator.memory_gb, accelerator.kind)
     if instance and instance.gpu_count:
         return Accelerators(instance.gpu_count, instance.gpu_name, instance.gpu_memory_gb)
     if instance and instance.neuron_count:

@@ -73,39 +73,42 @@ def _one_of(choices: tuple[str, ...]) -> Callable[[str], str]:
 
 
 def _place(text: str) -> str:
-    """Any name: which backends are installed isn't known here."""
+    """Accept any name: which backends are installed isn't known here."""
     if not _NAME.fullmatch(text):
         raise ValueError(text)
     return text
 
 
-def _pool(field: str, form: str, what: str) -> Option:
-    return Option(field, form, what, Pool.parse)
+def _pool(field: str, form: str, about: str) -> Option:
+    return Option(field, form, about, Pool.parse)
 
 
 _DURATION_FORM = "a duration such as 2h, 1h30m, 7d, or seconds"
 
 OPTIONS: tuple[Option, ...] = (
     Option("on", "|".join(PLACES), "where the job runs", _place, choices=PLACES),
-    _pool("primary", POOL_FORM, "the one primary replica"),
+    _pool("primary", POOL_FORM, "the primary replica"),
     _pool("workers", POOL_FORM, "the worker pool"),
     _pool("servers", POOL_FORM, "parameter servers"),
-    _pool("reducers", f"auto or {POOL_FORM}", "Reduction Server; auto sizes it"),
+    _pool("reducers", f"auto or {POOL_FORM}", "reducers of gradients; auto sizes the pool"),
     _pool("evaluators", POOL_FORM, "evaluators"),
     Option("region", "REGION", "region of the cloud, such as us-central1"),
     Option("framework", "NAME[-VERSION]", "framework of the container, such as pytorch-2.4"),
     Option("image", "URI", "image of the training container"),
     Option(
-        "launcher", "|".join(LAUNCHERS), "what starts the ranks", _one_of(LAUNCHERS),
+        "launcher", "|".join(LAUNCHERS), "program that starts the ranks", _one_of(LAUNCHERS),
         choices=LAUNCHERS,
     ),
-    Option("ranks_per_replica", "N", "ranks that each replica runs", int, flag="-n"),
-    Option("distribution", "NAME", "a distribution of SageMaker that no launcher stands for"),
+    Option("ranks_per_replica", "N", "number of ranks per replica", int, flag="-n"),
+    Option(
+        "distribution", "NAME",
+        "SageMaker distribution that --launcher doesn't cover, such as smddp",
+    ),
     Option("mpi_options", "TEXT", "more options for mpirun"),
-    Option("scheduling", "STANDARD|SPOT|FLEX_START", "how machines are obtained", str.upper),
-    Option("timeout", _DURATION_FORM, "how long the job may run", seconds, duration),
-    Option("max_wait", _DURATION_FORM, "how long it may wait for machines", seconds, duration),
-    Option("checkpoint", "URI", "where checkpoints are saved"),
+    Option("scheduling", "STANDARD|SPOT|FLEX_START", "how to obtain machines", str.upper),
+    Option("timeout", _DURATION_FORM, "longest time that the job may run", seconds, duration),
+    Option("max_wait", _DURATION_FORM, "longest time to wait for machines", seconds, duration),
+    Option("checkpoint", "URI", "folder in a bucket for checkpoints"),
     Option("tier", "NAME", "scale tier of AI Platform", str.upper),
 )  # fmt: skip
 
@@ -125,25 +128,25 @@ def changed(layout: Layout, options: Mapping[str, object]) -> Layout:
 
     Raises OptionError naming the option, the value and the allowed form.
     """
-    given = {name.replace("-", "_"): value for name, value in options.items() if value is not None}
-    if given.pop("spot", False):
-        given.setdefault("scheduling", "SPOT")
-    automatic = given.get("reducers") == "auto"
+    values = {name.replace("-", "_"): value for name, value in options.items() if value is not None}
+    if values.pop("spot", False):
+        values.setdefault("scheduling", "SPOT")
+    automatic = values.get("reducers") == "auto"
     if automatic:
-        del given["reducers"]
-    layout = replace(layout, **{name: _value(name, given[name]) for name in given})
+        del values["reducers"]
+    layout = replace(layout, **{name: _value(name, values[name]) for name in values})
     return replace(layout, reducers=sized_reducers(layout)) if automatic else layout
 
 
 def split(text: str) -> dict[str, object]:
     """Return the options of a line by their fields. Raises OptionError for what is not a layout
     option."""
-    found: dict[str, object] = {}
+    options: dict[str, object] = {}
     words = iter(words_of(text))
     for word in words:
         name, equals, value = word.partition("=")
         if word == "--spot":
-            found["spot"] = True
+            options["spot"] = True
             continue
         if name not in _BY_FLAG:
             hint = did_you_mean(name, _BY_FLAG, ".")
@@ -152,8 +155,8 @@ def split(text: str) -> dict[str, object]:
         value = value if equals else next(words, "")
         if not value:
             raise OptionError(f"{option.name} has no value: expected {option.form}")
-        found[option.field] = value
-    return found
+        options[option.field] = value
+    return options
 
 
 def line(layout: Layout) -> str:
@@ -166,12 +169,12 @@ def heading(options: Iterable[str], script: Sequence[str] = ()) -> str:
     long; the line that runs a script with its arguments, where there is one."""
     run = " ".join(map(quoted, script))
     words = ["%distrain run", *options, run] if run else ["%%distrain", *options]
-    whole = " ".join(words)
-    return whole if len(whole) <= _WIDTH else " \\\n    ".join([" ".join(words[:2]), *words[2:]])
+    line = " ".join(words)
+    return line if len(line) <= _WIDTH else " \\\n    ".join([" ".join(words[:2]), *words[2:]])
 
 
 def texts(layout: Layout) -> dict[str, str]:
-    """What was chosen, by field, each as a user would write it. `on` is always there."""
+    """Write the fields that a layout sets, each as a user would. `on` is always there."""
     return {
         option.field: option.write(getattr(layout, option.field))
         for option in OPTIONS
@@ -237,8 +240,8 @@ def _value(field: str, value: object) -> Any:
     option = _BY_FIELD.get(field)
     if option is None:
         hint = did_you_mean(field, _BY_FIELD, ".")
-        known = ", ".join(_BY_FIELD)
-        raise OptionError(f"unknown layout option {shown(field)}{hint} There are {known}, spot")
+        fields = ", ".join(_BY_FIELD)
+        raise OptionError(f"unknown layout option {shown(field)}{hint} There are {fields}, spot")
     if isinstance(value, Pool):
         return value
     try:

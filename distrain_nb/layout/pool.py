@@ -28,7 +28,7 @@ _DISK = re.compile(r"(?P<type>[A-Za-z][\w.-]*)?:?(?P<gb>-?\d+)?")
 
 
 class Role(str, Enum):
-    """What the replicas of a pool do. The value is the name of the option that lays it out."""
+    """The role of a pool's replicas. The value is the name of the option that lays it out."""
 
     PRIMARY = "primary"
     WORKERS = "workers"

@@ -1,4 +1,4 @@
-"""In which order lists name machines and accelerators: by what people choose.
+"""The order in which lists name machines and accelerators: by what people choose.
 
 That is a judgement of this package's, not a fact of its tables. General purpose comes first, since
 primaries, servers and first tries run on it, led by the series that a place takes by default. Then
@@ -34,7 +34,7 @@ _CHEAP_VCPU, _CHEAP_GPUS = 8, 1
 
 
 def machine_rank(catalog: Catalog, name: str) -> tuple[int, int, int]:
-    """Sorts machine types; those that are equal stay in the order of their table."""
+    """Return a key that sorts machine types; equal ones stay in the order of their table."""
     row = catalog.machines.get(name)
     if row:
         return _place(_SERIES, row.series), accelerator_rank(row.builtin_accelerator), 0
@@ -44,7 +44,7 @@ def machine_rank(catalog: Catalog, name: str) -> tuple[int, int, int]:
 
 
 def accelerator_rank(name: str) -> int:
-    """Sorts accelerators; no accelerator comes first."""
+    """Return a key that sorts accelerators; no accelerator comes first."""
     return _place(_ACCELERATORS, short_name(name)) if name else -1
 
 
@@ -60,7 +60,7 @@ def is_cheap(catalog: Catalog, name: str) -> bool:
 
 
 def _series(instance: str) -> str:
-    """`p4d` of `ml.p4d.24xlarge`."""
+    """Return the series of a machine: `p4d` of `ml.p4d.24xlarge`."""
     return instance.removeprefix("ml.").partition(".")[0]
 
 

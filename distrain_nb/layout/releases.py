@@ -22,20 +22,21 @@ def release(text: str | None) -> Version | None:
 
 
 def releases(texts: Iterable[str], framework: str | None) -> tuple[str, ...]:
-    """`("2.4",)` of `pytorch-2.4` and `mxnet-1.9`, for `pytorch`."""
-    found = (text.rpartition("-") for text in texts)
-    return tuple(number for name, _, number in found if name == framework)
+    """Return the release numbers of a framework: `("2.4",)` of `pytorch-2.4` and `mxnet-1.9`, for
+    `pytorch`."""
+    pairs = (text.rpartition("-") for text in texts)
+    return tuple(number for name, _, number in pairs if name == framework)
 
 
-def is_of(number: str, wanted: str | None) -> bool:
+def is_of(number: str, prefix: str | None) -> bool:
     """Return whether a version is of a release: 2.4.1 is of 2.4, and everything of None."""
-    one, other = release(number), release(wanted)
-    if one is None or other is None:
-        return wanted is None
-    return one.release[: len(other.release)] == other.release
+    first, second = release(number), release(prefix)
+    if first is None or second is None:
+        return prefix is None
+    return first.release[: len(second.release)] == second.release
 
 
 def older(text: str | None, least: str | None) -> bool:
     """Return whether a version is older than another one; False where either is not known."""
-    one, other = release(text), release(least)
-    return one is not None and other is not None and one < other
+    first, second = release(text), release(least)
+    return first is not None and second is not None and first < second

@@ -1,4 +1,4 @@
-"""How large a Reduction Server pool must be, and which image it runs."""
+"""Sizes a Reduction Server pool, and chooses its image."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def reduction_image(catalog: Catalog, region: str | None) -> str:
 
 
 def training_gbps(job: ResolvedLayout) -> float | None:
-    """Bandwidth of the primary and the workers together, Gbit/s; None if any is not known."""
+    """Return the bandwidth of the primary and the workers together, Gbit/s; None if any is not
+    known."""
     total = 0.0
     for resolved in job.training:
         if resolved.bandwidth_gbps is None:
@@ -74,7 +75,8 @@ def sized(job: ResolvedLayout) -> Pool | None:
 
 
 def sized_reducers(layout: Layout) -> Pool:
-    """What `--reducers auto` stands for. Raises OptionError if the workers give no bandwidth."""
+    """Return the pool of `--reducers auto`. Raises OptionError if the workers' bandwidth is
+    unknown."""
     pool = sized(resolve(layout))
     if pool is None:
         raise OptionError(

@@ -18,13 +18,13 @@ MOST_REPAIRS = 20
 def on_vertex(layout: Layout) -> Layout:
     """Return the layout for Vertex AI, with the smallest repair of each thing that isn't there any
     more, such as a scale tier or a legacy machine type. What has no repair stays as it was."""
-    found = replace(layout, on="vertex")
+    succeeding = replace(layout, on="vertex")
     for _ in range(MOST_REPAIRS):
-        gone = [f for f in check(found) if f.fixes and _is_gone(f)]
+        gone = [f for f in check(succeeding) if f.fixes and _is_gone(f)]
         if not gone:
             break
-        found = gone[0].fixes[0].apply(found)
-    return found
+        succeeding = gone[0].fixes[0].apply(succeeding)
+    return succeeding
 
 
 def _is_gone(finding: Finding) -> bool:

@@ -1,4 +1,4 @@
-"""What a layout adds up to."""
+"""The totals of a layout."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Totals:
-    """What a layout adds up to; machines that no table has count as nothing and are named.
+    """The totals of a layout; machines that no table has count as nothing and are named.
 
     `training_gbps` is what the primary and the workers send at most, Gbit/s, and `reduction_gbps`
     what the Reduction Server takes in and gives back. `memory_gb` is in the unit of the place.
@@ -51,15 +51,15 @@ class Totals:
 def totals(layout: Layout) -> Totals:
     """Return the sums over all pools of a layout. On `local` only replicas are counted."""
     pools = resolve(layout).pools
-    known = [resolved for resolved in pools if resolved.known and resolved.pool.replicas > 0]
+    counted = [resolved for resolved in pools if resolved.known and resolved.pool.replicas > 0]
     return Totals(
         replicas=sum(max(resolved.pool.replicas, 0) for resolved in pools),
-        accelerators=sum(resolved.pool.replicas * resolved.accelerators for resolved in known),
-        vcpu=sum(resolved.pool.replicas * (resolved.vcpu or 0) for resolved in known),
-        memory_gb=sum(resolved.pool.replicas * (resolved.memory_gb or 0) for resolved in known),
+        accelerators=sum(resolved.pool.replicas * resolved.accelerators for resolved in counted),
+        vcpu=sum(resolved.pool.replicas * (resolved.vcpu or 0) for resolved in counted),
+        memory_gb=sum(resolved.pool.replicas * (resolved.memory_gb or 0) for resolved in counted),
         memory_unit="GiB" if layout.on == "sagemaker" else "GB",
-        training_gbps=_gbps(known, (Role.PRIMARY, Role.WORKERS)),
-        reduction_gbps=_gbps(known, (Role.REDUCERS,)),
+        training_gbps=_gbps(counted, (Role.PRIMARY, Role.WORKERS)),
+        reduction_gbps=_gbps(counted, (Role.REDUCERS,)),
         bare=() if layout.on == "local" else _bare(pools),
     )
 

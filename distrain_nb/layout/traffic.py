@@ -1,4 +1,4 @@
-"""What exchanging a gradient costs on the wire: by a ring, by a tree, by reducers.
+"""Estimates the traffic of exchanging a gradient: by a ring, by a tree, by reducers.
 
 From the Reduction Server article (key GCP-BLOG-RS of the table of sources): with n workers, a ring
 all-reduce sends 2(n - 1) of every n elements and so the data nearly twice, and reducers have them
@@ -91,7 +91,7 @@ class Traffic:
 
 
 def traffic(layout: Layout, gradient_bytes: int) -> Traffic:
-    """What the primary and the workers of a layout send for one gradient.
+    """Estimate what the primary and the workers of a layout send for one gradient.
 
     A tree sends a gradient up and the sum down again. Reducers are those of the layout, or as many
     as `--reducers auto` gives. Raises OptionError if there are fewer than two machines, or the
@@ -100,8 +100,8 @@ def traffic(layout: Layout, gradient_bytes: int) -> Traffic:
     links = links_of(layout)
     if gradient_bytes < 1:
         raise OptionError("gradients have 1 byte or more")
-    found = ways(gradient_bytes, links, "Reduction Server")
-    return Traffic(gradient_bytes, links.workers, links.gbps, found)
+    all_ways = ways(gradient_bytes, links, "Reduction Server")
+    return Traffic(gradient_bytes, links.workers, links.gbps, all_ways)
 
 
 def links_of(layout: Layout) -> Links:
@@ -112,22 +112,28 @@ def links_of(layout: Layout) -> Links:
     workers = sum(resolved.pool.replicas for resolved in pools)
     if workers < 2:
         raise OptionError("gradients are exchanged by 2 or more machines")
-    known = [resolved.bandwidth_gbps for resolved in pools if resolved.bandwidth_gbps]
-    if len(known) < len(pools):
+    bandwidths = [resolved.bandwidth_gbps for resolved in pools if resolved.bandwidth_gbps]
+    if len(bandwidths) < len(pools):
         names = ", ".join(str(p.pool.machine) for p in pools if not p.bandwidth_gbps)
         raise OptionError(f"the bandwidth of {names} is not known")
-    reducers, gbps = _reducers(job) or (workers, min(known))
-    return Links(workers, min(known), reducers, gbps)
+    reducers, gbps = _reducers(job) or (workers, min(bandwidths))
+    return Links(workers, min(bandwidths), reducers, gbps)
 
 
 def _reducers(job: ResolvedLayout) -> tuple[int, float] | None:
     """Return how many reducers there are or would be, and the bandwidth of each; None if not
     known."""
-    own = job.pool(Role.REDUCERS)
-    if own is None:
+    sized_pool = job.pool(Role.REDUCERS)
+    if sized_pool is None:
         pool = sized(job)
-        own = resolve(job.layout.edited({"reducers": pool})).pool(Role.REDUCERS) if pool else None
-    return (own.pool.replicas, own.bandwidth_gbps) if own and own.bandwidth_gbps else None
+        sized_pool = (
+            resolve(job.layout.edited({"reducers": pool})).pool(Role.REDUCERS) if pool else None
+        )
+    return (
+        (sized_pool.pool.replicas, sized_pool.bandwidth_gbps)
+        if sized_pool and sized_pool.bandwidth_gbps
+        else None
+    )
 
 
 def ways(gradient_bytes: float, links: Links, name: str = "reducers") -> tuple[Way, Way, Way]:
@@ -139,9 +145,9 @@ def ways(gradient_bytes: float, links: Links, name: str = "reducers") -> tuple[W
     n = links.workers
     shares = n / links.reducers / links.reducer_gbps * links.gbps
 
-    def way(what: str, sent: float, hops: int, latency: str, taken: float = 0.0) -> Way:
+    def way(title: str, sent: float, hops: int, latency: str, taken: float = 0.0) -> Way:
         taken = max(sent, taken) * gradient_bytes * _BITS / (links.gbps * _GIGA)
-        return Way(what, sent * gradient_bytes, hops, latency, taken + hops * links.hop_s)
+        return Way(title, sent * gradient_bytes, hops, latency, taken + hops * links.hop_s)
 
     return (
         way("ring", 2 * (n - 1) / n, 2 * (n - 1), "grows with n"),

@@ -15,10 +15,10 @@ _DEEPEST = 50
 
 
 def yaml_texts(text: str) -> Any:
-    """What the text holds, with every scalar as text.
+    """Parse YAML, and leave every scalar a text.
 
-    Raises OptionError if it is not YAML, or if it is far more than any layout: with what aliases
-    stand for written out, over 100,000 characters or more than 50 levels.
+    Raises OptionError if it is not YAML, or far larger than any layout. With aliases expanded, it
+    may have 100,000 characters and 50 levels.
     """
     import yaml
 
@@ -31,11 +31,11 @@ def yaml_texts(text: str) -> Any:
         raise OptionError(f"not YAML: {error}") from None
 
 
-def check_length(text: str, what: str = "layouts", most: int = MOST_CHARACTERS) -> None:
-    """Raise OptionError for a text that is far longer than any layout, or than `what` it is."""
+def check_length(text: str, kind: str = "layouts", most: int = MOST_CHARACTERS) -> None:
+    """Raise OptionError for a text that is far longer than any layout, or than `kind` it is."""
     if len(text) > most:
         raise OptionError(
-            f"the text is {len(text):,} characters long; {what} are read up to {most:,}"
+            f"the text is {len(text):,} characters long; {kind} are read up to {most:,}"
         )
 
 
@@ -61,7 +61,7 @@ def _check_size(events: Iterable[Any]) -> None:
             sizes |= {anchor: 1 + len(event.value)} if anchor else {}
             size += 1 + len(event.value)
         elif isinstance(event, yaml.AliasEvent):
-            if any(anchor == item for item, _ in open_):
+            if any(anchor == name for name, _ in open_):
                 raise OptionError(f"the YAML's alias *{anchor} stands for something it is in")
             size += sizes.get(anchor or "", 1)
         if size > MOST_CHARACTERS:

@@ -76,25 +76,26 @@ def _say_what_is_new() -> None:
 
 
 def _may_be_loaded_again(_: object = None) -> None:
-    """IPython says something of a second `%load_ext` unless it has forgotten the first."""
+    """Make IPython forget the extension, so that a second `%load_ext` says nothing."""
     from IPython import get_ipython
 
     get_ipython().extension_manager.loaded.discard("distrain_nb")
 
 
 def help_alone(lines: list[str]) -> list[str]:
-    """`%%distrain --help` needs no cell below it, where IPython refuses every other magic."""
+    """Return whether a line asks for help alone: `%%distrain --help` needs no cell below it."""
     if lines and _HELP_ALONE.match(lines[0]) and not "".join(lines[1:]).strip():
         return [lines[0], "\n"]
     return lines
 
 
 def _options(cell: str) -> str:
-    """What stands in the head of a cell. Raises OptionError where that ends in a line of code."""
+    """Return the options in a cell's head. Raises OptionError if it ends in a line of code."""
     if stray := code_in_head(cell):
         code, fix = stray
         message = (
-            f"{code!r} is no option: the line above ends in a backslash, so it would be read as one"
+            f"{code!r} isn't an option: the line above ends in a backslash, so it would be read "
+            "as one"
         )
         raise OptionError(message, where=code, fixes=(fix,))
     return head_options(cell)

@@ -39,8 +39,8 @@ class Answer:
     def __repr__(self) -> str:
         parts = [str(self.advice)] if self.advice else []
         if self.script:
-            found = [f"  {finding}" for finding in self.findings]
-            parts.append("\n".join([self._heading(), *found]))
+            lines = [f"  {finding}" for finding in self.findings]
+            parts.append("\n".join([self._heading(), *lines]))
         return "\n\n".join(parts)
 
     def _repr_html_(self) -> str:
@@ -54,29 +54,36 @@ class Answer:
 
 def answer(options: argparse.Namespace, shell: InteractiveShell) -> Answer:
     """Raise OptionError for a figure that can't be, or a script that is not there."""
-    given = {name: getattr(options, name) for name in _FIELDS if getattr(options, name) is not None}
-    script, found = _looked_at(options.script, shell)
-    about_case = given or options.workers or not script
-    return Answer(advise(_case(options.workers, given)) if about_case else None, script, found)
+    figures = {
+        name: getattr(options, name) for name in _FIELDS if getattr(options, name) is not None
+    }
+    script, problems = _looked_at(options.script, shell)
+    about_case = figures or options.workers or not script
+    return Answer(
+        advise(_case(options.workers, figures)) if about_case else None,
+        script,
+        problems,
+    )
 
 
-def _case(workers: str | None, given: dict[str, Any]) -> Case:
-    """Of a pool of instances on SageMaker, else of Vertex AI's primary replica and its workers."""
-    pool, framework = Pool.parse(workers) if workers else None, given.pop("framework", None)
+def _case(workers: str | None, figures: dict[str, Any]) -> Case:
+    """Make the case of a pool: instances of SageMaker, else Vertex AI's primary replica and its
+    workers."""
+    pool, framework = Pool.parse(workers) if workers else None, figures.pop("framework", None)
     machine = (pool and pool.machine) or ""
     if machine.startswith("ml."):
         layout = Layout.of("sagemaker", workers=pool, framework=framework)
     else:
         pool = pool and _equipped(pool)
         primary = replace(pool, replicas=1) if pool else None
-        others = replace(pool, replicas=pool.replicas - 1) if pool and pool.replicas > 1 else None
-        layout = Layout.of("vertex", primary=primary, workers=others, framework=framework)
+        rest = replace(pool, replicas=pool.replicas - 1) if pool and pool.replicas > 1 else None
+        layout = Layout.of("vertex", primary=primary, workers=rest, framework=framework)
     case = case_of(layout)
-    return replace(case, layout=case.layout if machine else None, **given)
+    return replace(case, layout=case.layout if machine else None, **figures)
 
 
 def _equipped(pool: Pool) -> Pool:
-    """With the GPUs that its machines come with, which Vertex AI wants written down."""
+    """Add the GPUs that its machines come with, which Vertex AI wants written down."""
     row = current().machines.get(pool.machine or "")
     if pool.accelerator or row is None or not row.builtin_accelerator:
         return pool
@@ -85,20 +92,20 @@ def _equipped(pool: Pool) -> Pool:
 
 
 def _looked_at(script: str | None, shell: InteractiveShell) -> tuple[str, tuple[Finding, ...]]:
-    """What was read, and what was found there."""
+    """Read the script or the cells, and return what was read with its findings."""
     if script and not script.isdecimal():
         return script, findings(_text(Path(script)), script)
-    here = notebook_of(shell)
-    cells = {cell.label: cell for cell in here.cells}
+    notebook = notebook_of(shell)
+    cells = {cell.label: cell for cell in notebook.cells}
     if script:
         cell = cells.get(f"Cell In[{script}]")
         if cell is None:
             raise OptionError(f"invalid --script {script}: no cell In[{script}] has been executed")
     else:
-        cell = next((cell for cell in reversed(here.cells) if _is_ours(cell)), None)
+        cell = next((cell for cell in reversed(notebook.cells) if _is_ours(cell)), None)
         if cell is None:
             return "", ()
-    program = api.program(api.Source(cell, here, first_line=_first_line(cell)))
+    program = api.program(api.Source(cell, notebook, first_line=_first_line(cell)))
     return cell.label, findings_in(program.main, program.segments)
 
 

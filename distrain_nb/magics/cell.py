@@ -58,7 +58,7 @@ def submit(source: api.Source, options: Mapping[str, Any]) -> None:
 
 @contextmanager
 def long_work_shown() -> Iterator[None]:
-    """A bar below the cell once the block takes long. What draws it is imported only then."""
+    """Show a progress bar below the cell once the block takes long. Import its code only then."""
     begun, bar = time.time(), None
 
     def hear(progress: Progress) -> None:
@@ -111,15 +111,15 @@ def _shown(run: Run) -> Monitor:
 
 
 def _wait(run: Run, monitor: Monitor) -> None:
-    """Until the run has ended; a view that breaks is left alone."""
-    seen = True
+    """Wait until the run has ended; go on without a view that breaks."""
+    is_shown = True
     while not run.state.final:
-        seen = seen and _succeeds(monitor.refresh)
+        is_shown = is_shown and _succeeds(monitor.refresh)
         time.sleep(REFRESH_EVERY_S)
 
 
 def _raise_outcome(run: Run, shown: bool) -> None:
-    """The report whole, but in a line where the view just above shows it already."""
+    """Raise the run's error: in one line if the view above shows the report, else with it."""
     try:
         run.check()
     except RunFailed as failed:
@@ -135,7 +135,7 @@ def _succeeds(update: Callable[[], None]) -> bool:
         update()
     except Exception:
         traceback.print_exc()
-        print("The view of the run broke; the run itself goes on.", file=sys.stderr)
+        print("The view of the run failed; the run itself continues.", file=sys.stderr)
         return False
     return True
 
@@ -146,5 +146,5 @@ def _show_warnings(prepared: api.Prepared, source: api.Source) -> None:
         from distrain_nb.ui.problem import Cells
         from distrain_nb.ui.problem_panel import show_warnings
 
-        others = {cell.label: cell.source for cell in source.notebook.cells}
-        show_warnings(fs, Cells(source.cell.source, source.cell.label, others))
+        cells = {cell.label: cell.source for cell in source.notebook.cells}
+        show_warnings(fs, Cells(source.cell.source, source.cell.label, cells))

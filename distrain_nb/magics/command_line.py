@@ -40,21 +40,21 @@ ELSEWHERE = {
 
 # Form, what it is for, and whether there may be several.
 _OF_STUDIES = {
-    "study": ("FILE", "a study in YAML or in a form of the clouds, which options change", False),
+    "study": ("FILE", "study in YAML or in a cloud's format; options change it", False),
     "tune": (
         "NAME=LOW..HIGH",
-        "a name or argument, and what trials try of it; or NAME=VALUE|VALUE",
+        "variable or argument with the values that trials try; or NAME=VALUE|VALUE",
         True,
     ),
-    "goal": ("min:METRIC", "what the trials are to reach; or max:METRIC", True),
-    "trials": ("N", "how many trials there are", False),
-    "parallel": ("N", "how many of them run at once", False),
-    "search": ("tpe|gp|random|grid", "how the next values are found", False),
-    "stop": ("median|decay-curve", "stop trials early that are not worth going on with", False),
-    "max_failed": ("N", "failed trials after which the study has failed", False),
-    "initial": ("NAME=VALUE,…", "values of a trial to begin with", True),
-    "measurement": ("last|best", "which of a trial's values counts", False),
-    "noise": ("low|high", "what a service is told of the goal's noise", False),
+    "goal": ("min:METRIC", "metric that the study minimizes; or max:METRIC", True),
+    "trials": ("N", "number of trials", False),
+    "parallel": ("N", "number of trials that run at once", False),
+    "search": ("tpe|gp|random|grid", "algorithm that chooses the next values", False),
+    "stop": ("median|decay-curve", "rule that stops unpromising trials early", False),
+    "max_failed": ("N", "number of failed trials at which the study fails", False),
+    "initial": ("NAME=VALUE,…", "values of a first trial", True),
+    "measurement": ("last|best", "value of a trial that counts", False),
+    "noise": ("low|high", "noise of the goal, for Vertex AI", False),
     "end": ("SETTING=VALUE,…", "when a study ends early", False),
 }
 STUDY_OPTIONS = frozenset(_OF_STUDIES)
@@ -74,10 +74,10 @@ class Parser(argparse.ArgumentParser):
     def read(self, words: list[str]) -> argparse.Namespace:
         """Return the options. Raises OptionError, which names the option that seems to be meant."""
         self.refuse_elsewhere(words)
-        found, unknown = self.parse_known_args(words)
+        namespace, unknown = self.parse_known_args(words)
         if unknown:
-            self.verbs.get(getattr(found, "verb", None), self).refuse(unknown[0])
-        return found
+            self.verbs.get(getattr(namespace, "verb", None), self).refuse(unknown[0])
+        return namespace
 
     @property
     def verbs(self) -> dict[str | None, Parser]:
@@ -104,20 +104,20 @@ class Parser(argparse.ArgumentParser):
         self.error(f"no option {word}{hint}", meant=(word.partition("=")[0], *names))
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """In the place of argparse's, whose message names no option that is like the value."""
+        """Refuse a value with the names that are like it, which argparse's message doesn't have."""
         if action.choices is not None and value not in action.choices:
             close = closest(value, action.choices)
             hint = f"; did you mean {close}?" if close else "."
-            what = "verb" if action.dest == "verb" else action.option_strings[0]
-            message = f"no {what} {value!r}{hint} There are {', '.join(action.choices)}"
+            kind = "verb" if action.dest == "verb" else action.option_strings[0]
+            message = f"no {kind} {value!r}{hint} There are {', '.join(action.choices)}"
             self.error(message, meant=(value, close) if close else (value,))
 
     def error(self, message: str, meant: tuple[str, ...] = ()) -> NoReturn:
-        """`meant` is a word of the line, and those that may be meant instead."""
+        """Raise OptionError. `meant` is a word of the line, and those that may be meant instead."""
         if (lacks := _NO_VALUE.match(message)) and lacks[1] in self._option_string_actions:
             name, form = lacks[1], self._option_string_actions[lacks[1]].metavar
             message, meant = f"no value for {name}: expected {name} {form or 'VALUE'}", (name,)
-        fixes = tuple(write_option(meant[0], item) for item in meant[1:])
+        fixes = tuple(write_option(meant[0], option) for option in meant[1:])
         where = meant[0] if meant else ""
         raise OptionError(f"{message}\nsee {self.prog} --help", where=where, fixes=fixes)
 
@@ -147,19 +147,21 @@ def cell_parser(backends: Sequence[AnyBackend]) -> Parser:
         where.add_argument(*flags, dest=option.field, metavar=form, help=option.help)
     where.add_argument("--spot", action="store_true", help="short for --scheduling SPOT")
     job = parser.add_argument_group("the job")
-    job.add_argument(*HELP, nargs="?", metavar="TOPIC", help="a short help, or a topic's")
+    job.add_argument(
+        *HELP, nargs="?", metavar="TOPIC", help="show a short help, or that of a topic"
+    )
     common = declared(JobOptions)
-    for item in common.values():
-        job.add_argument(item.name, help=item.help, **_kind(item))
-    study = parser.add_argument_group("a study: many runs, each with other values")
-    for name, (form, what, several) in _OF_STUDIES.items():
+    for declaration in common.values():
+        job.add_argument(declaration.name, help=declaration.help, **_kind(declaration))
+    study = parser.add_argument_group("a study: many runs with different parameters")
+    for name, (form, help_text, several) in _OF_STUDIES.items():
         action = "append" if several else "store"
-        study.add_argument(flag(name), metavar=form, help=what, action=action)
-    for title, own in _by_backends(backends).items():
+        study.add_argument(flag(name), metavar=form, help=help_text, action=action)
+    for title, declarations in _by_backends(backends).items():
         group = parser.add_argument_group(f"jobs on {title}")
-        for item in own:
-            if item.field not in common:
-                group.add_argument(item.name, help=item.help, **_kind(item))
+        for declaration in declarations:
+            if declaration.field not in common:
+                group.add_argument(declaration.name, help=declaration.help, **_kind(declaration))
     return parser
 
 
@@ -168,18 +170,18 @@ def _by_backends(backends: Iterable[AnyBackend]) -> dict[str, list[Declaration]]
     it."""
     having: dict[str, list[tuple[str, Declaration]]] = {}
     for backend in backends:
-        for name, item in declared(backend.options).items():
-            having.setdefault(name, []).append((backend.title, item))
-    found: dict[str, list[Declaration]] = {}
+        for name, declaration in declared(backend.options).items():
+            having.setdefault(name, []).append((backend.title, declaration))
+    by_titles: dict[str, list[Declaration]] = {}
     for pairs in having.values():
         titles = " and ".join(sorted(title for title, _ in pairs))
-        found.setdefault(titles, []).append(pairs[0][1])
-    return found
+        by_titles.setdefault(titles, []).append(pairs[0][1])
+    return by_titles
 
 
 def backends_of(words: list[str]) -> list[AnyBackend]:
-    """Return those whose options stand on the line, the chosen one first; none are loaded for a
-    line that has only the options of any job."""
+    """Return the backends whose options are on the line, the chosen one first; none are loaded for
+    a line that has only the options of any job."""
     common = cell_parser(())._option_string_actions
     flags = [_flag(word) for word in words if word.startswith("-")]
     if all(flag in common for flag in flags):
@@ -206,7 +208,7 @@ def _with_arguments(options: dict[str, Any], more: Sequence[str]) -> dict[str, A
 
 
 class ScriptLine(NamedTuple):
-    """What `%distrain run` is given: a file, or a module after `-m`, and the options by name."""
+    """The line of `%distrain run`: a file, or a module after `-m`, and the options by name."""
 
     target: str
     is_module: bool
@@ -236,10 +238,10 @@ def script_options(words: list[str]) -> ScriptLine:
     ours = options_before(words)
     parser = script_parser(backends_of(ours))
     parser.refuse_elsewhere(ours)
-    found, unknown = parser.parse_known_args(words)
+    namespace, unknown = parser.parse_known_args(words)
     if unknown:
         parser.refuse(unknown[0])
-    options = vars(found)
+    options = vars(namespace)
     target, behind = options.pop("target", ""), options.pop("behind", [])
     if not target:
         parser.error("no script: write its file behind the options, as in -n 2 train.py --lr 0.1")
@@ -257,23 +259,47 @@ def image_parser() -> Parser:
     )
     add = parser.add_argument
     add("--base", required=True, metavar="IMAGE", help="the image to build on")
-    add("--target", required=True, metavar="IMAGE", help="where the image goes")
-    add("--builder", default="append", choices=BUILDERS, help="append needs no Docker")
-    add("--python", metavar="VERSION", help="the base's Python, where the base doesn't say")
-    add("--platform", default="linux/amd64", metavar="OS/ARCH", help="which of a base for several")
-    add("--look-inside", action="store_true", help="read the base for its Python and packages")
-    add("--run", action="append", default=[], metavar="COMMAND", help="for builder docker")
+    add("--target", required=True, metavar="IMAGE", help="name under which to push the image")
+    add(
+        "--builder",
+        default="append",
+        choices=BUILDERS,
+        help="way to build (default: append, which needs no Docker)",
+    )
+    add(
+        "--python",
+        metavar="VERSION",
+        help="Python version of the base, if the base doesn't name it",
+    )
+    add(
+        "--platform",
+        default="linux/amd64",
+        metavar="OS/ARCH",
+        help="platform to use from a multi-platform base (default: linux/amd64)",
+    )
+    add(
+        "--look-inside",
+        action="store_true",
+        help="read the base's layers for its Python and packages",
+    )
+    add(
+        "--run",
+        action="append",
+        default=[],
+        metavar="COMMAND",
+        help="command to run in the build; for builder docker",
+    )
     add(
         "--allow-secret",
         action="append",
         default=[],
         metavar="NAME",
-        help="a secret that may go all the same",
+        help="let this value pass the secret check",
     )
-    add("--include", action="append", default=[], metavar="PATH", help="a file to carry along")
-    add("--require", action="append", default=[], metavar="PACKAGE", help="a package to add")
-    add("--project", default="", metavar="NAME", help="for builder cloudbuild")
-    add("--bucket", default="", metavar="NAME", help="for builder cloudbuild")
+    add("--include", action="append", default=[], metavar="PATH", help="file or folder to include")
+    add("--require", action="append", default=[], metavar="PACKAGE", help="package to add")
+    add("--project", default="", metavar="NAME", help="project of Cloud Build")
+    add("--bucket", default="", metavar="NAME", help="bucket of Cloud Build")
     add("--dockerfile", action="store_true", help="print a Dockerfile and build nothing")
     return parser
 

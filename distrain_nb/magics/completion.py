@@ -44,17 +44,17 @@ def add_matcher(shell: InteractiveShell) -> None:
 
 
 def match(context: CompletionContext) -> SimpleMatcherResult:
-    """What the word at the cursor can become."""
+    """Complete the word at the cursor."""
     from IPython.core.completer import SimpleCompletion
 
-    found = _MAGIC.match(_written(context))
-    if found is None:
+    magic = _MAGIC.match(_written(context))
+    if magic is None:
         return {"completions": [], "suppress": False}
-    fragment, offered = _offered(found, context.full_text)
+    fragment, offered = _offered(magic, context.full_text)
     completions = [
-        SimpleCompletion(text=item.text, type=unbroken(item.about or "value"))
-        for item in offered
-        if item.text.startswith(fragment)
+        SimpleCompletion(text=completion.text, type=unbroken(completion.about or "value"))
+        for completion in offered
+        if completion.text.startswith(fragment)
     ]
     return {
         "completions": completions,
@@ -65,7 +65,7 @@ def match(context: CompletionContext) -> SimpleMatcherResult:
 
 
 def unbroken(about: str) -> str:
-    """JupyterLab has one line for each, but breaks what it takes for a type at spaces and signs."""
+    """Replace spaces and signs at which JupyterLab would break the line of a completion."""
     return _BREAKS.sub("\\1\N{WORD JOINER}", about.replace(" ", "\N{NO-BREAK SPACE}"))
 
 
@@ -81,13 +81,13 @@ def _is_ours(matcher: Any) -> bool:
     return getattr(matcher, "__module__", "") == __name__
 
 
-def _offered(found: re.Match[str], cell: str) -> tuple[str, Iterable[Completion]]:
+def _offered(magic: re.Match[str], cell: str) -> tuple[str, Iterable[Completion]]:
     """Return the part of the word that is completed, and what it can become."""
     from distrain_nb.magics.command_line import image_parser
     from distrain_nb.magics.verbs import line_parser
 
-    before, word = found["before"].split(), found["word"]
-    if found["signs"] == "%%":
+    before, word = magic["before"].split(), magic["word"]
+    if magic["signs"] == "%%":
         is_image = before[:1] == ["image"]
         return _of_options(image_parser() if is_image else _cell_parser(before), before, word, cell)
     parser = line_parser()
@@ -118,7 +118,7 @@ def _of_script(before: list[str], word: str, cell: str) -> tuple[str, Iterable[C
 
 
 def _cell_parser(before: list[str]) -> argparse.ArgumentParser:
-    """With the options of the place that the line names, or of all."""
+    """Return a parser with the options of the place that the line names, or of all."""
     from distrain_nb.backends.plugins import all_backends
     from distrain_nb.magics.command_line import cell_parser
     from distrain_nb.magics.values import place_in
@@ -143,16 +143,16 @@ def _of_options(
 
 
 def _options(parser: argparse.ArgumentParser) -> list[Completion]:
-    """Return those that people use come first."""
+    """Return the options of a parser; those that people use come first."""
     from distrain_nb.magics.values import Completion
 
-    found = [
+    completions = [
         Completion(name, (action.help or "").replace("%%", "%"))
         for action in parser._actions
         for name in action.option_strings
     ]
     rank = {name: number for number, name in enumerate(_FIRST)}
-    return sorted(found, key=lambda item: rank.get(item.text, len(_FIRST)))
+    return sorted(completions, key=lambda option: rank.get(option.text, len(_FIRST)))
 
 
 def _verbs(parser: Parser) -> Iterator[Completion]:
@@ -164,12 +164,12 @@ def _verbs(parser: Parser) -> Iterator[Completion]:
 
 
 def _operands(verb: argparse.ArgumentParser, before: list[str], word: str) -> list[Completion]:
-    """What a verb is about: a run, a layout, a setting."""
+    """Complete a verb's operand: a run, a layout, a setting."""
     from distrain_nb.magics import values
 
     takes = [action for action in verb._actions if not action.option_strings]
     for action in takes if not word.startswith("-") else ():
-        one = action.nargs == "?" and len(before) > 1
+        has_operand = action.nargs == "?" and len(before) > 1
         offer = values.OPERANDS.get(action.dest)
-        return [] if one or offer is None else list(offer())
+        return [] if has_operand or offer is None else list(offer())
     return []

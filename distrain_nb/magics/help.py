@@ -10,7 +10,7 @@ from distrain_nb.backends.options import declared
 from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.layout import Layout
 from distrain_nb.magics.command_line import HELP, cell_parser, image_parser
-from distrain_nb.magics.help_page import HelpPage, Section, part, whole
+from distrain_nb.magics.help_page import HelpPage, Section, page_of, part
 from distrain_nb.magics.verbs import line_parser
 
 if TYPE_CHECKING:
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 EVERYTHING = "all"
 _EXAMPLES = (
     ("-n 2", "two ranks on this machine"),
-    ("-n 2 --result model,history", "… and two names of rank 0 come back"),
+    ("-n 2 --result model,history", "return two variables of rank 0"),
     ("--workers 2", "a cluster of three replicas on this machine"),
-    ("--layout five", "machines that were saved as five: %distrain form"),
-    ("-n 2 --param lr=0.01 --name slow", "another value for a name of the notebook"),
-    ("-n 2 --no-wait", "go on working while it runs"),
-    ("-n 2 --dry-run", "show what would be submitted, and submit nothing"),
-    ("-n 2 -- --epochs 3", "the program's own arguments"),
+    ("--layout five", "use the layout saved as five; see %distrain form"),
+    ("-n 2 --param lr=0.01 --name slow", "set a variable of the notebook to another value"),
+    ("-n 2 --no-wait", "keep working while the run continues"),
+    ("-n 2 --dry-run", "show what would be submitted, without submitting it"),
+    ("-n 2 -- --epochs 3", "pass arguments to the program"),
 )
 _RUNS = (
     ("%distrain run -n 2 train.py --epochs 3", "a script, with its arguments"),
-    ("%distrain", "the runs"),
-    ("%distrain logs RUN", "one of them; also attach, cancel, result, delete"),
+    ("%distrain", "list the runs"),
+    ("%distrain logs RUN", "print the log of a run; also attach, cancel, result, delete"),
 )
 _HEAD = "%%distrain on top of a cell runs it as a distributed training job."
 
@@ -51,7 +51,7 @@ def show_help(words: list[str]) -> bool:
 
 
 def show(page: HelpPage) -> None:
-    """Below the running cell, or in the terminal."""
+    """Show a page below the running cell, or in the terminal."""
     from IPython.display import display
 
     display(page)
@@ -61,29 +61,29 @@ def help_page(topic: str = "") -> HelpPage:
     """Return the short help, or that of a topic. Raises OptionError naming the topics."""
     if not topic:
         return _short(plugins.all_backends())
-    known = _topics()
+    pages = _topics()
     verb = line_parser().verbs.get(topic)
-    if topic not in known and verb is not None:
-        return whole(verb)
-    if topic not in known:
-        hint = did_you_mean(topic, known, ".")
-        raise OptionError(f"no help on {topic!r}{hint} There are {', '.join(known)}")
-    return known[topic]()
+    if topic not in pages and verb is not None:
+        return page_of(verb)
+    if topic not in pages:
+        hint = did_you_mean(topic, pages, ".")
+        raise OptionError(f"no help on {topic!r}{hint} There are {', '.join(pages)}")
+    return pages[topic]()
 
 
 def topics() -> list[str]:
-    """What `--help` takes."""
+    """List the topics that `--help` takes."""
     return list(_topics())
 
 
 def _topics() -> dict[str, Callable[[], HelpPage]]:
     backends = plugins.all_backends()
     return {
-        EVERYTHING: lambda: whole(cell_parser(backends), line_parser()),
+        EVERYTHING: lambda: page_of(cell_parser(backends), line_parser()),
         "machines": lambda: _group(cell_parser(backends), "where, and on which machines"),
         "job": lambda: _group(cell_parser(()), "the job"),
         "images": lambda: _images(backends),
-        "runs": lambda: whole(line_parser()),
+        "runs": lambda: page_of(line_parser()),
         **{
             backend.name: partial(_of_backend, backend)
             for backend in backends
@@ -94,7 +94,7 @@ def _topics() -> dict[str, Callable[[], HelpPage]]:
 
 def _short(backends: Iterable[AnyBackend]) -> HelpPage:
     """Return lines to start from, those of the backends too."""
-    lines = [(f"%%distrain {options}", what) for options, what in _EXAMPLES]
+    lines = [(f"%%distrain {options}", about) for options, about in _EXAMPLES]
     lines += [
         (f"%%distrain {Layout.of(backend.name, **backend.example)}", f"on {backend.title}")
         for backend in backends
@@ -103,7 +103,7 @@ def _short(backends: Iterable[AnyBackend]) -> HelpPage:
     lines.append(("%%distrain --on … --rehearse", "rehearse the same job on this machine"))
     lines += _RUNS
     width = max(len(line) for line, _ in lines[: -len(_RUNS)])
-    shown = [f"  {line:{width}}  {what}" for line, what in lines]
+    shown = [f"  {line:{width}}  {about}" for line, about in lines]
     more = f"More: --help {EVERYTHING}, or --help TOPIC, which is one of {', '.join(topics()[1:])}"
     text = "\n".join([f"{_HEAD}\n", *shown, "", more])
     return HelpPage(text, (Section(_HEAD, tuple(lines)),), more)
@@ -112,8 +112,8 @@ def _short(backends: Iterable[AnyBackend]) -> HelpPage:
 def _group(parser: Parser, title: str) -> HelpPage:
     """Return one group of a parser's options."""
     groups = [group for group in parser._action_groups if group.title == title]
-    own = {id(action) for group in groups for action in group._group_actions}
-    return part(parser, title, lambda action: id(action) in own)
+    members = {id(action) for group in groups for action in group._group_actions}
+    return part(parser, title, lambda action: id(action) in members)
 
 
 def _of_backend(backend: AnyBackend) -> HelpPage:
@@ -124,12 +124,12 @@ def _of_backend(backend: AnyBackend) -> HelpPage:
 def _images(backends: Sequence[AnyBackend]) -> HelpPage:
     """Return options of jobs that are about their image, and the magic that builds one by
     itself."""
-    own = {
+    names = {
         name
         for backend in backends
         for name, option in declared(backend.options).items()
         if option.topic == "images"
     }
-    of_jobs = part(cell_parser(backends), "the image of a job", lambda item: item.dest in own)
-    builds = whole(image_parser())
+    of_jobs = part(cell_parser(backends), "the image of a job", lambda action: action.dest in names)
+    builds = page_of(image_parser())
     return HelpPage(f"{of_jobs.text}\n{builds.text}", of_jobs.sections + builds.sections)

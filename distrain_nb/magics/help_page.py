@@ -33,8 +33,8 @@ class Section:
 
     def html(self) -> str:
         rows = "".join(
-            f"<tr><th scope='row'><code>{escape(left)}</code></th><td>{escape(right)}</td></tr>"
-            for left, right in self.rows
+            f"<tr><th scope='row'><code>{escape(term)}</code></th><td>{escape(right)}</td></tr>"
+            for term, right in self.rows
         )
         about = f"<p>{escape(self.about)}</p>" if self.about else ""
         title = self.title[:1].upper() + self.title[1:]
@@ -58,15 +58,15 @@ class HelpPage:
         return f"{STYLE}<div class='dn-help'>{body}{more}</div>"
 
 
-def whole(*parsers: Parser) -> HelpPage:
+def page_of(*parsers: Parser) -> HelpPage:
     """Return everything that these parsers take."""
     text = "\n".join(parser.format_help() for parser in parsers)
     return HelpPage(text, tuple(section for parser in parsers for section in _sections(parser)))
 
 
-def part(parser: Parser, title: str, wanted: Callable[[argparse.Action], bool]) -> HelpPage:
+def part(parser: Parser, title: str, is_part: Callable[[argparse.Action], bool]) -> HelpPage:
     """Return some of a parser's options."""
-    actions = [action for action in parser._actions if wanted(action)]
+    actions = [action for action in parser._actions if is_part(action)]
     formatter = parser._get_formatter()
     formatter.start_section(title)
     formatter.add_arguments(actions)

@@ -10,7 +10,7 @@ from distrain_nb.findings import errors
 from distrain_nb.image import CloudBuild, Recipe, at_most_every, build, dockerfile
 from distrain_nb.magics.command_line import HelpAsked, image_options
 from distrain_nb.magics.help import show
-from distrain_nb.magics.help_page import whole
+from distrain_nb.magics.help_page import page_of
 from distrain_nb.worker.files.sizes import readable_size
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ def run_image(words: list[str], source: api.Source) -> Image | None:
     ImageError."""
     try:
         options = image_options(words)
-    except HelpAsked as asked:
-        show(whole(asked.parser))
+    except HelpAsked as request:
+        show(page_of(request.parser))
         return None
     program = api.program(source, include=options.include, require=options.require)
     if errors(program.findings):

@@ -14,7 +14,7 @@ from distrain_nb.escapes import coloured
 from distrain_nb.magics.cell import watch
 from distrain_nb.magics.command_line import HELP, HelpAsked
 from distrain_nb.magics.help import show, show_help
-from distrain_nb.magics.help_page import whole
+from distrain_nb.magics.help_page import page_of
 from distrain_nb.magics.verbs import line_options, packing_options
 from distrain_nb.run import LogReader, Run, still
 
@@ -29,7 +29,8 @@ FOLLOW_EVERY_S = 0.1
 
 
 def run_line(words: list[str], shell: InteractiveShell) -> Any:
-    """What the line displays or gives. Raises OptionError, RunNotFound and what the verb raises."""
+    """Run a line magic and return its value. Raises OptionError, RunNotFound and what the verb
+    raises."""
     if words[:1] == ["run"]:
         from distrain_nb.magics.script import run_script
 
@@ -43,8 +44,8 @@ def run_line(words: list[str], shell: InteractiveShell) -> Any:
         return None
     try:
         options = line_options(words)
-    except HelpAsked as asked:
-        show(whole(asked.parser))
+    except HelpAsked as request:
+        show(page_of(request.parser))
         return None
     options.namespace, options.shell = shell.user_ns, shell
     return _VERBS[options.verb or "runs"](options)
@@ -62,12 +63,12 @@ def _runs(options: argparse.Namespace) -> Any:
 def _of_experiment(experiment: str) -> Any:
     from distrain_nb.ui.experiment_table import experiment_table
 
-    found = api.runs(experiment) if experiment else []
-    if found:
-        return experiment_table(found)
-    there = dict.fromkeys(run.experiment for run in api.runs() if run.experiment)
-    hint = did_you_mean(experiment, there, ".")
-    listed = f"There are {', '.join(there)}" if there else "There are none yet"
+    runs = api.runs(experiment) if experiment else []
+    if runs:
+        return experiment_table(runs)
+    experiments = dict.fromkeys(run.experiment for run in api.runs() if run.experiment)
+    hint = did_you_mean(experiment, experiments, ".")
+    listed = f"There are {', '.join(experiments)}" if experiments else "There are none yet"
     raise OptionError(f"no run has --experiment {experiment!r}{hint} {listed}")
 
 
@@ -86,7 +87,7 @@ def _logs(options: argparse.Namespace) -> None:
     run = api.attach(options.run)
     if options.carrier:
         if options.follow or options.rank is not None:
-            raise OptionError("--carrier stands alone: a carrier has no ranks, and is not followed")
+            raise OptionError("--carrier can't be combined with --rank or --follow")
         print(coloured(run.carrier_log()), end="")
     elif options.follow:
         _follow(run, options.rank)
@@ -170,10 +171,10 @@ def _named(name: str) -> list[Run]:
         from distrain_nb.study import studies
 
         study = next((study for study in studies() if study.name == name), None)
-        found = study.runs if study else api.runs(name)[::-1] if name else []
-        if not found:
+        runs = study.runs if study else api.runs(name)[::-1] if name else []
+        if not runs:
             raise
-        return found
+        return runs
 
 
 def _catalog(options: argparse.Namespace) -> Any:
@@ -204,12 +205,12 @@ def _clean(options: argparse.Namespace) -> None:
     from distrain_nb.run.room import cleaning
     from distrain_nb.study.listing import ended_before
 
-    found = cleaning(options.older_than, ended_before)
-    print(found)
+    reclaimable = cleaning(options.older_than, ended_before)
+    print(reclaimable)
     if options.yes:
-        found.free()
+        reclaimable.free()
         print("freed")
-    elif found.parts:
+    elif reclaimable.parts:
         older = "" if options.older_than is None else f" --older-than {options.older_than:g}"
         print(f"nothing is removed yet: %distrain clean{older} --yes frees it")
 
@@ -224,8 +225,8 @@ def _config(options: argparse.Namespace) -> None:
     if options.settings:
         config.save()
         _follow_observing(config)
-    found, described = described_settings()
-    print(config.described(of_backends, found))
+    names, described = described_settings()
+    print(config.described(of_backends, names))
     if described:
         print(described)
 

@@ -17,7 +17,7 @@ _WATCHES = "watches_statements"
 
 def start_observing(shell: InteractiveShell) -> None:
     """Watch from now on, unless the settings say `observe=off`, or this is done already."""
-    if observed.observer_of(shell.user_ns) or not _wanted():
+    if observed.observer_of(shell.user_ns) or not _is_enabled():
         return
     before = {f"Cell In[{number}]" for number in range(_executed(shell))}
     unseen = frozenset(before | sys.modules.keys() - {"__main__"})
@@ -82,7 +82,7 @@ def _empty(lines: list[str]) -> int:
     return next((number for number, line in enumerate(lines) if line.strip()), 0)
 
 
-def _wanted() -> bool:
+def _is_enabled() -> bool:
     path = config.home() / config.CONFIG_FILE
     try:  # reading the settings takes longer than all else
         return "observe" not in path.read_text(encoding="utf-8") or config.Config.load().observe

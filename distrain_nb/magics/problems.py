@@ -1,4 +1,5 @@
-"""What keeps a cell from running is shown below it, with its place in the cell and the ways out.
+"""Shows the problem that keeps a cell from running below it, with its place in the cell and the
+repairs.
 
 Of an option such as `--env HF_TOKEN={token}` a magic is given the value of `token`. What is shown
 is the text as its author wrote it, where that can be told, and never the value.
@@ -27,7 +28,7 @@ _EMPTY_LINES = re.compile(r"\A(?:[ \t]*\n)+")
 
 @contextmanager
 def problems_shown(line: str, cell: str | None, shell: InteractiveShell) -> Iterator[None]:
-    """Errors of the block are shown, but for the end of a run, which its own view shows."""
+    """Show errors of the block, but not the end of a run, which its own view shows."""
     try:
         yield
     except (RunFailed, RunCancelled):
@@ -47,18 +48,18 @@ def _cells(line: str, cell: str | None, shell: InteractiveShell) -> Cells:
     from distrain_nb.ui.problem import Cells
 
     sources = shell.history_manager.input_hist_raw
-    others = {label(number): source for number, source in enumerate(sources)}
-    here = label(len(sources) - 1)
+    cells = {label(number): source for number, source in enumerate(sources)}
+    own_label = label(len(sources) - 1)
     for text, options in _candidates(sources[-1], cell):
         values = _values(options, line)
         if values is not None:
             placeholders = [place for place, value in values if place != value]
-            return Cells(text, here, others, placeholders, _secrets(line, options, values))
-    return Cells(f"{_LINE} {line}" if cell is None else f"{_CELL} {line}\n{cell}", here, others)
+            return Cells(text, own_label, cells, placeholders, _secrets(line, options, values))
+    return Cells(f"{_LINE} {line}" if cell is None else f"{_CELL} {line}\n{cell}", own_label, cells)
 
 
 def _candidates(source: str, cell: str | None) -> Iterator[tuple[str, str]]:
-    """What in a cell may be running, from its magic on, and the options of that line."""
+    """Yield the magics of a cell that may be running, each with the options of its line."""
     if cell is None:
         for line in joined(source).split("\n"):
             _, magic, options = line.partition(_LINE)
@@ -75,12 +76,12 @@ def _values(options: str, line: str) -> list[tuple[str, str]] | None:
     """Return the placeholders of options, and what stands for them in a magic's line; None for
     another line than theirs."""
     options, line = " ".join(options.split()), " ".join(line.split())
-    first, *others = _PLACEHOLDER.split(options)
-    if not line.startswith(first) or not (others or line == first):
+    first, *texts = _PLACEHOLDER.split(options)
+    if not line.startswith(first) or not (texts or line == first):
         return None
     values, at = [], len(first)
-    for number, text in enumerate(others, 1):
-        end = line.find(text, at) if number < len(others) else len(line) - len(text)
+    for number, text in enumerate(texts, 1):
+        end = line.find(text, at) if number < len(texts) else len(line) - len(text)
         if end < at or not line.endswith(text, at, end + len(text)):
             return None
         values.append(line[at:end])
@@ -93,9 +94,9 @@ def _secrets(line: str, options: str, values: Iterable[tuple[str, str]]) -> set[
     quoted."""
     from distrain_nb.secrets import variables_in
 
-    written, given = [*variables_in(options)], {*variables_in(line)}
+    written, expanded = [*variables_in(options)], {*variables_in(line)}
     for place, value in values:
-        is_secret = place != value and any(place in item for item in written)
-        if is_secret and not any(value in item for item in given):
-            given.update(value.split())
-    return given
+        is_secret = place != value and any(place in word for word in written)
+        if is_secret and not any(value in word for word in expanded):
+            expanded.update(value.split())
+    return expanded

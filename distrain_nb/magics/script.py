@@ -6,14 +6,14 @@ from distrain_nb import api
 from distrain_nb.magics.cell import submit
 from distrain_nb.magics.command_line import HELP, options_before, script_options, script_parser
 from distrain_nb.magics.help import show
-from distrain_nb.magics.help_page import whole
+from distrain_nb.magics.help_page import page_of
 
 
 def run_script(words: list[str]) -> None:
     """Raise OptionError, and what `api.start` and, for a run that is waited for, `Run.wait`
     raise."""
     if any(word in HELP for word in options_before(words)):
-        show(whole(script_parser(())))
+        show(page_of(script_parser(())))
         return
     target, is_module, options = script_options(words)
     submit(api.script(target, is_module=is_module), options)

@@ -24,8 +24,8 @@ def shard_verb(options: argparse.Namespace) -> None:
     size = _size(options.size)
     place = _rehearsed if options.rehearse else str
     with long_work_shown():
-        found = packed(place(options.source), place(options.target), size, options.shuffle)
-    print(found)
+        shards = packed(place(options.source), place(options.target), size, options.shuffle)
+    print(shards)
 
 
 def shard_elsewhere(options: dict[str, Any]) -> None:
@@ -45,5 +45,5 @@ def _size(text: str) -> float:
 
 def _rehearsed(uri: str) -> str:
     """Return the folder that a rehearsal takes for a bucket."""
-    scheme, found, path = uri.partition("://")
-    return str(home() / "rehearsal" / scheme / path) if found else uri
+    scheme, separator, path = uri.partition("://")
+    return str(home() / "rehearsal" / scheme / path) if separator else uri

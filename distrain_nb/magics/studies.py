@@ -68,15 +68,15 @@ def watch_study(study: Study, waits: bool) -> None:
 
 
 def tune_verb(options: argparse.Namespace) -> Any:
-    """What `%distrain tune` displays. Raises OptionError, StudyNotFound."""
-    asked = (options.trials, options.form, options.stop is not None, options.delete)
+    """Run `%distrain tune`. Raises OptionError, StudyNotFound."""
+    actions = (options.trials, options.form, options.stop is not None, options.delete)
     if options.study is None:
-        if any(asked):
-            raise OptionError("say which study: its number or name, or last")
+        if any(actions):
+            raise OptionError("no study named: expected its number or name, or last")
         print(studies_text(studies()))
         return None
     study = find_study(options.study)
-    if sum(map(bool, asked)) > 1:
+    if sum(map(bool, actions)) > 1:
         raise OptionError("--trials, --stop, --delete and --as contradict each other")
     if options.form:
         _print_as(study, options.form)
@@ -99,11 +99,11 @@ def tune_verb(options: argparse.Namespace) -> Any:
 
 
 def _delete(study: Study) -> None:
-    said = f"study {study.id} ({study.name}) is deleted"
+    message = f"study {study.id} ({study.name}) is deleted"
     with suppress(RunUnreadable):
-        said += f", with {plural(len(study.each()), 'trial')}"
+        message += f", with {plural(len(study.each()), 'trial')}"
     delete(study)
-    print(said)
+    print(message)
 
 
 def _print_as(study: Study, name: str) -> None:
@@ -115,7 +115,9 @@ def _print_as(study: Study, name: str) -> None:
 
 def _more(text: str) -> int:
     if not text.startswith("+") or not text[1:].isdecimal():
-        raise OptionError(f"invalid --trials {text!r}: expected +N, how many more, such as +10")
+        raise OptionError(
+            f"invalid --trials {text!r}: expected +N, the number of trials to add, such as +10"
+        )
     return int(text[1:])
 
 
@@ -123,6 +125,6 @@ def _stop_trial(study: Study, text: str) -> None:
     try:
         study.stop(int(text))
     except (ValueError, KeyError):
-        there = f"1 to {len(study.each())}"
-        raise OptionError(f"invalid --stop {text!r}: the study has trials {there}") from None
+        numbers = f"1 to {len(study.each())}"
+        raise OptionError(f"invalid --stop {text!r}: the study has trials {numbers}") from None
     print(f"trial {text} of study {study.id} ({study.name}) is being stopped")

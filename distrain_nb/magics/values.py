@@ -1,4 +1,4 @@
-"""What options and verbs take, as far as it can be known: what completion offers after them."""
+"""The values that options and verbs take, as far as they can be known, for completion."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Completion(NamedTuple):
 
 
 def place_in(words: Sequence[str]) -> str:
-    """What `--on` names on a line; empty without it."""
+    """Return the value of `--on` on a line; empty without it."""
     chosen = [after for word, after in pairwise(words) if word == "--on"]
     chosen += [word.partition("=")[2] for word in words if word.startswith("--on=")]
     return chosen[-1] if chosen else ""
@@ -68,7 +68,7 @@ def values(
     if own := list(_of_backend(name, place, before)):
         return word, own
     allowed = list(action.choices or str(action.metavar).split("|"))
-    return word, [Completion(item) for item in allowed if len(allowed) > 1]
+    return word, [Completion(text) for text in allowed if len(allowed) > 1]
 
 
 def _machines(role: str, place: str, word: str) -> tuple[str, Iterable[Completion]]:
@@ -83,20 +83,20 @@ def _machines(role: str, place: str, word: str) -> tuple[str, Iterable[Completio
 def _accelerators(role: str, place: str, pool: Pool) -> Iterator[Completion]:
     path = f"{role}.accelerator"
     for on in _places_of(place):
-        for item in _fitting(path, on, {role: pool}):
-            with_it = {role: replace(pool, accelerator=str(item.value))}
+        for choice in _fitting(path, on, {role: pool}):
+            with_it = {role: replace(pool, accelerator=str(choice.value))}
             for count in _fitting(f"{path}_count", on, with_it):
-                name = item.label.partition(" · ")[0]
+                name = choice.label.partition(" · ")[0]
                 yield Completion(f"{count.value}*{name}", f"accelerators for {pool.machine}")
 
 
 def _chosen(path: str, place: str, pools: Mapping[str, Pool] | None = None) -> Iterator[Completion]:
-    """What a field can take at a place, or at all of them."""
+    """Yield the values that a field can take at a place, or at all of them."""
     for on in _places_of(place):
         title = "" if place else plugins.title_of(on)
-        for item in _fitting(path, on, pools or {}):
-            about = item.label.partition(" · ")[2]
-            yield Completion(str(item.value), ", ".join(filter(None, (about, title))))
+        for choice in _fitting(path, on, pools or {}):
+            about = choice.label.partition(" · ")[2]
+            yield Completion(str(choice.value), ", ".join(filter(None, (about, title))))
 
 
 def _of_backend(name: str, place: str, before: Sequence[str]) -> Iterator[Completion]:
@@ -142,7 +142,7 @@ def _places() -> Iterator[Completion]:
 
 
 def scripts(word: str) -> Iterator[Completion]:
-    """Python files, and folders that may have some, by what is written of their path."""
+    """Complete the path of a Python file, or of a folder that may have some."""
     above = word.rpartition("/")[0]
     for path in sorted(Path(above or ".").expanduser().glob("*")):
         name = f"{above}/{path.name}" if above else path.name
@@ -179,7 +179,7 @@ def _state(run: Run) -> str:
         return f"run {run.id}, unreadable"
 
 
-def _made(cell: str) -> Iterator[Completion]:
+def _values_in(cell: str) -> Iterator[Completion]:
     """Yield names that the cell gives values: what rank 0 can bring back."""
     for name in sorted(_body(cell).binds):
         yield Completion(name, "set in the cell")
@@ -196,7 +196,7 @@ def _needed(cell: str) -> Iterator[Completion]:
 
 
 def _body(cell: str) -> Names:
-    """Below the line with our magic; of what can't be read, nothing."""
+    """Return the text below the line with our magic; empty where it can't be read."""
     try:
         return names_of(ast.parse("\n".join(cell.split("\n")[head_lines(cell) :])).body)
     except (SyntaxError, ValueError):
@@ -204,7 +204,7 @@ def _body(cell: str) -> Names:
 
 
 _FROM_CELL: dict[str, Callable[[str], Iterable[Completion]]] = {
-    "result": _made, "param": _needed, "data": _needed,
+    "result": _values_in, "param": _needed, "data": _needed,
 }  # fmt: skip
 _OFFERED: dict[str, Callable[[], Iterable[Completion]]] = {
     "layout": _layouts,

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 Verb: TypeAlias = Callable[[str, str], argparse.ArgumentParser]  # by its name, and what it does
 
-RUN = "its number or name, or last"
+RUN = "number or name of a run, or last"
 RUN_VERBS = {
-    "show": "state, log and charts of a run",
+    "show": "show state, log and charts of a run",
     "logs": "print the log of a run",
     "attach": "show a run below this cell, live, or a study by its tuning job's name in the cloud",
     "cancel": "stop a run",
-    "result": "what a run brought back",
-    "delete": "forget a run and remove its files",
+    "result": "return the results of a run",
+    "delete": "delete a run and its files",
 }
 STUDY_FORMS = ("vertex-json", "vertex-yaml", "ai-platform-yaml", "sagemaker-json", "yaml")
 
@@ -32,13 +32,13 @@ def line_parser() -> Parser:
     """Return the parser of `%distrain`."""
     parser = Parser(
         prog="%distrain",
-        description="Look after runs. Without a verb: list them.",
+        description="Manage runs. Without a verb, list them.",
         allow_abbrev=False,
     )
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", title="verbs")
 
-    def verb(name: str, what: str) -> argparse.ArgumentParser:
-        return verbs.add_parser(name, help=what, description=what, allow_abbrev=False)
+    def verb(name: str, about: str) -> argparse.ArgumentParser:
+        return verbs.add_parser(name, help=about, description=about, allow_abbrev=False)
 
     for add in (_add_runs, _add_study, _add_tools):
         add(verb)
@@ -47,71 +47,86 @@ def line_parser() -> Parser:
 
 def _add_runs(verb: Verb) -> None:
     runs = verb("runs", "list the runs")
-    filed = "only those filed under it, with their parameters and metrics"
+    filed = "only runs of this experiment, with their parameters and metrics"
     runs.add_argument("--experiment", metavar="NAME", help=filed)
     verb("run", "run a script with its arguments, and with a cell's options")
-    of_runs = {name: verb(name, what) for name, what in RUN_VERBS.items()}
+    of_runs = {name: verb(name, about) for name, about in RUN_VERBS.items()}
     for run in of_runs.values():
         run.add_argument("run", nargs="?", default="last", metavar="RUN", help=RUN)
     logs, result = of_runs["logs"], of_runs["result"]
-    logs.add_argument("--rank", type=int, metavar="N", help="only this process's lines")
-    logs.add_argument("--follow", action="store_true", help="go on until the run has ended")
-    carrier = "what the process has done and met that carries the run to its cloud"
+    logs.add_argument("--rank", type=int, metavar="N", help="only the lines of this rank")
+    logs.add_argument(
+        "--follow", action="store_true", help="print new lines until the run has ended"
+    )
+    carrier = "log of the background process that submits the job and follows it"
     logs.add_argument("--carrier", action="store_true", help=carrier)
-    result.add_argument("--into", action="store_true", help="define the names in the notebook")
-    trust = "read what is more than plain data, which runs code that its file names"
+    result.add_argument(
+        "--into", action="store_true", help="assign the results to variables of the notebook"
+    )
+    trust = "also unpickle arbitrary objects; this can run code stored in the file"
     result.add_argument("--trust", action="store_true", help=trust)
-    compare = verb("compare", "several runs in one chart, and what differs between them")
+    compare = verb("compare", "compare runs: their metrics in one chart, and their differences")
     several = f"{RUN}; or the name of a study or an experiment, for its runs"
     compare.add_argument("runs", nargs="+", metavar="RUN", help=several)
 
 
 def _add_study(verb: Verb) -> None:
-    tune = verb("tune", "show a study, ask for more of its trials, or stop some")
-    tune.add_argument("study", nargs="?", metavar="STUDY", help="its number or name, or last")
-    tune.add_argument("--trials", metavar="+N", help="ask for that many trials more")
-    stop = "stop that trial, whose value so far counts; without a number, the whole study"
-    copied = "print it in another form, to copy"
+    tune = verb("tune", "show a study, add trials to it, or stop it")
+    tune.add_argument(
+        "study", nargs="?", metavar="STUDY", help="number or name of a study, or last"
+    )
+    tune.add_argument("--trials", metavar="+N", help="add this many trials")
+    stop = "stop this trial and keep its value so far; without a number, stop the study"
+    copied = "print the study in another format, to copy"
     tune.add_argument("--as", dest="form", metavar="FORM", choices=STUDY_FORMS, help=copied)
     tune.add_argument("--stop", nargs="?", const="study", metavar="TRIAL", help=stop)
-    removed = "forget it, once it has ended, and remove its files and its trials' runs"
+    removed = "delete the study, once it has ended, with its files and its trials' runs"
     tune.add_argument("--delete", action="store_true", help=removed)
 
 
 def _add_tools(verb: Verb) -> None:
-    """What is about no run."""
+    """Add the verbs that concern no run."""
     _add_packing(verb("shard", "pack small files into tar shards, which train faster from buckets"))
     catalog = verb("catalog", "look up machines, accelerators, regions and containers")
-    catalog.add_argument("words", nargs="*", metavar="FILTER", help="words that a row must have")
-    form = verb("form", "build a pool layout by clicking; every field is checked as you type")
+    catalog.add_argument(
+        "words", nargs="*", metavar="FILTER", help="words that a row has to contain"
+    )
+    form = verb("form", "build a pool layout in a form that checks every field as you type")
     form.add_argument("layout", nargs="?", default="", metavar="NAME", help="a saved layout")
-    _add_case(verb("advise", "which distribution suits a job, and what its cell lacks for it"))
-    verb("doctor", "where this is, what jobs need that it lacks, and how to get it")
-    clean = verb("clean", "say what can be freed where runs are kept, and free it")
-    clean.add_argument("--yes", action="store_true", help="free it; without it nothing is removed")
-    days = "runs too that ended more than so many days ago"
+    _add_case(verb("advise", "recommend a distribution for a job, and check its cell"))
+    verb("doctor", "check this machine: what jobs need, what is missing and how to install it")
+    clean = verb("clean", "list caches and old runs that can be deleted, and delete them")
+    clean.add_argument(
+        "--yes", action="store_true", help="delete them; without this nothing is deleted"
+    )
+    days = "also runs that ended more than this many days ago"
     clean.add_argument("--older-than", type=float, metavar="DAYS", help=days)
     config = verb("config", "show the settings, or change some")
     config.add_argument(
-        "settings", nargs="*", metavar="NAME=VALUE", help="without a VALUE: no longer set"
+        "settings", nargs="*", metavar="NAME=VALUE", help="set a setting; without a VALUE, reset it"
     )
 
 
 def _add_packing(parser: argparse.ArgumentParser) -> None:
-    """What `shard` reads, writes, and how."""
+    """Add the arguments of `shard`."""
     _add_source_and_target(parser)
     add = parser.add_argument
-    add("--rehearse", action="store_true", help="buckets are those of rehearsals on this machine")
-    there = "pack there, by a job; more options are those of %%%%distrain, such as --primary"
-    add("--on", default="", metavar="BACKEND", help=there)
+    add("--rehearse", action="store_true", help="use the buckets of rehearsals on this machine")
+    help_text = "pack in a job there; takes the options of %%%%distrain too, such as --primary"
+    add("--on", default="", metavar="BACKEND", help=help_text)
 
 
 def _add_source_and_target(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("source", metavar="SOURCE", help="a folder, gs:// or s3://, or a .txt that lists files")
     add("target", metavar="TARGET", help="a folder, gs:// or s3://")
-    add("--size", default="", metavar="SIZE", help="of a shard at most; 256MB unless you say")
-    add("--shuffle", type=int, metavar="SEED", help="mix the samples; else they are in order")
+    add("--size", default="", metavar="SIZE", help="largest size of a shard (default: 256MB)")
+    add(
+        "--shuffle",
+        type=int,
+        metavar="SEED",
+        help="shuffle the samples with this seed (default: keep their order)",
+    )
 
 
 def packing_parser(backends: Sequence[AnyBackend]) -> Parser:
@@ -134,18 +149,30 @@ def packing_options(words: list[str]) -> dict[str, Any] | None:
 
 
 def _add_case(parser: argparse.ArgumentParser) -> None:
-    """What `advise` takes about a job, and what it looks at."""
+    """Add the arguments of `advise`."""
     add = parser.add_argument
-    size = "of the weights, such as 100MB"
+    size = "size of the weights, such as 100MB"
     add("--model-size", dest="model_bytes", metavar="SIZE", type=size_in_bytes, help=size)
-    add("--gpus-per-instance", metavar="N", type=int, help="0 for CPUs")
-    add("--instances", metavar="N", type=int, help="how many machines")
-    add("--network", dest="network_gbps", metavar="GBIT", type=float, help="Gbit/s of a machine")
-    add("--workers", metavar="POOL", help="in place of the three above, such as 2*ml.p3.2xlarge")
-    add("--framework", metavar="NAME[-VERSION]", help="such as tensorflow-1.13")
-    step = f"a step without the exchange; {TYPICAL_STEP_S:g} unless you say"
+    add("--gpus-per-instance", metavar="N", type=int, help="GPUs of a machine; 0 for CPUs")
+    add("--instances", metavar="N", type=int, help="number of machines")
+    add(
+        "--network",
+        dest="network_gbps",
+        metavar="GBIT",
+        type=float,
+        help="bandwidth of a machine, in Gbit/s",
+    )
+    add(
+        "--workers", metavar="POOL", help="pool instead of the three above, such as 2*ml.p3.2xlarge"
+    )
+    add("--framework", metavar="NAME[-VERSION]", help="framework, such as tensorflow-1.13")
+    step = f"seconds per step without communication (default: {TYPICAL_STEP_S:g})"
     add("--step", dest="step_s", metavar="SECONDS", type=float, help=step)
-    add("--script", metavar="FILE|N", help="a file, or cell N; otherwise the last %%%%distrain")
+    add(
+        "--script",
+        metavar="FILE|N",
+        help="file or cell to check (default: the last %%%%distrain cell)",
+    )
 
 
 def line_options(words: list[str]) -> argparse.Namespace:

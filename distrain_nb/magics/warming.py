@@ -1,6 +1,5 @@
-"""When the notebook has imported a framework, the first run is made ready: its fork server, and
-what the magic itself imports.
-"""
+"""Prepares the first run once the notebook has imported a framework: its fork server, and what the
+magic itself imports."""
 
 from __future__ import annotations
 
@@ -17,16 +16,16 @@ from pathlib import Path
 _SLOW = frozenset(["torch", "tensorflow"])
 _IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+(torch|tensorflow)\b", re.M)
 _ELSEWHERE = ("--on", "--dry-run", "--help", "-h")
-_asked: set[str] = set()
+_requested: set[str] = set()
 
 # What a cell needs from `%%distrain` until its run is shown.
 _OURS = ("distrain_nb.magics.cell", "distrain_nb.backends.local", "distrain_nb.ui.monitor")
 
 
 def before_cell(words: list[str], cell: str) -> None:
-    """The fork server imports a framework while the cell that needs it is still being read."""
+    """Have the fork server import a framework while the cell that needs it is still being read."""
     named = tuple(dict.fromkeys(_IMPORT.findall(cell)))
-    if not named or _asked.issuperset(named) or any(w.startswith(_ELSEWHERE) for w in words):
+    if not named or _requested.issuperset(named) or any(w.startswith(_ELSEWHERE) for w in words):
         return
     from distrain_nb.backends.local.warming import warm
     from distrain_nb.worker.files.request import Warming
@@ -34,21 +33,21 @@ def before_cell(words: list[str], cell: str) -> None:
 
     with suppress(Exception):  # the run to come says what is wrong
         warm(Warming(Owner.of(os.getpid()), named))
-        _asked.update(named)
+        _requested.update(named)
 
 
 def after_cell(_: object = None) -> None:
-    """Called when a cell has ended. Each framework is asked for once; nothing is waited for."""
+    """Have the fork server import what a cell has imported, once, without waiting for it."""
     with suppress(Exception):
         from distrain_nb.worker.files.launch import FORK_SAFE, IMPORTED_BY
 
         of_libraries = (name for names in IMPORTED_BY.values() for name in names)
         names = dict.fromkeys((*FORK_SAFE, *of_libraries))
         loaded = [name for name in names if sys.modules.get(name) is not None]
-        if _SLOW.isdisjoint(loaded) or _asked.issuperset(loaded):
+        if _SLOW.isdisjoint(loaded) or _requested.issuperset(loaded):
             return
-        first = not _asked
-        _asked.update(loaded)
+        first = not _requested
+        _requested.update(loaded)
         _start(loaded)
         if first:
             threading.Thread(target=_import_ours, daemon=True).start()

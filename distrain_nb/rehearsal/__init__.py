@@ -21,7 +21,8 @@ __all__ = ["sagemaker", "vertex"]
 
 @contextmanager
 def vertex(faults: str = "", buckets: Iterable[str] = ()) -> Iterator[Mapping[str, str]]:
-    """Vertex AI on this machine: `aiplatform`, `logging`, `storage` and `registry`, by address.
+    """Run Vertex AI on this machine; give `aiplatform`, `logging`, `storage` and `registry`, by
+    address.
 
     `faults` is what `--rehearse` takes, such as `preempt=workerpool1-0@30s`; `buckets` are there
     from the start. Raises OptionError for faults that can't happen, DistrainError naming what this
@@ -39,8 +40,8 @@ def vertex(faults: str = "", buckets: Iterable[str] = ()) -> Iterator[Mapping[st
 
 @contextmanager
 def sagemaker(faults: str = "", buckets: Iterable[str] = ()) -> Iterator[Mapping[str, str]]:
-    """SageMaker on this machine: URLs of `sagemaker`, `s3`, `sts` and `logs`, and the address of
-    the `registry`. Any credentials will do.
+    """Run SageMaker on this machine; give URLs of `sagemaker`, `s3`, `sts` and `logs`, and the
+    address of the `registry`. Any credentials will do.
 
     `faults` is what `--rehearse` takes, such as `spot=algo-2@30s`; `buckets` are there from the
     start, with the files below `rehearsal/s3/BUCKET` of `DISTRAIN_HOME` as objects. Raises

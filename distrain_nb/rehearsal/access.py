@@ -1,4 +1,4 @@
-"""Who may speak with a rehearsal: its own user, and root.
+"""Decides who may speak with a rehearsal: its own user, and root.
 
 Its services stand on ports of this machine that any user of it can reach, and they start programs
 and keep code and data as their owner. The kernel knows whose the other end of a connection is.
@@ -64,7 +64,7 @@ def serve_json(answer: Answer, content_type: str = "application/json") -> Iterat
         do_GET = do_POST  # noqa: N815
 
         def log_message(self, *_: Any) -> None:
-            """Nobody reads it."""
+            """Log nothing: nobody reads it."""
 
     server = PrivateThreadingServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
@@ -81,22 +81,22 @@ def is_allowed(connection: socket.socket) -> bool:
     """Return whether the other end of a connection is ours, root's, or of another machine or
     container."""
     try:
-        there, here = connection.getpeername(), connection.getsockname()
+        peer, own_end = connection.getpeername(), connection.getsockname()
     except OSError:  # it is closed already
         return False
-    owners = _owners(there[:2], here[:2])
+    owners = _owners(peer[:2], own_end[:2])
     if not owners:
-        return there[0] != here[0] or not _are_listed()
+        return peer[0] != own_end[0] or not _are_listed()
     return owners <= {0, os.geteuid()}
 
 
-def is_ours(there: Address, here: Address) -> bool:
+def is_ours(peer: Address, own_end: Address) -> bool:
     """Return whether the socket at the other end of a connection of this machine is this user's or
     root's.
 
     Where the system has no list of sockets, it is taken for ours.
     """
-    owners = _owners(there, here)
+    owners = _owners(peer, own_end)
     return (bool(owners) or not _are_listed()) and owners <= {0, os.geteuid()}
 
 
@@ -104,10 +104,10 @@ def _are_listed() -> bool:
     return any(path.exists() for path, _ in _SOCKETS)
 
 
-def _owners(there: Address, here: Address) -> set[int]:
+def _owners(peer: Address, own_end: Address) -> set[int]:
     """Return the user of that connection's other end; none if it is closed, or not of this machine.
     Other connections may have the same port at that end, and other users."""
-    ends = [_listed(*end) for end in (there, here)]
+    ends = [_listed(*end) for end in (peer, own_end)]
     return {
         int(row[7])
         for path, mapped in _SOCKETS

@@ -16,7 +16,8 @@ OWN = "distrain/"  # what a run itself puts into its bucket
 
 @dataclass(frozen=True)
 class BucketFolder:
-    """What lies below `distrain/` is the run's alone, and is neither written nor deleted here.
+    """A folder that stands for a bucket. Objects below `distrain/` are the run's alone, and are
+    neither written nor deleted here.
 
     So is what a link leads to: a job reads it as a part of the bucket, but it belongs elsewhere.
     """
@@ -29,14 +30,18 @@ class BucketFolder:
         """Have the objects that were written, with what `read` gives of each, and not those that
         are gone. Says what stays as it was."""
         folder, outside = JobFolder(self.path), []
-        for name in sorted(item for item in written if not item.startswith(OWN)):
+        for name in sorted(
+            name_of_object for name_of_object in written if not name_of_object.startswith(OWN)
+        ):
             try:
                 folder.write(name, read(name))
             except OSError as error:
                 if not is_of_the_job(error):
                     raise
                 outside.append(name)
-        for name in sorted(item for item in gone if not item.startswith(OWN)):
+        for name in sorted(
+            name_of_object for name_of_object in gone if not name_of_object.startswith(OWN)
+        ):
             try:
                 folder.unlink(name)
             except OSError as error:

@@ -1,4 +1,4 @@
-"""What a service refuses, and how a job fails."""
+"""Errors of a stand-in: a refused request, and a failed job."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _SECONDS = r"(\d+(?:\.\d+)?)s?"
 
 @dataclass(frozen=True)
 class FaultSyntax:
-    """How a service writes faults: the name of a preemption, names of replicas, permissions."""
+    """The syntax of a service's faults: name of a preemption, names of replicas, permissions."""
 
     loss: str
     replica: str
@@ -74,8 +74,8 @@ class Faults:
 
 
 def secret_value(name: str) -> str:
-    """Return the value of a secret in a rehearsal: every one exists, and says that it is made
-    up."""
+    """Return the value of a secret in a rehearsal: every secret exists, and its value says that it
+    is made up."""
     return f"rehearsal of {name}"
 
 
@@ -86,8 +86,8 @@ def _with(faults: Faults, part: str, syntax: FaultSyntax) -> Faults:
     moment = re.fullmatch(_SECONDS, loss[2]) if loss else None
     if name == syntax.loss and loss:
         at = {"seconds": float(moment[1])} if moment else {"text": loss[2]}
-        one = Preemption(loss[1], **at)
-        return replace(faults, preemptions=(*faults.preemptions, one))
+        preemption = Preemption(loss[1], **at)
+        return replace(faults, preemptions=(*faults.preemptions, preemption))
     changes: dict[str, Any] = {}
     if name == "late" and seconds:
         changes[name] = float(seconds[1])

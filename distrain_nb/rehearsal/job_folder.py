@@ -70,7 +70,7 @@ def passing_over() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class JobFolder:
-    """What is below `root`, which a job can't replace, in the folder `below` of it, which it can.
+    """The files below `root`, which a job can't replace, in the folder `below` of it, which it can.
 
     Names are relative to that, with `/` between folders. A link counts as the file to which it
     leads if that is beneath `root` too; else, and to a folder, as nothing. Whatever the job makes
@@ -89,11 +89,11 @@ class JobFolder:
     def files(self) -> Iterator[tuple[str, os.stat_result]]:
         """Return all regular files in the order of their names, without names that no object can
         have."""
-        found: list[tuple[str, os.stat_result]] = []
+        entries: list[tuple[str, os.stat_result]] = []
         for name, _ in self._walk():
             with passing_over(), self._opened(name) as file:
-                found.append((name, os.fstat(file)))
-        return iter(sorted(found, key=lambda item: item[0]))
+                entries.append((name, os.fstat(file)))
+        return iter(sorted(entries, key=lambda entry: entry[0]))
 
     def links(self) -> Iterator[tuple[str, os.stat_result]]:
         """Yield all links, wherever they lead, with what the system says of each itself."""
@@ -104,14 +104,16 @@ class JobFolder:
 
     @contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
-        """A regular file to read from."""
-        with self._opened(name) as found:
-            place = f"/proc/self/fd/{found}" if hasattr(os, "O_PATH") else f"/dev/fd/{found}"
+        """Open a regular file to read it."""
+        with self._opened(name) as descriptor:
+            place = (
+                f"/proc/self/fd/{descriptor}" if hasattr(os, "O_PATH") else f"/dev/fd/{descriptor}"
+            )
             with os.fdopen(os.open(place, os.O_RDONLY | os.O_CLOEXEC), "rb") as file:
                 yield file
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """What is in a regular file."""
+        """Yield the contents of a regular file."""
         with self.open(name) as file:
             while piece := file.read(PIECE):
                 yield piece
@@ -159,7 +161,7 @@ class JobFolder:
         return _parts(self.below) if self.below else []
 
     def _walk(self) -> Iterator[tuple[str, os.DirEntry[str]]]:
-        """What is no folder, and may have an object's name."""
+        """Yield what is no folder and may have an object's name."""
         waiting = [""]
         while waiting:
             above = waiting.pop()
@@ -175,7 +177,7 @@ class JobFolder:
 
     @contextmanager
     def _opened(self, name: str) -> Iterator[int]:
-        """A descriptor of a regular file, by links that stay beneath the root."""
+        """Yield a descriptor of a regular file, reached by links that stay below the root."""
         parts = [*self._parts, *_parts(name)]
         with (
             _closing(os.open(self.root, _FOLDER)) as root,
@@ -187,14 +189,14 @@ class JobFolder:
 
     @contextmanager
     def _place(self, name: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
-        """A descriptor of the folder in which a file is, and the file's name there."""
+        """Yield a descriptor of the folder that holds a file, and the file's name there."""
         *above, last = _parts(name)
         with self._folder("/".join(above), make=make) as folder:
             yield folder, last
 
     @contextmanager
     def _folder(self, name: str, *, make: bool = False) -> Iterator[int]:
-        """A descriptor of a folder to which no link leads."""
+        """Yield a descriptor of a folder that is reached without links."""
         folder = os.open(self.root, _FOLDER)
         try:
             for part in [*self._parts, *(_parts(name) if name else ())]:

@@ -28,7 +28,7 @@ _START_S = 60.0
 
 @contextmanager
 def registry(folder: Path) -> Iterator[str]:
-    """Runs the `distribution` registry over `folder`; gives `host:port`.
+    """Run the `distribution` registry over `folder`; give `host:port`.
 
     Raises DistrainError if the program is not installed or doesn't start.
     """
@@ -41,8 +41,8 @@ def registry(folder: Path) -> Iterator[str]:
         )
     folder.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, "OTEL_TRACES_EXPORTER": "none"}
-    with Scratch("registry") as own:  # a short path, as a socket's must be
-        config, log, address = own / "config.yml", own / "log.txt", own / "socket"
+    with Scratch("registry") as scratch:  # a short path, as a socket's must be
+        config, log, address = scratch / "config.yml", scratch / "log.txt", scratch / "socket"
         config.write_text(yaml.safe_dump(_settings(folder, address)), encoding="utf-8")
         with log.open("wb") as out:
             command = [program, "serve", str(config)]
@@ -69,6 +69,6 @@ def _wait(process: subprocess.Popen[bytes], address: Path, log: Path) -> None:
     deadline = time.monotonic() + _START_S
     while not address.exists():
         if process.poll() is not None or time.monotonic() > deadline:
-            said = log.read_text(encoding="utf-8", errors="replace")[-1000:]
-            raise DistrainError(f"The rehearsal's registry doesn't start: {said}")
+            output = log.read_text(encoding="utf-8", errors="replace")[-1000:]
+            raise DistrainError(f"The rehearsal's registry doesn't start: {output}")
         time.sleep(0.02)

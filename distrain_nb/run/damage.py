@@ -1,4 +1,4 @@
-"""What is wrong with the files of a run that can't be read."""
+"""Describes the damaged files of a run that can't be read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DAMAGE = (
 
 @contextmanager
 def readable(run: Record) -> Iterator[None]:
-    """What is wrong with its files, as RunUnreadable."""
+    """Raise RunUnreadable for errors of the block that come from a run's damaged files."""
     try:
         yield
     except _DAMAGE as error:
@@ -38,7 +38,7 @@ def readable(run: Record) -> Iterator[None]:
         ) from error
 
 
-def _why(folder: Path, wrong: Exception) -> str:
+def _why(folder: Path, error: Exception) -> str:
     if not folder.exists():
         return f"its folder {folder} is gone"
     schema = _schema(folder)
@@ -47,9 +47,9 @@ def _why(folder: Path, wrong: Exception) -> str:
             f"a later version of distrain-nb has written {folder} "
             f"(schema {schema}; this one reads {SCHEMA})"
         )
-    if isinstance(wrong, OSError | OptionError | fields.Damaged):
-        return str(wrong)
-    return f"{folder} is damaged ({type(wrong).__name__}: {wrong})"
+    if isinstance(error, OSError | OptionError | fields.Damaged):
+        return str(error)
+    return f"{folder} is damaged ({type(error).__name__}: {error})"
 
 
 def _schema(folder: Path) -> int:

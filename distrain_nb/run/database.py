@@ -49,8 +49,8 @@ _REMEDIES = (
     ("unable to open", "it can't be opened: make its folder writable, or {way}"),
     ("locking protocol", "its file system has no locks: {way} on a local disk"),
     ("disk I/O error", "its file system is full or broken: {way} on another disk"),
-    ("not a database", "it is damaged: move it away, and the list is made anew from the folders"),
-    ("malformed", "it is damaged: move it away, and the list is made anew from the folders"),
+    ("not a database", "it is damaged: move it away, and the list is rebuilt from the folders"),
+    ("malformed", "it is damaged: move it away, and the list is rebuilt from the folders"),
 )
 
 
@@ -71,7 +71,7 @@ def is_made(folder: Path) -> bool:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[sqlite3.Connection]:
-    """One transaction that changes the list. Raises StoreError, and then nothing has changed."""
+    """Change the list in one transaction. Raises StoreError, and then nothing has changed."""
     with _explained(folder), _connected(folder) as database:
         _leave_write_ahead_log(database)
         with database:
@@ -82,7 +82,7 @@ def writing(folder: Path) -> Iterator[sqlite3.Connection]:
 
 @contextmanager
 def reading(folder: Path) -> Iterator[sqlite3.Connection]:
-    """The list as it is. Raises StoreError."""
+    """Open the list of runs to read it, without changing it. Raises StoreError."""
     with _explained(folder), _connected(folder) as database:
         try:
             database.execute("SELECT 1 FROM runs LIMIT 1")
@@ -98,7 +98,8 @@ def reading(folder: Path) -> Iterator[sqlite3.Connection]:
 
 @contextmanager
 def overwriting(folder: Path) -> Iterator[sqlite3.Connection]:
-    """The same as `writing` without a journal on disk, for which a full disk has no room."""
+    """Open the list as `writing` does, but with the journal in memory: a full disk has no space for
+    it."""
     with _explained(folder), _connected(folder) as database:
         _leave_write_ahead_log(database)
         database.execute("PRAGMA journal_mode = MEMORY")
@@ -131,7 +132,7 @@ def _connected(folder: Path, query: str = "") -> Iterator[sqlite3.Connection]:
 
 
 def _leave_write_ahead_log(database: sqlite3.Connection) -> None:
-    """Earlier versions kept one; it stays while another process has the list open."""
+    """Remove the write-ahead log of earlier versions, unless another process has the list open."""
     with suppress(sqlite3.OperationalError):
         if database.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
             database.execute("PRAGMA busy_timeout = 0")
@@ -141,7 +142,7 @@ def _leave_write_ahead_log(database: sqlite3.Connection) -> None:
 
 @contextmanager
 def _explained(folder: Path) -> Iterator[None]:
-    """Errors of SQLite as sentences."""
+    """Raise SQLite's errors as sentences."""
     path = folder / DATABASE_FILE
     if len(bytes(path)) > _LONGEST_PATH:
         raise StoreError(
@@ -151,15 +152,15 @@ def _explained(folder: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        said = str(error) if _has_locks(folder) else "no locks"
-        known = (text for sign, text in _REMEDIES if sign in said)
-        what = next(known, f"{error}; {WAY_OUT}")
-        remedy = what.format(seconds=LOCKED_AT_MOST_S, way=WAY_OUT)
+        message = str(error) if _has_locks(folder) else "no locks"
+        remedies = (text for sign, text in _REMEDIES if sign in message)
+        template = next(remedies, f"{error}; {WAY_OUT}")
+        remedy = template.format(seconds=LOCKED_AT_MOST_S, way=WAY_OUT)
         raise StoreError(f"the list of runs, {path}: {remedy}") from None
 
 
 def _has_locks(folder: Path) -> bool:
-    """SQLite takes a file system without locks for one where somebody else has them all."""
+    """Tell whether the file system has locks. SQLite reports a missing lock as a held one."""
     try:
         # Not the list's own file: to close it would give up what another thread has locked.
         with tempfile.TemporaryFile(dir=folder) as probe:

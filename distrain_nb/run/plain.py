@@ -41,7 +41,7 @@ _METADATA = "_metadata"  # what modules add to their state dicts: versions, by n
 
 
 class NotPlain(pickle.UnpicklingError):
-    """It is more than plain data: says what it names."""
+    """The pickle is more than plain data; the message names what it calls."""
 
 
 class PlainReader(pickle._Unpickler):
@@ -87,13 +87,13 @@ class PlainReader(pickle._Unpickler):
 
     def _reduce(self) -> None:
         """Call what is below the top of the stack with the tuple on it."""
-        given = self.stack.pop()
-        self.stack[-1] = _called(self.stack[-1], *given)
+        arguments = self.stack.pop()
+        self.stack[-1] = _called(self.stack[-1], *arguments)
 
     def _new(self) -> None:
         """Make an object of the class below the top of the stack, as `UUID` has it."""
-        given = self.stack.pop()
-        self.stack[-1] = _called(self.stack[-1].__new__, self.stack[-1], *given)
+        arguments = self.stack.pop()
+        self.stack[-1] = _called(self.stack[-1].__new__, self.stack[-1], *arguments)
 
     def _set(self) -> None:
         """Set an item: arrays and tensors would take a key for an index."""
@@ -111,15 +111,15 @@ class PlainReader(pickle._Unpickler):
 
     def _build(self) -> None:
         """Give the object below the top of the stack the state on it."""
-        made, state = self.stack[-2:]
-        if type(made) is _Unbuilt:
-            self.stack[-2:] = [made.built(state)]
-            place = next((key for key in reversed(self.memo) if self.memo[key] is made), None)
+        obj, state = self.stack[-2:]
+        if type(obj) is _Unbuilt:
+            self.stack[-2:] = [obj.built(state)]
+            place = next((key for key in reversed(self.memo) if self.memo[key] is obj), None)
             if place is not None:
                 self.memo[place] = self.stack[-1]
             return
-        kind = f"{type(made).__module__}.{type(made).__qualname__}"
-        if type(made) is OrderedDict and set(state) != {_METADATA}:
+        kind = f"{type(obj).__module__}.{type(obj).__qualname__}"
+        if type(obj) is OrderedDict and set(state) != {_METADATA}:
             raise NotPlain(f"{kind} with attributes")
         if kind not in _WITH_STATE:
             raise NotPlain(f"{kind} with a state")
@@ -135,20 +135,20 @@ class PlainReader(pickle._Unpickler):
     dispatch.update(dict.fromkeys((pickle.INST[0], pickle.OBJ[0], pickle.NEWOBJ_EX[0]), _refuse))
 
 
-def _called(make: Value, *given: Value) -> Value:
-    """What it makes of these. Raises NotPlain where that may be far larger than the file."""
-    kind = given[0] if getattr(make, "__name__", "") == "__new__" else make
-    grows = any(isinstance(item, range) for item in given) or (
-        (kind is bytearray and [*map(type, given)] not in ([], [bytes]))
-        or (kind is Fraction and not all(map(_is_whole, given)))
+def _called(make: Value, *arguments: Value) -> Value:
+    """Call a constructor. Raises NotPlain where its result may be far larger than the file."""
+    kind = arguments[0] if getattr(make, "__name__", "") == "__new__" else make
+    grows = any(isinstance(value, range) for value in arguments) or (
+        (kind is bytearray and [*map(type, arguments)] not in ([], [bytes]))
+        or (kind is Fraction and not all(map(_is_whole, arguments)))
     )
-    if grows or any(kind is item for item in _ONLY_NAMED):
+    if grows or any(kind is value for value in _ONLY_NAMED):
         raise NotPlain(f"a call of {getattr(kind, '__name__', kind)}")
-    return make(*given)
+    return make(*arguments)
 
 
 def _is_whole(number: Value) -> bool:
-    """Return whether it is what fractions are made of: whole numbers, or a text of one or two."""
+    """Tell whether a fraction may be made of a value: a whole number, or a text of one or two."""
     text = type(number) is str and re.fullmatch(r"-?[0-9]+(/[0-9]+)?", number)
     return bool(text) or type(number) is int
 
@@ -168,23 +168,23 @@ class _Unbuilt:
         import numpy as np
 
         _, order, subarray, names, fields, size, _, flags, *rest = state
-        made = np.dtype(self.kind)
+        dtype = np.dtype(self.kind)
         metadata = rest[0] if rest else None
-        if made.kind in "Mm" and metadata is not None:
+        if dtype.kind in "Mm" and metadata is not None:
             metadata, unit = metadata
-            made = np.dtype(self.kind + _unit(*unit))
+            dtype = np.dtype(self.kind + _unit(*unit))
         if subarray is not None:
             inner, shape = subarray
-            made = np.dtype((_known(inner), shape))
+            dtype = np.dtype((_checked(inner), shape))
         elif fields is not None:
             aligned = bool(flags & _ALIGNED)
             layout: Value = {**_fields(names, fields), "itemsize": size, "aligned": aligned}
-            made = np.dtype(layout)
+            dtype = np.dtype(layout)
         else:
-            made = made.newbyteorder(order)
-        if made.hasobject and made != np.dtype("O"):
+            dtype = dtype.newbyteorder(order)
+        if dtype.hasobject and dtype != np.dtype("O"):
             raise NotPlain("a dtype of objects")
-        return np.dtype(made, metadata=metadata) if metadata else made
+        return np.dtype(dtype, metadata=metadata) if metadata else dtype
 
 
 def _unit(unit: bytes, count: int, divisor: int, _: int) -> str:
@@ -196,16 +196,16 @@ def _unit(unit: bytes, count: int, divisor: int, _: int) -> str:
 
 def _fields(names: tuple[str, ...], fields: dict[str, tuple[Value, ...]]) -> dict[str, list[Value]]:
     """Return the fields of a dtype, as NumPy's constructor takes them."""
-    own = [fields[name] for name in names]
+    chosen = [fields[name] for name in names]
     return {
         "names": [*names],
-        "formats": [_known(field[0]) for field in own],
-        "offsets": [field[1] for field in own],
-        "titles": [(*field, None)[2] for field in own],
+        "formats": [_checked(field[0]) for field in chosen],
+        "offsets": [field[1] for field in chosen],
+        "titles": [(*field, None)[2] for field in chosen],
     }
 
 
-def _known(dtype: Value) -> Value:
+def _checked(dtype: Value) -> Value:
     """Return the dtype. Raises NotPlain for anything else, of which NumPy would make one."""
     import numpy as np
 
@@ -215,7 +215,7 @@ def _known(dtype: Value) -> Value:
 
 
 def _has_objects(dtype: Value) -> bool:
-    return bool(_known(dtype).hasobject)
+    return bool(_checked(dtype).hasobject)
 
 
 def _scalar(dtype: Value, data: Value) -> Value:
@@ -242,7 +242,7 @@ def _check_array(version: Value, shape: Value, dtype: Value, fortran: Value, dat
 
 
 def _empty_array(*_: object) -> Value:
-    """What NumPy makes first of an array that lies in the pickle, of objects for example."""
+    """Return an empty array, which NumPy fills from the pickle: of objects, for example."""
     import numpy as np
 
     return np.empty(0, "i1")

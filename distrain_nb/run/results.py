@@ -1,4 +1,4 @@
-"""What a run brought back: values that are read when they are asked for, and with care."""
+"""Results of a run: values that are read when they are asked for, and with care."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Results(Mapping[str, Value]):
 
     def __getitem__(self, name: str) -> Value:
         if name not in self.named:
-            there = ", ".join(self) or "nothing"
-            raise KeyError(f"run {self._run} brought back {there}; name {name!r} with --result")
+            names = ", ".join(self) or "nothing"
+            raise KeyError(f"run {self._run} brought back {names}; name {name!r} with --result")
         reason = self._index().unsaved.get(name)
         if reason is not None:
             raise ValueError(f"{name} was not saved: {reason}")
@@ -108,11 +108,11 @@ class Results(Mapping[str, Value]):
 def is_ours(folder: Path) -> bool:
     """Return whether nobody but this user could have written the values there."""
     try:
-        found = [folder.lstat(), *(path.lstat() for path in folder.iterdir())]
+        statuses = [folder.lstat(), *(path.lstat() for path in folder.iterdir())]
     except OSError:
         return False
     return all(
-        item.st_uid == os.geteuid()
-        and not (stat.S_ISREG(item.st_mode) and item.st_mode & _BY_OTHERS)
-        for item in found
+        status.st_uid == os.geteuid()
+        and not (stat.S_ISREG(status.st_mode) and status.st_mode & _BY_OTHERS)
+        for status in statuses
     )

@@ -1,4 +1,4 @@
-"""How much room there is where runs are kept, and what of it can be freed."""
+"""The disk space of runs, and what of it can be freed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DAY_S = 86400.0
 # Below our home, what can be made again: what builds keep between them, and the images of
 # rehearsals. Their buckets stay: people put data into them.
 _AGAIN = {
-    "cache/layers": "layers of packages, which the next build makes anew",
+    "cache/layers": "layers of packages, which the next build downloads again",
     "cache/data": "data of buckets, which the next run that reads it fetches again",
     "cache/blobs": "parts of base images",
     "cache/layer-scans": "what base images have",
@@ -38,8 +38,8 @@ def free_bytes() -> tuple[Path, int]:
     """Return the folder of runs, or the nearest above it that is there, and the bytes that are
     free."""
     folder = home()
-    there = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
-    return there, shutil.disk_usage(there).free
+    nearest = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
+    return nearest, shutil.disk_usage(nearest).free
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Reclaimable:
 
 @dataclass(frozen=True)
 class Cleaning:
-    """What `%distrain clean` names, and frees when it is told to: prints as it would be done.
+    """The things that `%distrain clean` lists and deletes. Prints as the list.
 
     `stays` says what could go besides, and why it does not.
     """
@@ -90,8 +90,13 @@ class Cleaning:
 def cleaning(
     older_than: float | None = None, more: Callable[[float], Iterable[Reclaimable]] | None = None
 ) -> Cleaning:
-    """What can go: what can be made again, and the runs that ended more than `older_than` days ago,
-    none unless it is given; with them what `more` finds that ended before a moment."""
+    """Find what can be deleted: caches, and runs that ended more than `older_than` days ago.
+
+    Args:
+        older_than: In days; None keeps all runs.
+        more: Finds further things, such as studies, that ended before a time in seconds since the
+            epoch.
+    """
     runs = [Run(record) for record in Store().all()]
     going = [run for run in runs if not run.may_be_deleted]
     parts = [] if going else list(_made_again())
@@ -111,11 +116,11 @@ def cleaning(
 
 
 def _made_again() -> Iterator[Reclaimable]:
-    for name, what in _AGAIN.items():
+    for name, about in _AGAIN.items():
         path = home() / name
         size = size_of(path)
         if size:
-            yield Reclaimable(what, path, size)
+            yield Reclaimable(about, path, size)
 
 
 def _ended_before(run: Run, moment: float) -> bool:
@@ -130,15 +135,15 @@ def _ended_before(run: Run, moment: float) -> bool:
 
 def size_of(folder: Path) -> int:
     """Return bytes on disk of all files below a folder, each once; 0 where it isn't there."""
-    seen, size = set(), 0
+    visited, size = set(), 0
     for root, _, names in os.walk(folder):
         for name in names:
             try:
                 status = Path(root, name).lstat()
             except OSError:  # removed meanwhile
                 continue
-            if (status.st_dev, status.st_ino) not in seen:
-                seen.add((status.st_dev, status.st_ino))
+            if (status.st_dev, status.st_ino) not in visited:
+                visited.add((status.st_dev, status.st_ino))
                 size += status.st_blocks * 512
     return size
 

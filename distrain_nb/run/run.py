@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Run(Waitable):
-    """What was submitted. All that it tells is read from disk, so any process may hold one."""
+    """A submitted run. All that it tells is read from disk, so any process may hold one."""
 
     def __init__(self, record: Record) -> None:
         self.record = record
@@ -151,25 +151,26 @@ class Run(Waitable):
         )
 
     def carrier_log(self) -> str:
-        """What the process on this machine that carries it to its cloud has done and met, such as
-        why a call of the service failed: a record a line, as `TIME LEVEL PROCESS LOGGER: MESSAGE`
-        in UTC, with tracebacks. Of a long one the end.
+        """Return the log of the background process that submits the job and follows it.
 
-        Raises OptionError for a run that no such process carries.
+        It says why a call of the service failed, for example: a record a line, as `TIME LEVEL
+        PROCESS LOGGER: MESSAGE` in UTC, with tracebacks. Of a long log the end is returned.
+
+        Raises OptionError for a run that has no such process.
         """
         with readable(self.record):
-            found = carrier_log.read(self.folder)
-        if not found:
-            raise OptionError(f"run {self.id} has no carrier: it runs on {self.backend}")
-        return found
+            log = carrier_log.read(self.folder)
+        if not log:
+            raise OptionError(f"run {self.id} has no background process: it runs on {self.backend}")
+        return log
 
     @property
     def links(self) -> dict[str, str]:
         """Where its job and folders are in a cloud, and its pages in experiment trackers, by what
         they are called; empty for others."""
         with readable(self.record):
-            found = {name: Tracked.read(self.folder, file) for name, file in FILES.items()}
-            pages = {name: item.url for name, item in found.items() if item and item.url}
+            tracked = {name: Tracked.read(self.folder, file) for name, file in FILES.items()}
+            pages = {name: entry.url for name, entry in tracked.items() if entry and entry.url}
             return {**read_links(self.folder), **pages}
 
     def sdk_job(self) -> Value:
@@ -196,7 +197,7 @@ class Run(Waitable):
         return table(self.folder / EVENTS_FOLDER)
 
     def resources(self) -> pd.DataFrame:
-        """What each rank used of the machine: a row for each rank and second of the run.
+        """Return what each rank used of the machine: a row for each rank and second of the run.
 
         Empty for a run that was over at once, and where the machine has no /proc.
         """

@@ -116,16 +116,16 @@ class Store:
         return self._record(row)
 
     def get(self, run: str) -> Record:
-        """By number, by name (the newest of that name), or `last`.
+        """Find a run by number, by name (the newest of that name), or as `last`.
 
         Raises RunNotFound naming the runs that there are.
         """
         condition, value = _which(run)
-        found = self._rows(f"WHERE {condition} ORDER BY id DESC LIMIT 1", value)
-        if not found:
+        records = self._rows(f"WHERE {condition} ORDER BY id DESC LIMIT 1", value)
+        if not records:
             hint = did_you_mean(run, {record.name for record in self.all()}, ".")
             raise RunNotFound(f"no run {run!r}{hint} There {self._present()}")
-        return found[0]
+        return records[0]
 
     def all(self, experiment: str = "") -> list[Record]:
         """Return the newest first; those filed under an experiment, if one is given."""
@@ -165,15 +165,15 @@ class Store:
             return
         with writing(self.folder) as database:
             for number in self._numbers():
-                _insert(database, _kept(self._folder(number), number))
+                _insert(database, _from_folder(self._folder(number), number))
 
     def _newest(self, database: sqlite3.Connection) -> int:
         """Return the highest number that the list has given."""
-        found = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'runs'").fetchone()
-        return int(found[0]) if found else 0
+        row = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'runs'").fetchone()
+        return int(row[0]) if row else 0
 
     def _numbers(self) -> list[int]:
-        """Return those of the folders that there are."""
+        """Return the numbers of the folders that there are."""
         try:
             names = os.listdir(self.folder / RUNS_FOLDER)  # noqa: PTH208
         except FileNotFoundError:
@@ -200,9 +200,9 @@ class Store:
         )
 
 
-def _row_of(found: sqlite3.Row) -> Row:
-    """What this version knows of a row; a column that the list lacks has its default."""
-    return Row(**{name: found[name] for name in _COLUMNS if name in found.keys()})  # noqa: SIM118
+def _row_of(row: sqlite3.Row) -> Row:
+    """Make a Row of a database row; a column that the list lacks has its default."""
+    return Row(**{name: row[name] for name in _COLUMNS if name in row.keys()})  # noqa: SIM118
 
 
 def _default_name(number: int) -> str:
@@ -220,7 +220,7 @@ def _fill(folder: Path, row: Row, options: Mapping[str, Sequence[str]]) -> None:
     ours.enter(State.STARTING, "starting").write(folder)
 
 
-def _kept(folder: Path, number: int) -> Row:
+def _from_folder(folder: Path, number: int) -> Row:
     """Return the row of a run that the list has lost; where it has no record, what is known."""
     unknown = Row(number, _default_name(number), created=folder.lstat().st_mtime)
     try:

@@ -1,4 +1,4 @@
-"""What is open of a run: the index of its log, its metrics and its resources."""
+"""Open readers of a run: the index of its log, its metrics and its resources."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Scalars:
 
     @contextmanager
     def read(self) -> Iterator[EventFolder]:
-        """The folder, with what is new in it read: nobody else reads it meanwhile."""
+        """Read what is new in the folder of events, and lock it while the block uses it."""
         with self._lock:
             self._events.read()
             yield self._events

@@ -1,4 +1,4 @@
-"""What a monitor says about a run, whatever it draws it with: pure, from a run's status."""
+"""A summary of a run for any monitor: a pure function of the run's status."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UNREADABLE = "unreadable"  # what stands where other runs have their state
 
 
 class MonitoredRun(Protocol):
-    """What a monitor needs of a run."""
+    """The part of a run that a monitor needs."""
 
     @property
     def id(self) -> int: ...
@@ -80,11 +80,11 @@ class RunSummary:
         return max(0.0, (self.end or now) - self.begin)
 
     def as_json(self) -> dict[str, Json]:
-        """As JSON values; a time that is no number is None."""
+        """Return JSON values; a time that is not finite is None."""
         return finite.without_nan(asdict(self))
 
     def line(self, now: float) -> str:
-        """Return all of it in one line of text."""
+        """Write the summary in one line of text."""
         size = f", {self.size}" if self.size else ""
         time = ("after " if self.final else "for ") + duration(self.elapsed(now))
         phase = "" if self.phase in ("", self.state) else f" ({self.phase})"
@@ -119,7 +119,7 @@ def summary_of(run: MonitoredRun) -> RunSummary:
 
 
 def unreadable(run: MonitoredRun, why: str) -> RunSummary:
-    """What is known of a run whose files can't be read: nothing but what the list has."""
+    """Return the summary of a run whose files can't be read, from the list alone."""
     return RunSummary(
         id=run.id,
         name=run.name,
@@ -139,13 +139,13 @@ def unreadable(run: MonitoredRun, why: str) -> RunSummary:
 
 
 def _note_of_tracker(folder: Path) -> str:
-    """What keeps experiment trackers from being up to date; empty if nothing does."""
-    found = []
+    """Say what keeps experiment trackers from being up to date; empty if nothing does."""
+    notes = []
     for file in FILES.values():
         with suppress(OSError, Damaged):
             tracked = Tracked.read(folder, file)
-            found.append(tracked.note if tracked else "")
-    return "; ".join(filter(None, found))
+            notes.append(tracked.note if tracked else "")
+    return "; ".join(filter(None, notes))
 
 
 def _size(status: Status) -> str:
@@ -156,7 +156,8 @@ def _size(status: Status) -> str:
 
 
 def steps_of(created: float, status: Status, end: float | None) -> tuple[Step, ...]:
-    """Capturing, each phase that lasted, and the end; times are in seconds since the epoch."""
+    """Return the steps of a run: the capture, each phase that lasted, and the end; times in seconds
+    since the epoch."""
     if not status.trail:
         return _steps_of_states(created, status, end)
     stretches = status.trail
@@ -176,7 +177,7 @@ def steps_of(created: float, status: Status, end: float | None) -> tuple[Step, .
 
 
 def _counts(stretch: Stretch, begin: float, until: float | None) -> bool:
-    """What passes at once is no step, unless the ranks ran."""
+    """Tell whether a stretch is a step: it lasted, or the ranks ran."""
     return stretch.state == State.RUNNING or until is None or until - begin >= SHORTEST_STEP_S
 
 
@@ -189,7 +190,7 @@ def _label(stretch: Stretch) -> str:
 
 
 def _steps_of_states(created: float, status: Status, end: float | None) -> tuple[Step, ...]:
-    """What a version left that kept no trail."""
+    """Return the steps of a run from a version that kept no trail."""
     running = status.times.get(str(State.RUNNING))
     started = running or end
     steps = [Step("captured", None, created), Step("start", created, started)]
@@ -201,7 +202,7 @@ def _steps_of_states(created: float, status: Status, end: float | None) -> tuple
 
 
 def progress_text(progress: Progress, now: float) -> str:
-    """`sending the image: 12 MiB of 40 MiB, 3.1 s`, with only what is known."""
+    """Describe progress with what is known: `sending the image: 12 MiB of 40 MiB, 3.1 s`."""
     parts = []
     if progress.total:
         parts.append(f"{readable_size(progress.done)} of {readable_size(progress.total)}")
@@ -213,7 +214,7 @@ def progress_text(progress: Progress, now: float) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 rank`, `2 ranks`, `3 processes`, `2 studies`."""
+    """Write a count with its noun: `1 rank`, `2 ranks`, `3 processes`, `2 studies`."""
     if count == 1:
         return f"{count:,} {noun}"
     if noun.endswith("y") and noun[-2] not in "aeiou":
@@ -222,7 +223,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`0.4 s`, `42 s`, `3 min 05 s`, `2 h 07 min`."""
+    """Write a number of seconds: `0.4 s`, `42 s`, `3 min 05 s`, `2 h 07 min`."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 60:

@@ -28,7 +28,7 @@ LOOK_EVERY_S = 0.05
 
 
 class Waitable(ABC):
-    """What ends some day, and may have brought something back."""
+    """Something that ends some day, and may have a result."""
 
     @property
     @abstractmethod
@@ -51,7 +51,7 @@ class Waitable(ABC):
         return self.status.state
 
     def wait(self, timeout: float | None = None) -> Self:
-        """Until it has ended, `timeout` seconds at most; gives itself.
+        """Wait until it has ended, `timeout` seconds at most; return itself.
 
         Raises RunFailed with the report, RunCancelled, or TimeoutError.
         """
@@ -107,8 +107,8 @@ class Waitable(ABC):
         return _future_of(self)
 
     def __await__(self) -> Generator[object, None, Value]:
-        """`await run` gives `result()` and leaves the event loop free; to cancel the task that
-        awaits leaves the run alone."""
+        """Wait for `result()` and leave the event loop free. Cancelling the task that awaits leaves
+        the run alone."""
         return asyncio.wrap_future(self.future()).__await__()
 
 
@@ -129,13 +129,14 @@ def _future_of(run: Waitable) -> Future[Value]:
 
 
 def _look() -> None:
-    """Until nothing is waited for. Callbacks may ask for futures, so none runs under the lock."""
+    """Look at runs until nothing waits for any. Callbacks may ask for futures, so none runs under
+    the lock."""
     while True:
         with _lock:
             waiting = list(_waiting)
         settled = [future for run, future in waiting if _settle(run, future)]
         with _lock:
-            _waiting[:] = [item for item in _waiting if item[1] not in settled]
+            _waiting[:] = [waiter for waiter in _waiting if waiter[1] not in settled]
             if not _waiting:
                 return
         time.sleep(LOOK_EVERY_S)

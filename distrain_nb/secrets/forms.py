@@ -28,7 +28,7 @@ _REFERENCE = re.compile(rb"(?:[$%]\w+%?)+")  # to a variable
 
 
 def unprefixed(data: bytes, suffix: str) -> Iterator[SecretMatch]:
-    """What in a text looks like a secret by what stands around it; `suffix` is the file's."""
+    """Yield what looks like a secret by the text around it; `suffix` is the file's."""
     lower = data.lower()
     for kind, word, pattern, is_real in _FORMS:
         if word in lower:
@@ -40,13 +40,13 @@ def _always(_: re.Match[bytes]) -> bool:
     return True
 
 
-def _is_given(found: re.Match[bytes]) -> bool:
-    return not is_made_up(found[1])
+def _is_given(match: re.Match[bytes]) -> bool:
+    return not is_made_up(match[1])
 
 
-def _is_password(found: re.Match[bytes]) -> bool:
+def _is_password(match: re.Match[bytes]) -> bool:
     """Return whether what stands for the password in a URL is one, and leads somewhere."""
-    user, password, host = found.groups()
+    user, password, host = match.groups()
     common = password.lower() in _COMMON or password.lower() == user.lower()
     words = password.isalpha() and (password.islower() or password.isupper()) and len(password) < 9
     harmless = common or words or has_words_of_manuals(password) or _REFERENCE.fullmatch(password)

@@ -41,8 +41,8 @@ _WIDE_TEXT = re.compile(rb"(?:[!-~]\0\0\0){16,}")
 
 
 @dataclass(frozen=True)
-class _Found:
-    """What was seen: `name` is what lets it pass, `where` the place in words."""
+class _Secret:
+    """A secret that was found: `name` is what lets it pass, `where` the place in words."""
 
     name: str
     where: str
@@ -58,8 +58,8 @@ def refuse_secrets(
     `allowed` are names of what is let through: paths below `folder`, values that the program
     captured, or variables.
     """
-    found = [*_in_files(folder), *_in_environment(environment or {})]
-    findings = tuple(_finding(item) for item in found if item.name not in allowed)
+    secrets = [*_in_files(folder), *_in_environment(environment or {})]
+    findings = tuple(_finding(secret) for secret in secrets if secret.name not in allowed)
     if findings:
         raise CheckFailed(findings)
 
@@ -77,13 +77,13 @@ def refuse_secret_files(
         Finding(
             "secret",
             Severity.ERROR,
-            f"--data {data}, {found.where}",
-            f"looks like {found.kind}, and anyone who may read the bucket can read it. Take it out "
-            f"of the data, or allow it with --allow-secret {data}/{found.name}.",
+            f"--data {data}, {secret.where}",
+            f"looks like {secret.kind}, and anyone who may read the bucket can read it. Take it "
+            f"out of the data, or allow it with --allow-secret {data}/{secret.name}.",
         )
         for name, path in files.items()
-        for found in _in_file(name, path, texts_only=True)
-        if f"{data}/{found.name}" not in allowed
+        for secret in _in_file(name, path, texts_only=True)
+        if f"{data}/{secret.name}" not in allowed
     )
     if findings:
         raise CheckFailed(findings)
@@ -93,10 +93,10 @@ def refuse_secret_texts(texts: Mapping[str, Iterable[str]], allowed: Collection[
     """Raise CheckFailed, with a finding for each option, for texts of a request that look like
     secrets. `texts` are by the option that they are of; in `allowed` it has no dashes."""
     findings = tuple(
-        _finding(_Found(option, f"--{option.replace('_', '-')}", match.kind))
-        for option, given in texts.items()
+        _finding(_Secret(option, f"--{option.replace('_', '-')}", match.kind))
+        for option, values in texts.items()
         if option not in allowed
-        and (match := _match("\n".join(given).encode(errors="replace"), ""))
+        and (match := _match("\n".join(values).encode(errors="replace"), ""))
     )
     if findings:
         raise CheckFailed(findings)
@@ -107,10 +107,10 @@ def secret_in_file(name: str, path: Path) -> str | None:
     does. Names of stored values count as names of variables do."""
     stored = path.name if (path.parent / INDEX).is_file() else ""
     if stored == OBJECTS:
-        found = next(_in_values(path), None)
+        secret = next(_in_values(path), None)
     else:
-        found = next(_in_arrays(name, path) if stored == ARRAYS else _in_file(name, path), None)
-    return f"{found.where}: looks like {found.kind}" if found else None
+        secret = next(_in_arrays(name, path) if stored == ARRAYS else _in_file(name, path), None)
+    return f"{secret.where}: looks like {secret.kind}" if secret else None
 
 
 def is_secret(name: str, value: str) -> bool:
@@ -121,7 +121,7 @@ def is_secret(name: str, value: str) -> bool:
     return is_secret_by_name(name, value) or by_content is not None
 
 
-def _in_files(folder: Path) -> Iterator[_Found]:
+def _in_files(folder: Path) -> Iterator[_Secret]:
     main = read_entry_point(folder).file
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
@@ -137,16 +137,16 @@ def _in_files(folder: Path) -> Iterator[_Found]:
             yield from _in_file(name, path)
 
 
-def _in_file(name: str, path: Path, *, texts_only: bool = False) -> Iterator[_Found]:
+def _in_file(name: str, path: Path, *, texts_only: bool = False) -> Iterator[_Secret]:
     if kind := kind_of_file(name):
-        yield _Found(name, name, kind)
+        yield _Secret(name, name, kind)
     elif texts_only and not _is_text(path):
         return
     elif match := _match(data := _head(path), path.suffix.lower()):
-        yield _Found(name, f"{name}, line {_line(data, match.start)}", match.kind)
+        yield _Secret(name, f"{name}, line {_line(data, match.start)}", match.kind)
 
 
-def _in_main(folder: Path, name_of_main: str) -> Iterator[_Found]:
+def _in_main(folder: Path, name_of_main: str) -> Iterator[_Secret]:
     """Yield the cell and definitions by the names and lines of their cells; between them stand
     short values of the notebook, as `NAME = VALUE`."""
     data = (folder / name_of_main).read_bytes()
@@ -157,15 +157,15 @@ def _in_main(folder: Path, name_of_main: str) -> Iterator[_Found]:
         name, equals, value = text.partition(" = ")
         if segment is None and equals:
             if kind := kinds.get(number) or _kind_by_name(name, value):
-                yield _Found(name, name, kind)
+                yield _Secret(name, name, kind)
         elif kind := kinds.get(number):
             where = f"{name_of_main}, line {number}"
             if segment is not None:
                 where = f"{segment.label}, line {segment.line + number - segment.first}"
-            yield _Found(name_of_main, where, kind)
+            yield _Secret(name_of_main, where, kind)
 
 
-def _in_values(path: Path) -> Iterator[_Found]:
+def _in_values(path: Path) -> Iterator[_Secret]:
     """Yield the values that the program carries, by their names in the notebook."""
     data = _LENGTH_OF_TEXT.sub(b"\n\n", _head(path))
     entries = index_of(path.parent).entries
@@ -173,14 +173,14 @@ def _in_values(path: Path) -> Iterator[_Found]:
     for match in chain(_matches(data, ".py"), prefixed(data, bounded=False)):
         before = [entry for entry in entries if entry.offset <= match.start]
         kinds[max(before, key=lambda entry: entry.offset).name] = match.kind
-    yield from (_Found(name, name, kind) for name, kind in kinds.items())
+    yield from (_Secret(name, name, kind) for name, kind in kinds.items())
 
 
-def _in_arrays(name: str, path: Path) -> Iterator[_Found]:
+def _in_arrays(name: str, path: Path) -> Iterator[_Secret]:
     """Yield the bytes and texts of the arrays that stand beside the values."""
     match = min(prefixed(_texts_in(_head(path)), bounded=False), default=None)
     if match is not None:
-        yield _Found(name, f"{name}, an array of texts", match.kind)
+        yield _Secret(name, f"{name}, an array of texts", match.kind)
 
 
 def _texts_in(arrays: bytes) -> bytes:
@@ -190,11 +190,11 @@ def _texts_in(arrays: bytes) -> bytes:
     return b"\n".join((arrays, *wide))
 
 
-def _in_environment(environment: Mapping[str, str]) -> Iterator[_Found]:
+def _in_environment(environment: Mapping[str, str]) -> Iterator[_Secret]:
     for name, value in environment.items():
         if is_secret(name, value):
             match = _match(value.encode(errors="replace"), ".py")
-            yield _Found(name, name, match.kind if match else _SECRET)
+            yield _Secret(name, name, match.kind if match else _SECRET)
 
 
 def _segments(folder: Path) -> list[Segment]:
@@ -202,7 +202,7 @@ def _segments(folder: Path) -> list[Segment]:
 
 
 def _kind_by_name(name: str, value: str) -> str | None:
-    """For a value as Python writes it: only texts are secrets."""
+    """Return the kind of a value as Python writes it: only texts are secrets."""
     is_text = value[:1] in "'\"" and len(value) > 2
     return _SECRET if is_text and is_secret_by_name(name, value) else None
 
@@ -235,11 +235,11 @@ def _line(data: bytes, start: int) -> int:
     return data.count(b"\n", 0, start) + 1
 
 
-def _finding(found: _Found) -> Finding:
+def _finding(secret: _Secret) -> Finding:
     return Finding(
         "secret",
         Severity.ERROR,
-        found.where,
-        f"looks like {found.kind}, and anyone who may read the job's code or settings can read it. "
-        f"Leave it out, or allow it with --allow-secret {found.name}.",
+        secret.where,
+        f"looks like {secret.kind}, and anyone who may read the job's code or settings can read "
+        f"it. Leave it out, or allow it with --allow-secret {secret.name}.",
     )

@@ -79,9 +79,9 @@ def named(data: bytes, *, settings: bool = False) -> Iterator[SecretMatch]:
         name = _NAME.search(data, max(hit.start() - _LONGEST_NAME, 0), hit.end())
         if name is None:
             continue
-        found = _quoted(data, hit, name) or _bare(data, hit, name, settings=settings)
-        if found is not None and _is_beside(name, data, found[1]):
-            yield SecretMatch(found[0], _PLAIN)
+        value = _quoted(data, hit, name) or _bare(data, hit, name, settings=settings)
+        if value is not None and _is_beside(name, data, value[1]):
+            yield SecretMatch(value[0], _PLAIN)
 
 
 def is_secret_by_name(name: str, value: str) -> bool:

@@ -88,8 +88,7 @@ _NEXT_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def kind_of_file(name: str) -> str | None:
-    """What a file of that name (with slashes, in any case) usually holds; None for nothing
-    secret."""
+    """Return the kind of secret in files of that name, or path with slashes; None for none."""
     name = name.lower()
     last = name.rpartition("/")[2]
     if _HARMLESS.fullmatch(last):
@@ -112,5 +111,5 @@ def may_name_a_secret(variable: str) -> bool:
 
 
 def _in_words(variable: str) -> str:
-    """`dbPassword` as `db_Password`."""
+    """Split words of camel case: `dbPassword` becomes `db_Password`."""
     return _NEXT_WORD.sub("_", variable)

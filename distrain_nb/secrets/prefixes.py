@@ -161,7 +161,8 @@ def has_words_of_manuals(value: bytes) -> bool:
 
 @functools.cache
 def _patterns(*, bounded: bool) -> tuple[tuple[bytes, re.Pattern[bytes], int, str], ...]:
-    """Prefix, form, how many bytes before it belong to the token, and kind: made on first use."""
+    """Return prefix, form, how many bytes before it belong to the token, and kind; compiled on
+    first use."""
     return tuple(
         (
             prefix.encode(),
@@ -180,7 +181,7 @@ def _pattern(prefix: str, rest: str, before: str = "", *, bounded: bool) -> re.P
     quoted = re.escape(prefix)
     if not bounded and not before:
         return re.compile(f"{quoted}{rest.replace(',}', '}')}".encode())  # the next text follows
-    behind = [rf"(?<={item}{quoted})" for item in ([before] if before else _ESCAPES)]
+    behind = [rf"(?<={escape}{quoted})" for escape in ([before] if before else _ESCAPES)]
     if not before:
         behind.insert(0, rf"(?<![A-Za-z0-9]{quoted})")
     return re.compile(f"{quoted}(?:{'|'.join(behind)}){rest}".encode())

@@ -66,14 +66,14 @@ def redacted_options(options: str, placeholders: Collection[str] = ()) -> str:
     """Return options of a job without what `--env` is given and what looks like a secret. A value
     that has one of these placeholders is not written out, and stays."""
 
-    def without_value(found: re.Match[str]) -> str:
-        word = found["word"]
+    def without_value(match: re.Match[str]) -> str:
+        word = match["word"]
         name, equals, value = word.partition("=")
         is_shown = not equals or value.startswith(STORED) or _any_in(placeholders, value)
-        return found[0] if is_shown else f"{found['option']}{name}={_instead(value, word)}"
+        return match[0] if is_shown else f"{match['option']}{name}={_instead(value, word)}"
 
-    def without_secrets(found: re.Match[str]) -> str:
-        word = found[0]
+    def without_secrets(match: re.Match[str]) -> str:
+        word = match[0]
         return word if _any_in(placeholders, word) else without_secret(word)
 
     return redacted(_ANY_WORD.sub(without_secrets, _VARIABLE.sub(without_value, options)))
@@ -120,6 +120,6 @@ def _any_in(placeholders: Collection[str], text: str) -> bool:
 
 
 def _instead(value: str, word: str) -> str:
-    """What stands for a word's value, with the quote that closes the word, on as many lines."""
+    """Return the text that hides a word's value. It has the closing quote and as many lines."""
     quote = word[0] if word[0] in "'\"" else ""
     return HIDDEN + quote + "\n" * value.count("\n")

@@ -1,4 +1,4 @@
-"""Which runs and studies the server opens: those of its own store, whole and its user's."""
+"""Decides which runs and studies the server opens: those of its own store, and of its user."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ READ_OF_STUDIES = (STUDY_FILE, STATUS_FILE, TRIALS_FOLDER)
 
 
 def fingerprint(folder: Path) -> str:
-    """What stands for a DISTRAIN_HOME in a query: the start of the hash of its path."""
+    """Return the name of a DISTRAIN_HOME in a query: the start of the hash of its path."""
     return hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:12]
 
 
@@ -55,10 +55,10 @@ def open_study(store: Store, number: str, home: str = "") -> Study:
     """Return the study of that number, as `open_run` opens runs. Raises RunNotFound,
     StudyNotFound."""
     check_home(store, home)
-    found = _own_study(store.folder / STUDIES_FOLDER / number) if RUN_ID.fullmatch(number) else None
-    if found is None:
+    study = _own_study(store.folder / STUDIES_FOLDER / number) if RUN_ID.fullmatch(number) else None
+    if study is None:
         raise StudyNotFound(f"no study {number!r} of this user")
-    return found
+    return study
 
 
 def own_studies(store: Store) -> Iterator[Study]:
@@ -66,9 +66,9 @@ def own_studies(store: Store) -> Iterator[Study]:
     above = store.folder / STUDIES_FOLDER
     names = os.listdir(above) if above.is_dir() else []  # noqa: PTH208
     for number in sorted((int(name) for name in names if RUN_ID.fullmatch(name)), reverse=True):
-        found = _own_study(above / str(number))
-        if found is not None:
-            yield found
+        study = _own_study(above / str(number))
+        if study is not None:
+            yield study
 
 
 def check_home(store: Store, home: str) -> None:
@@ -93,19 +93,19 @@ def is_own(home: Path, folder: Path, user: int | None = None) -> bool:
 
 
 def _own_study(folder: Path) -> Study | None:
-    """None for one that is not there, or not ours to read."""
-    whole = folder.parents[1].resolve() / STUDIES_FOLDER / folder.name
+    """Return the study in a folder; None for one that is not there, or not ours to read."""
+    resolved = folder.parents[1].resolve() / STUDIES_FOLDER / folder.name
     try:
-        if not _is_whole(whole, READ_OF_STUDIES, os.getuid()):
+        if not _is_whole(resolved, READ_OF_STUDIES, os.getuid()):
             return None
-        return _study(whole, (whole / STUDY_FILE).stat().st_ino)
+        return _study(resolved, (resolved / STUDY_FILE).stat().st_ino)
     except (OSError, RuntimeError):
         return None
 
 
 @lru_cache(maxsize=10_000)  # fewer than there are would keep none from one poll to the next
 def _study(folder: Path, written: int) -> Study:  # noqa: ARG001
-    """Return one handle for each: it knows when it has started a process. Numbers may begin
+    """Return one handle for each study: it knows when it has started a process. Numbers may begin
     anew."""
     return Study(folder)
 

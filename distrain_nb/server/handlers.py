@@ -46,7 +46,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Handler(APIHandler):
-    """What all addresses share."""
+    """The shared part of all addresses."""
 
     auth_resource = "distrain"
     _track_activity = False  # a page that only watches keeps no idle server alive
@@ -96,7 +96,7 @@ class RunsHandler(_Handler):
     @web.authenticated
     @authorized
     async def get(self) -> None:
-        """Its ETag changes with the runs, so that a page that asks again gets 304 or news."""
+        """Answer with an ETag that changes with the runs: a second request gets 304 or news."""
         store = Store()
         await self.in_thread(check_home, store, self.get_query_argument("home", ""))
         self.answer_json(await self.in_thread(table.rows, store))
@@ -124,7 +124,7 @@ class RunHandler(_Handler):
     @web.authenticated
     @authorized
     async def delete(self, number: str) -> None:
-        """409 while it is alive."""
+        """Delete it; answer 409 while it is alive."""
         if not await self.in_thread(table.delete, Store(), await self.run(number)):
             raise web.HTTPError(409, f"run {number} has not ended: cancel it first")
         _log.info("run %s is deleted", number)
@@ -136,7 +136,7 @@ class CancelHandler(_Handler):
     @web.authenticated
     @authorized
     async def post(self, number: str) -> None:
-        """202, with the state at that time: it ends a little later."""
+        """Answer 202 with the state at that time: the run ends a little later."""
         run = await self.run(number)
         await self.in_thread(run.cancel)
         _log.info("run %s is to stop", number)
@@ -199,7 +199,7 @@ class StudyActionHandler(_Handler):
     @web.authenticated
     @authorized
     async def post(self, number: str, action: str) -> None:
-        """202: what was asked for is done a little later."""
+        """Answer 202: the request is carried out a little later."""
         study, query = await self.study(number), self.query()
         await self.in_thread(act, study, action, query)
         _log.info("study %s: %s %s", number, action, query.get("trial", query.get("trials", "")))

@@ -1,4 +1,4 @@
-"""What a table of runs asks, by HTTP or through the kernel: the runs, and some side by side."""
+"""Answers to a table of runs, by HTTP or through the kernel: the runs, and some side by side."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 def rows(store: Store) -> Answer:
     """Return the runs, the newest first; see `RunRow.as_json`. Asked again, it reads only what is
     new."""
-    return {"runs": [item.as_json() for item in _listing(store.folder).read(own_runs(store))]}
+    return {"runs": [row.as_json() for row in _listing(store.folder).read(own_runs(store))]}
 
 
 def studies(store: Store) -> Answer:
     """Return the studies, the newest first; see `StudyRow`."""
-    found = _studies(store.folder).read(own_studies(store))
-    return {"studies": [item.as_json() for item in found]}
+    listed = _studies(store.folder).read(own_studies(store))
+    return {"studies": [row.as_json() for row in listed]}
 
 
 def side_by_side(store: Store, numbers: str) -> Answer:
@@ -64,10 +64,10 @@ def curves(store: Store, numbers: str, query: Query) -> CurvesAnswer:
 def chosen(store: Store, numbers: str) -> list[Run]:
     """Return the runs of these numbers, as in `3,5`. Raises OptionError for too many,
     RunNotFound."""
-    given = [part for part in numbers.split(",") if part]
-    if len(given) > 1:
-        check_count(len(given))
-    return [open_run(store, item) for item in given]
+    ids = [part for part in numbers.split(",") if part]
+    if len(ids) > 1:
+        check_count(len(ids))
+    return [open_run(store, run_id) for run_id in ids]
 
 
 def delete(store: Store, run: Run) -> bool:
@@ -85,5 +85,5 @@ def _studies(folder: Path) -> StudyListing:  # noqa: ARG001
 
 @lru_cache(maxsize=4)
 def _listing(folder: Path) -> Listing:  # noqa: ARG001
-    """What is known of the runs below a folder, from one question to the next."""
+    """Return the list of the runs below a folder, kept from one question to the next."""
     return Listing()

@@ -32,7 +32,7 @@ NOT_OURS = ("AIP_EXPERIMENT_NAME", "AIP_EXPERIMENT_RUN_NAME")
 
 
 def main(kind: Kind) -> None:
-    """Return at once if another process does so already."""
+    """Run the mirror; return at once if another process does so already."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     os.environ.update(SETTINGS)
     for name in NOT_OURS:
@@ -41,12 +41,12 @@ def main(kind: Kind) -> None:
     for _ in range(TRIES):
         with alone(folder) as mine:
             if mine:
-                return _own(kind)
+                return _serve(kind)
         time.sleep(TURN_S)
     return None
 
 
-def _own(kind: Kind) -> None:
+def _serve(kind: Kind) -> None:
     from distrain_nb.tracking.process import TrackingProcess
 
     path = home() / kind.folder / OWNER_FILE

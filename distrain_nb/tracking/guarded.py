@@ -41,8 +41,8 @@ class GuardedTracker:
 
     def run(self, request: TrackingRequest, parent: str) -> tuple[TrackedRun, bool]:
         """See `Tracker.run`."""
-        run, there = self._tracker.run(_clean(request), parent)
-        return GuardedRun(run), there
+        run, existed = self._tracker.run(_clean(request), parent)
+        return GuardedRun(run), existed
 
     def known(self, request: TrackingRequest, tracked: Tracked) -> TrackedRun:
         """See `Tracker.known`."""
@@ -52,13 +52,13 @@ class GuardedTracker:
         """See `Tracker.abandon`."""
         self._tracker.abandon(_clean(request))
 
-    def status(self, wrong: Exception) -> int:
+    def status(self, error: Exception) -> int:
         """See `Tracker.status`."""
-        return self._tracker.status(wrong)
+        return self._tracker.status(error)
 
-    def out_of_reach(self, wrong: BaseException) -> bool:
+    def out_of_reach(self, error: BaseException) -> bool:
         """See `Tracker.out_of_reach`."""
-        return self._tracker.out_of_reach(wrong)
+        return self._tracker.out_of_reach(error)
 
 
 class GuardedRun:
@@ -91,7 +91,7 @@ class GuardedRun:
         if path.suffix == ".py":
             self._keep_source(path, below)
             return
-        files = sorted(item for item in path.rglob("*") if item.is_file()) or [path]
+        files = sorted(entry for entry in path.rglob("*") if entry.is_file()) or [path]
         withheld = {
             file: why for file in files if (why := secret_in_file(_below(file, path), file))
         }
@@ -151,11 +151,11 @@ def _clean_samples(samples: Iterable[Sample], names: dict[str, str]) -> Iterator
 def _clean_text(text: str) -> str:
     """Return the text without what looks like a secret, and without those of this process's own
     environment, which an error's message may quote."""
-    return redacted(redacted_options(text), _known(frozenset(os.environ.items())))
+    return redacted(redacted_options(text), _secrets_of(frozenset(os.environ.items())))
 
 
 @lru_cache(1)
-def _known(environment: frozenset[tuple[str, str]]) -> tuple[str, ...]:
+def _secrets_of(environment: frozenset[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(value for name, value in environment if is_secret(name, value))
 
 

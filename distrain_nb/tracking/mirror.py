@@ -78,7 +78,7 @@ class Mirror:
         return status.state.final
 
     def _send(self) -> None:
-        """Of one that takes over the first time all that the tracker lacks."""
+        """Send new samples; where this process takes over, first those that the tracker lacks."""
         samples = self._samples(self._events.read())
         self._run.log(self._run.missing(samples) if self._takes_over else samples)
         self._takes_over = False
@@ -95,7 +95,8 @@ class Mirror:
             self._keep(path, "/".join(("program", *path.parent.relative_to(program).parts)))
 
     def _end(self, status: Status) -> None:
-        """Results first: a run of MLflow that has ended is complete."""
+        """End the run in the tracker, after its results: a run of MLflow that has ended is
+        complete."""
         results = self._folder / RESULTS_FOLDER
         paths = [path for path in results.rglob("*") if path.is_file()] if results.is_dir() else []
         size = sum(path.stat().st_size for path in paths)
@@ -113,12 +114,13 @@ class Mirror:
         replace(self._run.tracked, note="", done=True).write(self._folder)
 
     def _keep(self, path: Path, below: str) -> None:
-        """What can't be kept there costs nothing else: a store may need another package."""
+        """Store a file in the tracker. If that fails, log and note why: its store may need another
+        package."""
         try:
             self._run.keep(path, below)
         except Exception as error:
             if self._tracker.out_of_reach(error):
                 raise
             _log.warning("%s can't be kept by the tracker: %s", path, error)
-            said = f"{path.name}: {type(error).__name__}: {error}"
-            self._run.describe({}, {"distrain.not_kept": said})
+            message = f"{path.name}: {type(error).__name__}: {error}"
+            self._run.describe({}, {"distrain.not_kept": message})

@@ -66,16 +66,16 @@ class MlflowTracker:
             else:
                 client.delete_run(run.info.run_id)
 
-    def status(self, wrong: Exception) -> int:
+    def status(self, error: Exception) -> int:
         """Return the HTTP status of what was refused; 0 for anything else."""
-        return int(getattr(wrong, "get_http_status_code", int)())
+        return int(getattr(error, "get_http_status_code", int)())
 
-    def out_of_reach(self, wrong: BaseException) -> bool:
+    def out_of_reach(self, error: BaseException) -> bool:
         """Return whether nobody answered, rather than that somebody refused."""
         import requests
 
         lost = requests.ConnectionError | requests.Timeout
-        return any(isinstance(cause, lost) for cause in causes(wrong))
+        return any(isinstance(cause, lost) for cause in causes(error))
 
 
 class MlflowRun:
@@ -92,81 +92,83 @@ class MlflowRun:
         """Return the run of that key, and whether it was there before: made if there is none."""
         name = request.experiment or DEFAULT
         experiment = _experiment(client, name)
-        found = _with_key(client, experiment, request.key)
-        if not found:
+        runs = _with_key(client, experiment, request.key)
+        if not runs:
             tags = {KEY_TAG: request.key, **({PARENT_TAG: parent} if parent else {})}
             created = round(request.created * 1000)
             run = client.create_run(experiment, created, tags, request.name)
         else:
-            run = found[0]
+            run = runs[0]
         url = _page(request.uri, experiment, run.info.run_id)
         tracked = Tracked(request.uri, run.info.run_id, experiment, name, url)
-        return cls(client, tracked), bool(found)
+        return cls(client, tracked), bool(runs)
 
     @property
     def id(self) -> str:
         return self.tracked.run
 
     def describe(self, parameters: Mapping[str, str], tags: Mapping[str, str]) -> None:
-        """What it was given, and what it is. Parameters can't be changed later."""
+        """Write parameters, which can't be changed later, and tags."""
         from mlflow.entities import Param, RunTag
 
-        given = [Param(_name(n), v[:_LONGEST_PARAMETER]) for n, v in parameters.items()]
-        said = [RunTag(_name(n), v[:_LONGEST_TAG]) for n, v in tags.items() if v]
-        for some in _chunks(given, _MOST_PARAMETERS):
+        params = [Param(_name(n), v[:_LONGEST_PARAMETER]) for n, v in parameters.items()]
+        tags_of_run = [RunTag(_name(n), v[:_LONGEST_TAG]) for n, v in tags.items() if v]
+        for some in _chunks(params, _MOST_PARAMETERS):
             self._client.log_batch(self.id, params=some)
-        for some in _chunks(said, _MOST_PARAMETERS):
+        for some in _chunks(tags_of_run, _MOST_PARAMETERS):
             self._client.log_batch(self.id, tags=some)
 
     def add_parameters(self, parameters: Mapping[str, str]) -> None:
-        """Those of which it has none of that name yet."""
-        known = self._client.get_run(self.id).data.params if parameters else {}
-        self.describe({n: v for n, v in parameters.items() if _name(n) not in known}, {})
+        """Add those parameters whose names the run doesn't have yet."""
+        stored = self._client.get_run(self.id).data.params if parameters else {}
+        self.describe({n: v for n, v in parameters.items() if _name(n) not in stored}, {})
 
     def log(self, samples: Iterable[Sample]) -> None:
-        """All of them, in turn."""
+        """Log all samples, in their order."""
         from mlflow.entities import Metric
 
-        made = (Metric(_name(s.metric), s.value, s.time, s.step) for s in samples)
-        for some in _chunks(made, _MOST_METRICS):
+        metrics = (Metric(_name(s.metric), s.value, s.time, s.step) for s in samples)
+        for some in _chunks(metrics, _MOST_METRICS):
             self._client.log_batch(self.id, metrics=some)
 
     def missing(self, samples: Iterable[Sample]) -> Iterator[Sample]:
         """Yield those of the samples that it doesn't have; each counts as often as it is there."""
-        known: Counter[tuple[str, int, int, str]] = Counter()
-        asked = set()
+        stored_counts: Counter[tuple[str, int, int, str]] = Counter()
+        names = set()
         for sample in samples:
             name = _name(sample.metric)
-            if name not in asked:
-                asked.add(name)
+            if name not in names:
+                names.add(name)
                 history = self._client.get_metric_history(self.id, name)
-                known.update(_stored(Sample(name, m.step, m.timestamp, m.value)) for m in history)
+                stored_counts.update(
+                    _stored(Sample(name, m.step, m.timestamp, m.value)) for m in history
+                )
             stored = _stored(sample._replace(metric=name))
-            if known[stored]:
-                known[stored] -= 1
+            if stored_counts[stored]:
+                stored_counts[stored] -= 1
             else:
                 yield sample
 
     def keep(self, path: Path, below: str) -> None:
-        """A file, or all files of a folder, as artifacts."""
+        """Store a file, or all files of a folder, as artifacts."""
         if path.is_dir():
             self._client.log_artifacts(self.id, str(path), below)
         else:
             self._client.log_artifact(self.id, str(path), below)
 
     def end(self, state: State, time: float, bests: Mapping[str, float]) -> None:  # noqa: ARG002
-        """`time` in seconds since the epoch; MLflow finds the best values itself."""
+        """End the run; `time` in seconds since the epoch. MLflow finds the best values itself."""
         self._client.set_terminated(self.id, STATUSES[state], round(time * 1000))
 
     def drop_doubles(self, key: str) -> None:
-        """Other runs of that key, which a process made whose answer never came."""
+        """Delete other runs of that key, which a process made whose answer never came."""
         for run in _with_key(self._client, self.tracked.experiment, key):
             if run.info.run_id != self.id:
                 self._client.delete_run(run.info.run_id)
 
 
 def _stored(sample: Sample) -> tuple[str, int, int, str]:
-    """By what a value is known again, as MLflow has it."""
+    """Return a key by which a stored value is recognized, with MLflow's rounding."""
     value = sample.value
     if math.isinf(value):
         value = math.copysign(_LARGEST, value)
@@ -177,30 +179,30 @@ def _experiment(client: MlflowClient, name: str) -> str:
     """Return the identifier of the experiment of that name, which is made if it isn't there."""
     from mlflow.exceptions import MlflowException
 
-    found = client.get_experiment_by_name(name)
-    if found is None:
+    experiment = client.get_experiment_by_name(name)
+    if experiment is None:
         try:
             return str(client.create_experiment(name))
         except MlflowException:  # somebody else may just have made it
-            found = client.get_experiment_by_name(name)
-            if found is None:
+            experiment = client.get_experiment_by_name(name)
+            if experiment is None:
                 raise
-    return str(found.experiment_id)
+    return str(experiment.experiment_id)
 
 
 def _with_key(client: MlflowClient, experiment: str, key: str) -> Sequence[Run]:
-    found = client.search_runs([experiment], f"tags.`{KEY_TAG}` = '{key}'", max_results=10)
-    return sorted(found, key=lambda run: str(run.info.run_id))
+    runs = client.search_runs([experiment], f"tags.`{KEY_TAG}` = '{key}'", max_results=10)
+    return sorted(runs, key=lambda run: str(run.info.run_id))
 
 
 def _page(uri: str, experiment: str, run: str) -> str:
-    """Return where people see it; empty where nothing says so."""
+    """Return the address of the run's page; empty where nothing says so."""
     web = uri.startswith(("http://", "https://"))
     return f"{uri.rstrip('/')}/#/experiments/{experiment}/runs/{run}" if web else ""
 
 
 def _name(name: str) -> str:
-    """As MLflow takes names: what it has no place for is `_`."""
+    """Replace by `_` the characters that MLflow doesn't allow in names."""
     parts = [part for part in _ODD.sub("_", name).split("/") if part not in ("", ".", "..")]
     return "/".join(parts)[:_LONGEST_NAME] or "_"
 

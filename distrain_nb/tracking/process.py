@@ -44,7 +44,8 @@ class TrackingProcess:
         self._useful_at = time.monotonic()
 
     def run(self) -> bool:
-        """Until there is nothing to do, or nothing that can be done; whether all is done."""
+        """Mirror until there is nothing to do, or nothing that can be done; return whether all is
+        done."""
         while True:
             self._pending = pending(self._kind, self._pending)
             for request in self._pending.values():
@@ -102,19 +103,19 @@ class TrackingProcess:
             self._trackers[uri] = GuardedTracker(kind(uri))
         return self._trackers[uri]
 
-    def _failed(self, request: TrackingRequest, wrong: Exception) -> None:
-        """The next mirror of the run asks the tracker what it has."""
-        _log.warning("%s: %s: %s", request.folder, type(wrong).__name__, wrong, exc_info=True)
+    def _failed(self, request: TrackingRequest, error: Exception) -> None:
+        """Note why a run is not up to date. Its next mirror first asks the tracker what it has."""
+        _log.warning("%s: %s: %s", request.folder, type(error).__name__, error, exc_info=True)
         self._mirrors.pop(request.key, None)
-        said = f"{type(wrong).__name__}: {wrong}".partition("\n")[0]
-        why = f"{self._kind.title} at {request.uri} is not up to date: {said:.300}"
+        message = f"{type(error).__name__}: {error}".partition("\n")[0]
+        why = f"{self._kind.title} at {request.uri} is not up to date: {message:.300}"
         why = without_password(why, request.uri)
         self._note(request, why)
         tracker = self._trackers.get(request.uri)
-        status = tracker.status(wrong) if tracker else 0
-        if (tracker and tracker.out_of_reach(wrong)) or status in (401, 403):
+        status = tracker.status(error) if tracker else 0
+        if (tracker and tracker.out_of_reach(error)) or status in (401, 403):
             self._down[request.uri] = time.monotonic() + AGAIN_AFTER_S, why
-            of_it = [key for key, item in self._pending.items() if item.uri == request.uri]
+            of_it = [key for key, waiting in self._pending.items() if waiting.uri == request.uri]
             for key in of_it:
                 self._mirrors.pop(key, None)
             return
@@ -134,7 +135,7 @@ class TrackingProcess:
 
 
 def _has_ended(request: TrackingRequest) -> bool:
-    """Return whether nothing more can come of it: it was deleted, say, or can't be read."""
+    """Tell whether nothing more can come of it: it was deleted, say, or can't be read."""
     try:
         return not request.path.is_dir() or request.has_ended
     except (OSError, fields.Damaged):

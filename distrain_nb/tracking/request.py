@@ -1,4 +1,4 @@
-"""What is to be mirrored: a file in the folder of a run or a study, and a list of those to do."""
+"""Requests to mirror: a file in the folder of a run or a study, and a list of those to do."""
 
 from __future__ import annotations
 
@@ -85,19 +85,19 @@ class TrackingRequest:
         return status.answered_for and not status.state.final
 
     def write(self) -> None:
-        """Into its folder, and then on the list of what is to be done. Raises OSError,
-        StoreError."""
+        """Write the request into its folder, and then on the list of what is to be done. Raises
+        OSError, StoreError."""
         data = fields.encode(self)
         replace_file(self.path / self.kind.request_file, data)
         replace_file(private_folder(private_home() / self.kind.folder) / f"{self.key}.json", data)
 
     def strike(self) -> None:
-        """Off the list."""
+        """Remove the request from the list."""
         (home() / self.kind.folder / f"{self.key}.json").unlink(missing_ok=True)
 
     @classmethod
     def read(cls, folder: Path) -> TrackingRequest | None:
-        """What MLflow is to have of a folder; None if nothing. Raises `fields.Damaged`."""
+        """Read what MLflow is to have of a folder; None if nothing. Raises `fields.Damaged`."""
         try:
             return fields.read(cls, folder / MLFLOW.request_file)
         except FileNotFoundError:
@@ -108,19 +108,19 @@ def pending(
     kind: Kind = MLFLOW, known: Mapping[str, TrackingRequest] | None = None
 ) -> dict[str, TrackingRequest]:
     """Return all that isn't done by its key, the oldest first; `known` are not read again."""
-    found = {}
+    requests = {}
     for path in (home() / kind.folder).glob("*.json"):
         try:
-            found[path.stem] = (known or {}).get(path.stem) or fields.read(TrackingRequest, path)
+            requests[path.stem] = (known or {}).get(path.stem) or fields.read(TrackingRequest, path)
         except FileNotFoundError:  # just done
             continue
         except (OSError, fields.Damaged):
             path.unlink(missing_ok=True)  # nobody can do it
-    return dict(sorted(found.items(), key=lambda item: item[1].created))
+    return dict(sorted(requests.items(), key=lambda pair: pair[1].created))
 
 
 def key_of(folder: Path, created: float) -> str:
-    """Return the same for the same run; numbers of folders may begin anew."""
+    """Return a key that is equal for the same run only; numbers of folders may begin anew."""
     return hashlib.sha256(f"{os.uname().nodename}\0{folder}\0{created}".encode()).hexdigest()[:32]
 
 
@@ -144,6 +144,6 @@ def without_password(text: str, uri: str) -> str:
         password = urlsplit(uri).password
     except ValueError:
         return text
-    for item in filter(None, (password, unquote(password or ""))):
-        text = text.replace(f":{item}@", f":{HIDDEN}@")
+    for form in filter(None, (password, unquote(password or ""))):
+        text = text.replace(f":{form}@", f":{HIDDEN}@")
     return text

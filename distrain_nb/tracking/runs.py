@@ -73,7 +73,7 @@ def begin_study(
 
 
 def _not_at_vertex(config: Config, own: str) -> str:
-    """What keeps runs from Vertex AI Experiments, where they are to be there."""
+    """Say what keeps runs out of Vertex AI Experiments, where they are to be there."""
     if config.tracking == OFF or not (own or config.tracking):
         return ""
     from distrain_nb.backends.vertex.experiments import place_of
@@ -107,8 +107,10 @@ def begin_trial(record: Record, study: Path, *, here: bool, own: str = "") -> st
 def vertex_request(
     record: Record, config: Config, environ: Mapping[str, str], own: str = "", *, here: bool
 ) -> TrackingRequest | None:
-    """What Vertex AI Experiments is to have of a run; None if nothing. Raises OptionError where
-    it is asked for, and nothing says of what project."""
+    """Make the request for a run in Vertex AI Experiments; None if it is not to be there.
+
+    Raises OptionError where the experiment is asked for and no project is known.
+    """
     if not record.experiment or config.tracking == OFF or not (own or config.tracking):
         return None
     from distrain_nb.backends.vertex.experiments import experiment_name, place_of, run_name
@@ -125,13 +127,13 @@ def vertex_request(
 def _of(record: Record, uri: str, here: bool) -> TrackingRequest:
     options = Run(record).options
     parameters = dict(text.split("=", 1) for text in options.get("param", ()) if "=" in text)
-    others = {name: " ".join(texts) for name, texts in options.items() if name != "param"}
+    settings = {name: " ".join(texts) for name, texts in options.items() if name != "param"}
     tags = {
         **_common(),
         "distrain.run": str(record.id),
         "distrain.layout": record.line,
         "distrain.backend": record.backend,
-        **{f"distrain.{name}": text for name, text in others.items()},
+        **{f"distrain.{name}": text for name, text in settings.items()},
     }
     experiment = record.experiment or os.environ.get(NAME_VARIABLE, "")
     request = TrackingRequest(

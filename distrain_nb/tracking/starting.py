@@ -49,17 +49,17 @@ def begin(request: TrackingRequest, *, waits: bool) -> str:
     lacking = missing(kind, bare)
     if lacking:
         return lacking
-    wanted = replace(request, uri=bare, key=key_of(request.path, request.created))
+    stored = replace(request, uri=bare, key=key_of(request.path, request.created))
     try:
-        wanted.write()
+        stored.write()
         _see_to_it(kind)
-        return _answer(wanted) if waits else ""
+        return _answer(stored) if waits else ""
     except (OSError, DistrainError, fields.Damaged) as error:
         return f"{_nothing(kind, bare)}: {error}"
 
 
 def missing(kind: Kind, uri: str) -> str:
-    """What to install for a tracker at an address; empty if it is there."""
+    """Say what to install for a tracker at an address; empty if it is installed."""
     lacking = f"{_nothing(kind, uri)}: pip install 'distrain-nb[{kind.extra}]'"
     return "" if kind.installed else lacking
 
@@ -80,10 +80,10 @@ def catch_up() -> None:
 def owner(kind: Kind = MLFLOW) -> Owner | None:
     """Return the process that mirrors runs to a kind of tracker now; None if there is none."""
     try:
-        found = fields.read(Owner, home() / kind.folder / OWNER_FILE)
+        process = fields.read(Owner, home() / kind.folder / OWNER_FILE)
     except (OSError, fields.Damaged):
         return None
-    return found if found.alive else None
+    return process if process.alive else None
 
 
 def _see_to_it(kind: Kind) -> None:
@@ -110,9 +110,9 @@ def _answer(request: TrackingRequest) -> str:
     """Wait for the tracker's run; what keeps it from being there, empty if it is."""
     end = time.monotonic() + ANSWER_WITHIN_S
     while time.monotonic() < end:
-        found = request.tracked
-        if found is not None and (found.run or found.note):
-            return "" if found.run else found.note
+        tracked = request.tracked
+        if tracked is not None and (tracked.run or tracked.note):
+            return "" if tracked.run else tracked.note
         _see_to_it(request.kind)
         time.sleep(LOOK_EVERY_S)
     late = f"has not answered within {ANSWER_WITHIN_S:g} s"

@@ -1,4 +1,5 @@
-"""What a tracker is to the process that mirrors runs, and where the files of each kind are."""
+"""The interface of a tracker to the process that mirrors runs, and where the files of each kind
+are."""
 
 from __future__ import annotations
 
@@ -76,7 +77,7 @@ class Sample(NamedTuple):
 
 
 class NotYet(Exception):
-    """What a run needs there is not there yet; why, if that is known."""
+    """A run needs something in the tracker that is not there yet; why, if that is known."""
 
 
 class TooLate(Exception):
@@ -89,25 +90,26 @@ class TrackedRun(Protocol):
     tracked: Tracked
 
     def describe(self, parameters: Mapping[str, str], tags: Mapping[str, str]) -> None:
-        """What it was given, and what it is."""
+        """Write the run's parameters and tags."""
 
     def add_parameters(self, parameters: Mapping[str, str]) -> None:
-        """Those of which it has none of that name yet."""
+        """Add those parameters whose names the run doesn't have yet."""
 
     def log(self, samples: Iterable[Sample]) -> None:
-        """All of them, in turn."""
+        """Log all samples, in their order."""
 
     def missing(self, samples: Iterable[Sample]) -> Iterable[Sample]:
         """Return those of the samples that are still to be logged."""
 
     def keep(self, path: Path, below: str) -> None:
-        """A file, or all files of a folder, where the tracker keeps files."""
+        """Store a file, or all files of a folder, where the tracker keeps files."""
 
     def end(self, state: State, time: float, bests: Mapping[str, float]) -> None:
-        """`time` in seconds since the epoch; `bests` are the best values of its metrics."""
+        """End the run; `time` in seconds since the epoch, `bests` are the best values of its
+        metrics."""
 
     def drop_doubles(self, key: str) -> None:
-        """Other runs of that key, which a process made whose answer never came."""
+        """Delete other runs of that key, which a process made whose answer never came."""
 
 
 class Tracker(Protocol):
@@ -123,15 +125,15 @@ class Tracker(Protocol):
     def abandon(self, request: TrackingRequest) -> None:
         """End the run of one of ours that was deleted before it had ended."""
 
-    def status(self, wrong: Exception) -> int:
+    def status(self, error: Exception) -> int:
         """Return the HTTP status of what was refused; 0 for anything else."""
 
-    def out_of_reach(self, wrong: BaseException) -> bool:
+    def out_of_reach(self, error: BaseException) -> bool:
         """Return whether nobody answered, rather than that somebody refused."""
 
 
-def causes(wrong: BaseException | None) -> Iterator[BaseException]:
+def causes(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an exception, and what is behind it in turn."""
-    while wrong is not None:
-        yield wrong
-        wrong = wrong.__cause__ or wrong.__context__
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

@@ -45,45 +45,47 @@ class VertexRun:
         self.tracked = tracked
 
     def describe(self, parameters: Mapping[str, str], tags: Mapping[str, str]) -> None:
-        """Parameters, as numbers where they are some; tags go into the metadata of its context."""
+        """Write parameters, as numbers where they are some; tags go into the metadata of its
+        context."""
         self._use()
         from google.cloud import aiplatform
 
-        said = {KEY: self._key, **{name: text for name, text in tags.items() if text}}
-        aiplatform.Context(self._run.resource_name).update(metadata=said)
+        metadata = {KEY: self._key, **{name: text for name, text in tags.items() if text}}
+        aiplatform.Context(self._run.resource_name).update(metadata=metadata)
         if parameters:
             self._run.log_params({name: _value(text) for name, text in parameters.items()})
 
     def add_parameters(self, parameters: Mapping[str, str]) -> None:
-        """Those of which it has none of that name yet."""
+        """Add those parameters whose names the run doesn't have yet."""
         if parameters:
             self._use()
-            known = self._run.get_params()
-            self.describe({n: v for n, v in parameters.items() if n not in known}, {})
+            stored = self._run.get_params()
+            self.describe({n: v for n, v in parameters.items() if n not in stored}, {})
 
     def log(self, samples: Iterable[Sample]) -> None:
-        """All of them, in turn."""
+        """Log all samples, in their order."""
         taking = iter(samples)
         while some := list(islice(taking, MOST_POINTS)):
             self._use()
             self._write(some)
 
     def missing(self, samples: Iterable[Sample]) -> Iterable[Sample]:
-        """Return all of them: what is there already is written again."""
+        """Return all samples: what is there already is written again."""
         return samples
 
     def keep(self, path: Path, below: str) -> None:
-        """Experiments have no place for files that isn't a bucket."""
+        """Store nothing: experiments have no place for files that isn't a bucket."""
 
     def end(self, state: State, time: float, bests: Mapping[str, float]) -> None:  # noqa: ARG002
-        """The best values are its summary metrics; the service has its own time."""
+        """Write the best values as summary metrics, and the state. The service sets its own end
+        time."""
         self._use()
         if bests:
             self._run.log_metrics(dict(bests))
         self._run.update_state(state_of(state))
 
     def drop_doubles(self, key: str) -> None:
-        """There are none: a run is known by its name before it is made."""
+        """Delete nothing: a run is known by its name before it is made."""
 
     def _write(self, samples: Iterable[Sample]) -> None:
         from google.cloud.aiplatform_v1.types import WriteTensorboardRunDataRequest
@@ -112,8 +114,8 @@ class VertexRun:
         """The identifiers of its time series, by the names of their metrics."""
         from google.cloud import aiplatform
 
-        found = aiplatform.TensorboardTimeSeries.list(self._board.resource_name)
-        return {series.display_name: series.name for series in found}
+        listed = aiplatform.TensorboardTimeSeries.list(self._board.resource_name)
+        return {series.display_name: series.name for series in listed}
 
     @cached_property
     def _board(self) -> aiplatform.TensorboardRun:
@@ -127,7 +129,7 @@ class VertexRun:
 
 
 def state_of(state: State) -> Any:
-    """As the service calls the end of a run."""
+    """Return the service's name of the end of a run."""
     from google.cloud.aiplatform_v1.types import Execution
 
     return getattr(Execution.State, STATES[state])
@@ -135,5 +137,5 @@ def state_of(state: State) -> Any:
 
 def _value(text: str) -> float | str:
     """Return a number, if JSON can say it."""
-    found = number(text)
-    return text if isinstance(found, float) and not math.isfinite(found) else found
+    parsed = number(text)
+    return text if isinstance(parsed, float) and not math.isfinite(parsed) else parsed

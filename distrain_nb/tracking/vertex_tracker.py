@@ -50,13 +50,13 @@ class VertexTracker:
         tracked = Tracked(self._uri, "", experiment.name, experiment.name, url, name=name)
         tracked.write(request.path)
         run = aiplatform.ExperimentRun.get(name, experiment=experiment) if ours else None
-        there = run is not None
+        existed = run is not None
         if run is None:
-            run = _made(name, experiment, tracked, request.path)
+            run = _created(name, experiment, tracked, request.path)
         else:
             _complete(run, experiment)
         tracked = replace(tracked, run=run.resource_name)
-        return VertexRun(self._use, run, tracked, request), there
+        return VertexRun(self._use, run, tracked, request), existed
 
     def known(self, request: TrackingRequest, tracked: Tracked) -> VertexRun:
         """Return a run that was found or made before."""
@@ -79,50 +79,50 @@ class VertexTracker:
             if aiplatform.Context(run.resource_name).metadata.get(KEY) == request.key:
                 run.update_state(state_of(State.CANCELLED))
 
-    def status(self, wrong: Exception) -> int:
+    def status(self, error: Exception) -> int:
         """Return the HTTP status of what was refused, by the SDK itself too; 0 for anything
         else."""
         from google.api_core.exceptions import GoogleAPICallError
 
-        found = (cause.code for cause in causes(wrong) if isinstance(cause, GoogleAPICallError))
-        return int(next(found, None) or (400 if isinstance(wrong, ValueError) else 0))
+        codes = (cause.code for cause in causes(error) if isinstance(cause, GoogleAPICallError))
+        return int(next(codes, None) or (400 if isinstance(error, ValueError) else 0))
 
-    def out_of_reach(self, wrong: BaseException) -> bool:
+    def out_of_reach(self, error: BaseException) -> bool:
         """Return whether nobody answered, or there is no login, rather than that somebody
         refused."""
         from google.api_core import exceptions
         from google.auth.exceptions import GoogleAuthError
 
         lost = exceptions.ServiceUnavailable | exceptions.DeadlineExceeded | exceptions.RetryError
-        return any(isinstance(cause, lost | GoogleAuthError) for cause in causes(wrong))
+        return any(isinstance(cause, lost | GoogleAuthError) for cause in causes(error))
 
     def _use(self, request: TrackingRequest) -> None:
         """Have the SDK's calls go to this place. Raises NotYet and TooLate where a rehearsal's
         services are not there yet, or not any more."""
         from google.cloud.aiplatform import base, initializer
 
-        found = self._address(request)
+        address = self._address(request)
         base._DEFAULT_RETRY = _retry()
-        if found not in self._configs:
-            self._configs[found] = self._config(found)
-        initializer.global_config = self._configs[found]
+        if address not in self._configs:
+            self._configs[address] = self._config(address)
+        initializer.global_config = self._configs[address]
 
-    def _config(self, found: str) -> Any:
+    def _config(self, address: str) -> Any:
         from google.auth.credentials import AnonymousCredentials
         from google.cloud.aiplatform import initializer
 
         config: Any = type(initializer.global_config)()
-        credentials = AnonymousCredentials() if found else None  # type: ignore[no-untyped-call]
+        credentials = AnonymousCredentials() if address else None  # type: ignore[no-untyped-call]
         place = self._place
         config.init(project=place.project, location=place.region, credentials=credentials)
-        if found:
+        if address:
             from distrain_nb.backends.vertex.client import sdk_client
 
-            config.create_client = lambda client_class, **_: sdk_client(client_class, found)
+            config.create_client = lambda client_class, **_: sdk_client(client_class, address)
         return config
 
     def _address(self, request: TrackingRequest) -> str:
-        """Of a stand-in; empty for the service itself."""
+        """Return the address of a stand-in; empty for the service itself."""
         if not self._place.rehearsed:
             return address()
         services = Services.read(Path(request.parent or request.folder))
@@ -144,18 +144,18 @@ class VertexTracker:
 
 
 def _names(request: TrackingRequest) -> tuple[str, str]:
-    """What its run may be called: the second name is for one whose first is taken."""
+    """Return the names that a run may have: the second is for one whose first is taken."""
     return request.name, f"{request.name}-{request.key[:SUFFIX]}"
 
 
 def _free(request: TrackingRequest, experiment: aiplatform.Experiment) -> str:
     from google.cloud import aiplatform
 
-    first, other = _names(request)
-    return other if aiplatform.ExperimentRun.get(first, experiment=experiment) else first
+    first, second = _names(request)
+    return second if aiplatform.ExperimentRun.get(first, experiment=experiment) else first
 
 
-def _made(
+def _created(
     name: str, experiment: aiplatform.Experiment, tracked: Tracked, folder: Path
 ) -> aiplatform.ExperimentRun:
     """Return a new run. Somebody else's that has come meanwhile is not taken for it."""
@@ -170,7 +170,7 @@ def _made(
 
 
 def _complete(run: aiplatform.ExperimentRun, experiment: aiplatform.Experiment) -> None:
-    """Whoever made it may have been killed before it was filed, and had a TensorBoard."""
+    """Complete a run whose maker was killed before it was filed and had a TensorBoard."""
     from google.cloud import aiplatform
 
     context = aiplatform.Context(experiment.resource_name)
@@ -193,5 +193,5 @@ def _default_board() -> str:
     from google.cloud import aiplatform
 
     board = next(iter(aiplatform.Tensorboard.list(filter="is_default=true")), None)
-    made = board or aiplatform.Tensorboard.create("Default Tensorboard", is_default=True)
-    return str(made.resource_name)
+    default = board or aiplatform.Tensorboard.create("Default Tensorboard", is_default=True)
+    return str(default.resource_name)

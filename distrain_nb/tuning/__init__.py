@@ -1,1 +1,1 @@
-"""What a study tries: its parameters, goals and search, in text and in the forms of the clouds."""
+"""Specifications of studies: parameters, goals and search, in text and the forms of clouds."""

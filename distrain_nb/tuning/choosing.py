@@ -1,4 +1,4 @@
-"""Which parameters a trial has, and all trials that a grid has."""
+"""Chooses the parameters that a trial has, and lists all trials of a grid."""
 
 from __future__ import annotations
 
@@ -44,23 +44,23 @@ def combinations(spec: StudySpec) -> int | None:
 def _grid(
     parameters: Sequence[Parameter], chosen: Mapping[str, Value]
 ) -> Iterator[dict[str, Value]]:
-    ready, others = _next(parameters, chosen)
+    ready, rest = _next(parameters, chosen)
     if ready is None:
         yield dict(chosen)
         return
     for value in _listed(ready):
-        yield from _grid(others, {**chosen, ready.name: value})
+        yield from _grid(rest, {**chosen, ready.name: value})
 
 
 def _count(parameters: Sequence[Parameter], chosen: Mapping[str, Value]) -> int:
-    """Without going through all: values for which no condition asks have as many trials each."""
-    ready, others = _next(parameters, chosen)
+    """Count without listing all: values that no condition names have as many trials each."""
+    ready, waiting = _next(parameters, chosen)
     if ready is None:
         return 1
-    values, asked = _listed(ready), _asked(ready, others)
-    counted = sum(_count(others, {**chosen, ready.name: value}) for value in asked)
-    rest = len(values) - len(asked)
-    return counted + (rest * _count(others, chosen) if rest else 0)
+    values, parents = _listed(ready), _condition_values(ready, waiting)
+    counted = sum(_count(waiting, {**chosen, ready.name: value}) for value in parents)
+    rest = len(values) - len(parents)
+    return counted + (rest * _count(waiting, chosen) if rest else 0)
 
 
 def _next(
@@ -73,9 +73,9 @@ def _next(
     return None, ()
 
 
-def _asked(parameter: Parameter, others: Iterable[Parameter]) -> set[Value]:
+def _condition_values(parameter: Parameter, parameters: Iterable[Parameter]) -> set[Value]:
     """Return those of its values on which others depend."""
-    conditions = [other.condition for other in others if other.condition is not None]
+    conditions = [child.condition for child in parameters if child.condition is not None]
     named = [
         v
         for condition in conditions
@@ -84,9 +84,9 @@ def _asked(parameter: Parameter, others: Iterable[Parameter]) -> set[Value]:
     ]
     if isinstance(parameter.domain, Integer):
         low, high = parameter.domain.low, parameter.domain.high
-        whole = {round(value) for value in named if not isinstance(value, str)}
-        return {value for value in whole if low <= value <= high}
-    return {value for value in _listed(parameter) if any(same(value, one) for one in named)}
+        numbers = {round(value) for value in named if not isinstance(value, str)}
+        return {value for value in numbers if low <= value <= high}
+    return {value for value in _listed(parameter) if any(same(value, name) for name in named)}
 
 
 def _listed(parameter: Parameter) -> Sequence[Value]:

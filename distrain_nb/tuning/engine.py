@@ -1,4 +1,4 @@
-"""What to try next: Optuna, asked and told, made from a spec. The extra `[tune]` installs it.
+"""The search engine: Optuna, asked and told, made from a spec. The extra `[tune]` installs it.
 
 The engine keeps nothing that its owner doesn't have: it is made again from the trials that there
 are. What it writes into a file is for others to look at, such as optuna-dashboard.
@@ -35,7 +35,7 @@ Ending: TypeAlias = Literal["running", "succeeded", "stopped", "failed"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a trial has gone: `values` are those of the goals, in their order, where it has all;
+    """The outcome of a trial: `values` are those of the goals, in their order, where it has all;
     `curve` are (step, value) of the first goal."""
 
     ending: Ending
@@ -53,7 +53,7 @@ class SearchEngine:
         storage: Path | None = None,
         name: str = "study",
     ) -> None:
-        """`trials` are those that there are, in order of their numbers, with what they have tried.
+        """Continue a study from its `trials`, in order of their numbers, with what they have tried.
 
         `storage` is a file that is written anew. Raises OptionError for a spec that can't be
         searched so, DistrainError where a package is missing.
@@ -62,9 +62,9 @@ class SearchEngine:
         self._spec = spec
         self._grid = grid(spec) if spec.search.algorithm == "grid" else None
         self._of_grid: list[Mapping[str, Value]] = []
-        known = list(trials)
-        self.study = _study(spec, len(known), storage, name)
-        for parameters, outcome in known:
+        past = list(trials)
+        self.study = _study(spec, len(past), storage, name)
+        for parameters, outcome in past:
             self._add(parameters, outcome)
 
     def ask(self) -> dict[str, Value] | None:
@@ -77,10 +77,10 @@ class SearchEngine:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             trial = self.study.ask()
-            return choose(self._spec, lambda item: _suggested(trial, self._spec, item))
+            return choose(self._spec, lambda parameter: _suggested(trial, self._spec, parameter))
 
     def tell(self, number: int, outcome: Outcome) -> None:
-        """The trial of that number has ended so."""
+        """Record the outcome of a trial that has ended."""
         frozen = self.study.get_trials(deepcopy=False)[number - 1]
         if outcome.ending == "succeeded":
             self._report(frozen, outcome)
@@ -110,10 +110,10 @@ class SearchEngine:
     def _add(self, parameters: Mapping[str, Value], outcome: Outcome) -> None:
         import optuna
 
-        known = {p.name: p for p in self._spec.active(parameters)}
+        active = {p.name: p for p in self._spec.active(parameters)}
         params, distributions = {}, {}
         for name, value in parameters.items():
-            parameter = known[name]
+            parameter = active[name]
             params[_key(self._spec, parameter)] = _inward(parameter, value)
             distributions[_key(self._spec, parameter)] = _distribution(parameter)
         single = len(self._spec.goals) == 1 and outcome.ending in ("succeeded", "stopped")
@@ -128,10 +128,10 @@ class SearchEngine:
         )
 
 
-def require(package: str, what: str) -> None:
+def require(package: str, feature: str) -> None:
     """Raise DistrainError where a package is missing that something needs."""
     if find_spec(package) is None:
-        raise DistrainError(f"{what} needs the package {package}, which is missing: {INSTALL}")
+        raise DistrainError(f"{feature} needs the package {package}, which is missing: {INSTALL}")
 
 
 def thinned(curve: tuple[tuple[int, float], ...]) -> Iterator[tuple[int, float]]:
@@ -144,11 +144,11 @@ def thinned(curve: tuple[tuple[int, float], ...]) -> Iterator[tuple[int, float]]
 
 def _defaults(spec: StudySpec) -> tuple[Mapping[str, Value], ...]:
     """Return a trial with the values that are said to be good ones to start with."""
-    given = {p.name: p.domain.default for p in spec.parameters if p.domain.default is not None}
-    return (given,) if given else ()
+    defaults = {p.name: p.domain.default for p in spec.parameters if p.domain.default is not None}
+    return (defaults,) if defaults else ()
 
 
-def _study(spec: StudySpec, told: int, storage: Path | None, name: str) -> optuna.Study:
+def _study(spec: StudySpec, count: int, storage: Path | None, name: str) -> optuna.Study:
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -157,13 +157,14 @@ def _study(spec: StudySpec, told: int, storage: Path | None, name: str) -> optun
         return optuna.create_study(
             study_name=name,
             storage=_new_storage(storage) if storage else None,
-            sampler=_sampler(spec, told),
+            sampler=_sampler(spec, count),
             directions=["minimize" if g.direction == "min" else "maximize" for g in spec.goals],
         )
 
 
 def _new_storage(path: Path) -> optuna.storages.BaseStorage:
-    """Nobody else writes there: a lock that is left was left by somebody who was killed."""
+    """Open the storage anew. Nobody else writes there: a lock was left by a process that was
+    killed."""
     for old in (path, path.with_name(f"{path.name}.lock")):
         with suppress(FileNotFoundError):
             old.unlink()
@@ -178,11 +179,11 @@ def open_storage(path: Path) -> optuna.storages.BaseStorage:
     return JournalStorage(JournalFileBackend(str(path)))
 
 
-def _sampler(spec: StudySpec, told: int) -> BaseSampler:
-    """Made again after some trials, it draws other numbers than it drew for these."""
+def _sampler(spec: StudySpec, count: int) -> BaseSampler:
+    """Make the sampler. Made again after some trials, it draws other numbers than for these."""
     from optuna import samplers
 
-    seed = None if spec.search.seed is None else spec.search.seed + told
+    seed = None if spec.search.seed is None else spec.search.seed + count
     if spec.search.algorithm in ("random", "grid"):
         return samplers.RandomSampler(seed)
     if spec.search.algorithm == "gp":
@@ -206,35 +207,35 @@ def _state(outcome: Outcome, goals: int) -> optuna.trial.TrialState:
 
 
 def _suggested(trial: optuna.trial.Trial, spec: StudySpec, parameter: Parameter) -> Value:
-    key, found = _key(spec, parameter), _distribution(parameter)
-    value = _outward(parameter, trial._suggest(key, found))
+    key, distribution = _key(spec, parameter), _distribution(parameter)
+    value = _outward(parameter, trial._suggest(key, distribution))
     if parameter.scale == "reverse-log":
         trial.set_user_attr(parameter.name, value)
     return value
 
 
 def _internal(spec: StudySpec, fixed: Mapping[str, Value]) -> dict[str, Value]:
-    """Given values by the names under which Optuna knows the parameters."""
+    """Rename values to the names that Optuna has for the parameters."""
     return {_key(spec, p): _inward(p, fixed[p.name]) for p in spec.active(fixed) if p.name in fixed}
 
 
 def _key(spec: StudySpec, parameter: Parameter) -> str:
-    """What Optuna calls a parameter: a reversed one by what it stands for."""
+    """Return the name of a parameter in Optuna; a reversed one is named by its formula."""
     name = parameter.name
     if parameter.scale == "reverse-log":
         name = f"{_reflection(parameter):g} - {name}"
-    if sum(item.name == parameter.name for item in spec.parameters) > 1 and parameter.condition:
+    if sum(alike.name == parameter.name for alike in spec.parameters) > 1 and parameter.condition:
         values = "|".join(map(str, parameter.condition.values))
         name += f" [{parameter.condition.parent}={values}]"
     return name
 
 
-def by_name(spec: StudySpec, found: Mapping[str, float]) -> dict[str, float]:
+def by_name(spec: StudySpec, by_key: Mapping[str, float]) -> dict[str, float]:
     """Return numbers by the names under which Optuna knows the parameters, by their own: those of
     one name are added up."""
     names = {_key(spec, parameter): parameter.name for parameter in spec.parameters}
     added: dict[str, float] = {}
-    for key, value in found.items():
+    for key, value in by_key.items():
         added[names[key]] = added.get(names[key], 0.0) + value
     return added
 
@@ -265,8 +266,11 @@ def _outward(parameter: Parameter, value: Value) -> Value:
 
 
 def _reflected(parameter: Parameter, value: Value) -> Value:
-    """Reverse-log: what is left to the sum of both ends is searched on a logarithmic scale, so
-    that values close to the upper end are told apart best, as Vertex AI documents it."""
+    """Reflect a value for the scale reverse-log.
+
+    The distance to the sum of both ends is searched on a logarithmic scale. So values close to the
+    upper end are told apart best, as Vertex AI documents it.
+    """
     if parameter.scale != "reverse-log" or isinstance(value, str):
         return value
     low, high = parameter.domain.low, parameter.domain.high  # type: ignore[union-attr]

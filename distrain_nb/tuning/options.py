@@ -35,7 +35,7 @@ class _Part(NamedTuple):
     choices: tuple[str, ...] = ()
 
 
-def _whole(value: str) -> int:
+def _whole_number(value: str) -> int:
     try:
         return int(value)
     except ValueError:
@@ -45,11 +45,11 @@ def _whole(value: str) -> int:
 PARTS: dict[str, _Part] = {
     "tune": _Part("parameters", text.TUNE_FORM, text.parameter, text.parameter_text, True),
     "goal": _Part("goals", text.GOAL_FORM, text.goal, text.goal_text, True),
-    "trials": _Part("trials", "N", _whole),
-    "parallel": _Part("parallel", "N", _whole),
+    "trials": _Part("trials", "N", _whole_number),
+    "parallel": _Part("parallel", "N", _whole_number),
     "search": _Part("search", text.SEARCH_FORM, text.search, text.search_text),
     "stop": _Part("stopping", text.STOP_FORM, text.stopping, text.stopping_text),
-    "max_failed": _Part("max_failed", "N", _whole),
+    "max_failed": _Part("max_failed", "N", _whole_number),
     "initial": _Part("initial", text.INITIAL_FORM, text.initial, text.initial_text, True),
     "measurement": _Part("measurement", "last|best", str, choices=("last", "best")),
     "noise": _Part("noise", "low|high", str, choices=("low", "high")),
@@ -69,32 +69,33 @@ def changed(spec: StudySpec, options: Mapping[str, object]) -> StudySpec:
     """Return the spec with what options say in the place of its own. Raises OptionError as
     `study`."""
     values: dict[str, Any] = {}
-    for name, given in options.items():
+    for name, value in options.items():
         if name not in PARTS:
             hint = did_you_mean(name, PARTS, ".")
             raise OptionError(f"unknown part of a study {shown(name)}{hint} There are {_names()}")
-        if given is not None:
-            values[PARTS[name].field] = _read(name, given)
+        if value is not None:
+            values[PARTS[name].field] = _read(name, value)
     return _native(spec.edited(**values))
 
 
 def texts(spec: StudySpec) -> dict[str, str | list[str]]:
-    """What a spec says besides what needs no saying, by option; `study` reads it back."""
-    found: dict[str, str | list[str]] = {}
+    """Write the fields of a spec that differ from their defaults, by option; `study` reads them
+    back."""
+    options: dict[str, str | list[str]] = {}
     for name, part in PARTS.items():
-        given = getattr(spec, part.field)
-        if part.several and given:
-            found[name] = [part.write(item) for item in given]
-        elif not part.several and given != getattr(StudySpec, part.field):
-            found[name] = part.write(given)
-    return found
+        value = getattr(spec, part.field)
+        if part.several and value:
+            options[name] = [part.write(member) for member in value]
+        elif not part.several and value != getattr(StudySpec, part.field):
+            options[name] = part.write(value)
+    return options
 
 
 def printed(spec: StudySpec) -> Iterator[str]:
     """Yield the options of a study, each with its value, as the magic's line has them."""
-    for name, given in texts(spec).items():
-        for item in given if isinstance(given, list) else [given]:
-            yield f"{_flag(name)} {quoted(item)}"
+    for name, value in texts(spec).items():
+        for member in value if isinstance(value, list) else [value]:
+            yield f"{_flag(name)} {quoted(member)}"
 
 
 def from_line(line: str) -> tuple[str, StudySpec | None]:
@@ -104,15 +105,15 @@ def from_line(line: str) -> tuple[str, StudySpec | None]:
     Raises OptionError as `study` does.
     """
     flags = {_flag(name): name for name in PARTS}
-    given: dict[str, list[str]] = {}
-    left, words = [], iter(words_of(line))
+    options: dict[str, list[str]] = {}
+    rest, words = [], iter(words_of(line))
     for word in words:
         flag, equals, value = word.partition("=")
         if flag in flags:
-            given.setdefault(flags[flag], []).append(value if equals else next(words, ""))
+            options.setdefault(flags[flag], []).append(value if equals else next(words, ""))
         else:
-            left.append(quoted(word))
-    return " ".join(left), study(given) if given else None
+            rest.append(quoted(word))
+    return " ".join(rest), study(options) if options else None
 
 
 def in_cell(finding: Finding, spec: StudySpec) -> Finding:
@@ -135,27 +136,27 @@ def from_yaml(text: str) -> StudySpec:
     return from_mapping(yaml_texts(text))
 
 
-def from_mapping(given: object) -> StudySpec:
+def from_mapping(mapping: object) -> StudySpec:
     """Read the mapping of a YAML text. Raises OptionError as `study` does."""
-    if not isinstance(given, dict) or not all(isinstance(name, str) for name in given):
+    if not isinstance(mapping, dict) or not all(isinstance(name, str) for name in mapping):
         raise OptionError("invalid study: expected a mapping such as `tune: lr=1e-5..1e-1:log`")
-    return study({name.replace("-", "_"): item for name, item in given.items()})
+    return study({name.replace("-", "_"): value for name, value in mapping.items()})
 
 
-def _read(name: str, given: object) -> Any:
+def _read(name: str, value: object) -> Any:
     part, flag = PARTS[name], _flag(name)
-    listed = list(given) if isinstance(given, (list, tuple)) else [given]
+    listed = list(value) if isinstance(value, (list, tuple)) else [value]
     if not part.several and len(listed) != 1:
-        raise OptionError(f"invalid {flag} {shown(given)}: expected one value, {part.form}")
-    found = []
-    for item in listed:
+        raise OptionError(f"invalid {flag} {shown(value)}: expected one value, {part.form}")
+    members = []
+    for member in listed:
         try:
-            if part.choices and item not in part.choices:
-                raise OptionError(f"expected {part.form}{did_you_mean(str(item), part.choices)}")
-            found.append(part.read(str(item).strip()))
+            if part.choices and member not in part.choices:
+                raise OptionError(f"expected {part.form}{did_you_mean(str(member), part.choices)}")
+            members.append(part.read(str(member).strip()))
         except OptionError as error:
-            raise OptionError(f"invalid {flag} {shown(item)}: {error}") from None
-    return tuple(found) if part.several else found[0]
+            raise OptionError(f"invalid {flag} {shown(member)}: {error}") from None
+    return tuple(members) if part.several else members[0]
 
 
 def _retold(before: Texts, after: Texts, cell: str) -> str:
@@ -170,14 +171,14 @@ def _retold(before: Texts, after: Texts, cell: str) -> str:
 
 
 def _changes(flag: str, old: list[str], new: list[str]) -> Iterator[str | None]:
-    """For each of some values, and for those behind them: None as it is, what it becomes, or
-    an empty text."""
+    """Yield what becomes of each old value: None as it is, new text, or an empty one. Then the
+    values to add."""
     added: list[str] = []
     for kind, start, end, first, last in SequenceMatcher(None, old, new).get_opcodes():
         if kind == "equal":
             yield from [None] * (end - start)
             continue
-        instead = [f"{flag} {quoted(item)}" for item in new[first:last]]
+        instead = [f"{flag} {quoted(value)}" for value in new[first:last]]
         yield from (*instead[: end - start], *[""] * (end - start - len(instead)))
         added += instead[end - start :]
     yield from added

@@ -1,5 +1,5 @@
-"""What a study tries, as Vertex AI's `StudySpec` and the numbers of a `HyperparameterTuningJob`
-say it: plain values, without any engine or service."""
+"""The specification of a study, as Vertex AI's `StudySpec` and the numbers of a
+`HyperparameterTuningJob` have it: plain values, without any engine or service."""
 
 from __future__ import annotations
 
@@ -63,14 +63,16 @@ Domain: TypeAlias = "Double | Integer | Discrete | Categorical"
 
 @dataclass(frozen=True)
 class Condition:
-    """That the parameter called `parent` has one of `values`; that one is no `Double`."""
+    """A condition: the parameter called `parent` has one of `values`; that one is no `Double`."""
 
     parent: str
     values: tuple[Value, ...]
 
     def holds(self, chosen: Mapping[str, Value]) -> bool:
         """Return whether the parent is among the chosen values, with one of these."""
-        return self.parent in chosen and any(same(chosen[self.parent], one) for one in self.values)
+        return self.parent in chosen and any(
+            same(chosen[self.parent], allowed) for allowed in self.values
+        )
 
 
 @dataclass(frozen=True)
@@ -95,10 +97,10 @@ class Parameter:
         if isinstance(domain, Categorical):
             return str(value)
         number = float(value)
-        whole = isinstance(domain, Integer) or (
+        is_whole = isinstance(domain, Integer) or (
             isinstance(domain, Discrete) and all(map(float.is_integer, map(float, domain.values)))
         )
-        return int(number) if whole and number.is_integer() else number
+        return int(number) if is_whole and number.is_integer() else number
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Search:
-    """How the values of the next trial are found; without an algorithm, by the place's own choice:
+    """The algorithm that finds the values of the next trial; None is the place's own choice:
     Bayesian everywhere."""
 
     algorithm: Algorithm | None = None
@@ -169,8 +171,9 @@ Stopping: TypeAlias = "MedianStopping | DecayCurveStopping | ConvexStopping | Hy
 
 @dataclass(frozen=True)
 class StudyEnd:
-    """When the study ends before it has all its trials. Durations are seconds, `…_time` are times
-    in RFC 3339, such as `2026-11-22T18:00:00Z`; `asap` interrupts the trials that still run."""
+    """The limits that end a study before it has all its trials. Durations are seconds, `…_time` are
+    times in RFC 3339, such as `2026-11-22T18:00:00Z`; `asap` interrupts the trials that still run.
+    """
 
     asap: bool | None = None
     min_duration: float | None = None
@@ -217,9 +220,9 @@ class StudySpec:
         return replace(self, **changes)  # type: ignore[arg-type]
 
 
-def same(one: Value, other: Value) -> bool:
+def same(first: Value, second: Value) -> bool:
     """Return whether two are the same value of a parameter: numbers that are hardly apart, or
     words."""
-    if isinstance(one, str) or isinstance(other, str):
-        return one == other
-    return abs(one - other) <= EPSILON
+    if isinstance(first, str) or isinstance(second, str):
+        return first == second
+    return abs(first - second) <= EPSILON

@@ -50,32 +50,35 @@ def reason_to_stop(
     `ended` are those that came to their own end, or were stopped.
     """
     sign = 1.0 if direction == "max" else -1.0
-    own = _upward(curve, sign)
-    others = [trial for trial in (_upward(c, sign) for c in ended) if len(trial)]
-    if not len(own) or len(others) < FEWEST_TRIALS:
+    own_curve = _upward(curve, sign)
+    curves = [trial for trial in (_upward(c, sign) for c in ended) if len(trial)]
+    if not len(own_curve) or len(curves) < FEWEST_TRIALS:
         return ""
     if isinstance(stopping, MedianStopping):
-        return _below_median(own, others, sign)
+        return _below_median(own_curve, curves, sign)
     if isinstance(stopping, DecayCurveStopping):
-        return _beyond_hope(own, others, sign)
+        return _beyond_hope(own_curve, curves, sign)
     return ""
 
 
 def _upward(curve: Curve, sign: float) -> Curve:
-    """Larger is better; what is no number is left out."""
-    found = np.asarray(curve, dtype=np.float64).reshape(-1, 2)
-    found = found[np.isfinite(found).all(axis=1)]
-    return np.column_stack([found[:, 0], sign * found[:, 1]])
+    """Turn a curve so that larger is better; leave out what is not finite."""
+    points = np.asarray(curve, dtype=np.float64).reshape(-1, 2)
+    points = points[np.isfinite(points).all(axis=1)]
+    return np.column_stack([points[:, 0], sign * points[:, 1]])
 
 
-def _below_median(own: Curve, others: Sequence[Curve], sign: float) -> str:
-    """Vertex AI: the best value is strictly below the median of the running averages of the
-    others, up to the same step."""
-    until = own[-1, 0]
-    averages = [float(c[c[:, 0] <= until, 1].mean()) for c in others if c[0, 0] <= until]
+def _below_median(curve: Curve, curves: Sequence[Curve], sign: float) -> str:
+    """Say why Vertex AI's median rule stops a curve; empty if it doesn't.
+
+    The best value is strictly below the median of the others' running averages, up to the same
+    step.
+    """
+    until = curve[-1, 0]
+    averages = [float(c[c[:, 0] <= until, 1].mean()) for c in curves if c[0, 0] <= until]
     if len(averages) < FEWEST_TRIALS:
         return ""
-    best, median = float(own[:, 1].max()), float(np.median(averages))
+    best, median = float(curve[:, 1].max()), float(np.median(averages))
     if best >= median:
         return ""
     return (
@@ -84,15 +87,18 @@ def _below_median(own: Curve, others: Sequence[Curve], sign: float) -> str:
     )
 
 
-def _beyond_hope(own: Curve, others: Sequence[Curve], sign: float) -> str:
-    """Vertex AI: a Gaussian process continues the curve, and the chance is very low that its end
-    exceeds the best value so far."""
-    horizon = max(c[-1, 0] for c in others)
-    whole = [c for c in others if c[-1, 0] >= 0.9 * horizon]
-    if len(whole) < FEWEST_TRIALS or own[-1, 0] >= horizon:
+def _beyond_hope(curve: Curve, curves: Sequence[Curve], sign: float) -> str:
+    """Say why Vertex AI's decay rule stops a curve; empty if it doesn't.
+
+    A Gaussian process continues the curve, and the chance is very low that its end exceeds the
+    best value so far.
+    """
+    horizon = max(c[-1, 0] for c in curves)
+    complete = [c for c in curves if c[-1, 0] >= 0.9 * horizon]
+    if len(complete) < FEWEST_TRIALS or curve[-1, 0] >= horizon:
         return ""
-    best = max(float(c[-1, 1]) for c in whole)
-    mean, deviation = Continuation.of(whole).end(own)
+    best = max(float(c[-1, 1]) for c in complete)
+    mean, deviation = Continuation.of(complete).end(curve)
     chance = 0.5 * (1 - erf((best - mean) / deviation / sqrt(2)))
     if chance >= UNLIKELY:
         return ""
@@ -126,21 +132,21 @@ class Continuation:
         common = values.mean(axis=0)
         departures = values - common
         spread = max(float(departures.var()), 1e-12)
-        found = max(
+        best = max(
             (_fitted(times, departures, spread, *candidate) for candidate in _CANDIDATES),
-            key=lambda item: item[0],
+            key=lambda fit: fit[0],
         )
-        return cls(times, common, found[1], found[2], len(curves))
+        return cls(times, common, best[1], best[2], len(curves))
 
     def end(self, curve: Curve) -> tuple[float, float]:
-        """Mean and standard deviation of what a curve's value will be at the last of the times."""
-        seen = np.flatnonzero((self.times >= curve[0, 0]) & (self.times <= curve[-1, 0]))
-        if len(seen) < FEWEST_POINTS:
+        """Return mean and standard deviation of a curve's value at the last of the times."""
+        observed = np.flatnonzero((self.times >= curve[0, 0]) & (self.times <= curve[-1, 0]))
+        if len(observed) < FEWEST_POINTS:
             return float(self.common[-1]), float("inf")
-        values = np.interp(self.times[seen], curve[:, 0], curve[:, 1]) - self.common[seen]
-        known = self.kernel[np.ix_(seen, seen)] + self.noise * np.eye(len(seen))
-        across = self.kernel[-1, seen]
-        weights = np.linalg.solve(known, across)
+        values = np.interp(self.times[observed], curve[:, 0], curve[:, 1]) - self.common[observed]
+        covariance = self.kernel[np.ix_(observed, observed)] + self.noise * np.eye(len(observed))
+        across = self.kernel[-1, observed]
+        weights = np.linalg.solve(covariance, across)
         # The mean curve is itself the mean of a few.
         variance = (self.kernel[-1, -1] - across @ weights) * (1 + 1 / self.trials) + self.noise
         return float(self.common[-1] + weights @ values), sqrt(max(float(variance), 1e-24))
@@ -169,8 +175,8 @@ def _fitted(
     passed = (times - times[0]) / max(times[-1] - times[0], 1e-12)
     decaying = decay / (passed[:, None] + passed[None, :] + decay)
     kernel = spread * (stays + decaying)
-    whole = kernel + spread * noise * np.eye(len(times))
-    factor = np.linalg.cholesky(whole)
+    covariance = kernel + spread * noise * np.eye(len(times))
+    factor = np.linalg.cholesky(covariance)
     solved = np.linalg.solve(factor, departures.T)
     likelihood = -0.5 * float((solved**2).sum())
     likelihood -= len(departures) * float(np.log(np.diag(factor)).sum())

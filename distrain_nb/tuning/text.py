@@ -94,7 +94,7 @@ def parameter_text(parameter: Parameter) -> str:
 
 
 def head_text(parameter: Parameter) -> str:
-    """What stands before its values: the name, and the condition in brackets."""
+    """Write what stands before a parameter's values: the name, and the condition in brackets."""
     name = parameter.name if is_number(parameter.name) else written(parameter.name)
     if parameter.condition is None:
         return name
@@ -108,15 +108,15 @@ def goal(text: str) -> Goal:
     if way not in _DIRECTIONS or not rest or not rest[0].strip():
         raise OptionError(f"expected {GOAL_FORM}, such as min:val/loss or max:accuracy")
     metric, *settings = parts(rest[0], ",")
-    given = _pairs(settings)
-    if not given.keys() <= {_THRESHOLD, _FRACTION}:
+    pairs = _pairs(settings)
+    if not pairs.keys() <= {_THRESHOLD, _FRACTION}:
         raise OptionError(f"expected {GOAL_FORM}")
     quoted = metric.strip().startswith('"')
     return Goal(
         word(metric) if quoted else metric.strip(),
         "min" if _DIRECTIONS[way] == "min" else "max",
-        float(number(given[_THRESHOLD])) if _THRESHOLD in given else None,
-        float(number(given[_FRACTION])) if _FRACTION in given else None,
+        float(number(pairs[_THRESHOLD])) if _THRESHOLD in pairs else None,
+        float(number(pairs[_FRACTION])) if _FRACTION in pairs else None,
     )
 
 
@@ -140,10 +140,10 @@ def goal_text(goal: Goal) -> str:
 def search(text: str) -> Search:
     """Read what `search_text` gives. Raises OptionError with what is allowed."""
     name, *settings = parts(text.strip(), ",")
-    given = _pairs(settings)
-    if name not in (*ALGORITHMS, AUTO) or not given.keys() <= {"seed"}:
+    pairs = _pairs(settings)
+    if name not in (*ALGORITHMS, AUTO) or not pairs.keys() <= {"seed"}:
         raise OptionError(f"expected {SEARCH_FORM}{did_you_mean(name, ALGORITHMS)}")
-    seed = number(given["seed"]) if given else None
+    seed = number(pairs["seed"]) if pairs else None
     if isinstance(seed, float):
         raise OptionError(f"invalid seed {seed}: expected a whole number")
     return Search(next((algorithm for algorithm in ALGORITHMS if algorithm == name), None), seed)
@@ -175,19 +175,19 @@ def end(text: str) -> StudyEnd:
 
 
 def end_text(end: StudyEnd) -> str:
-    """When a study ends early, as text; empty where nothing was said."""
+    """Write when a study ends early, as text; empty where nothing was set."""
     return ",".join(_settings_texts(end))
 
 
 def initial(text: str) -> dict[str, Value]:
     """Return values by parameter, of a trial to begin with. Raises OptionError with the form."""
-    given = _pairs(parts(text.strip(), ","), INITIAL_FORM)
-    return {name: value(item) for name, item in given.items()}
+    pairs = _pairs(parts(text.strip(), ","), INITIAL_FORM)
+    return {name: value(text_of_value) for name, text_of_value in pairs.items()}
 
 
 def initial_text(trial: Mapping[str, Value]) -> str:
     """Return a trial to begin with as `--initial` has it."""
-    return ",".join(f"{written(name)}={written(item)}" for name, item in trial.items())
+    return ",".join(f"{written(name)}={written(member)}" for name, member in trial.items())
 
 
 def _head(text: str) -> tuple[str, Condition | None]:
@@ -204,10 +204,10 @@ def _head(text: str) -> tuple[str, Condition | None]:
 
 
 def _default(settings: list[str]) -> str | None:
-    given = _pairs(settings)
-    if not given.keys() <= {"default"}:
+    pairs = _pairs(settings)
+    if not pairs.keys() <= {"default"}:
         raise OptionError(f"expected {TUNE_FORM}; write words that have a comma in double quotes")
-    return given.get("default")
+    return pairs.get("default")
 
 
 def _domain(text: str, default: str | None) -> Domain:
@@ -216,7 +216,7 @@ def _domain(text: str, default: str | None) -> Domain:
     values = [part.strip() for part in parts(text, "|")]
     if all(map(is_number, values)):
         start = None if default is None else float(number(default))
-        return Discrete(tuple(float(number(item)) for item in values), start)
+        return Discrete(tuple(float(number(number_text)) for number_text in values), start)
     return Categorical(tuple(map(word, values)), None if default is None else word(default))
 
 
@@ -231,39 +231,39 @@ def _range(text: str, default: str | None) -> Double | Integer:
 def _domain_text(domain: Domain) -> str:
     if isinstance(domain, (Double, Integer)):
         return f"{domain.low!r}..{domain.high!r}"
-    return "|".join(_value_text(domain, item) for item in domain.values)
+    return "|".join(_value_text(domain, member) for member in domain.values)
 
 
-def _value_text(domain: Domain, each: Value) -> str:
-    return repr(each) if isinstance(domain, Double) else written(each)
+def _value_text(domain: Domain, member: Value) -> str:
+    return repr(member) if isinstance(domain, Double) else written(member)
 
 
 def _pairs(settings: list[str], form: str = "SETTING=VALUE") -> dict[str, str]:
-    found: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     for text in settings:
         name, *rest = parts(text, "=", 1)
-        if not rest or not rest[0].strip() or word(name) in found:
+        if not rest or not rest[0].strip() or word(name) in pairs:
             raise OptionError(f"invalid {shown(text)}: expected {form}, each once")
-        found[word(name)] = rest[0].strip()
-    return found
+        pairs[word(name)] = rest[0].strip()
+    return pairs
 
 
 def _settings(kind: type[Settings], texts: list[str]) -> Settings:
     """Return a dataclass by its fields' names with dashes; a switch may be written without a
     value."""
     types = {field.name: str(field.type) for field in fields(kind)}  # type: ignore[arg-type]
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for text in texts:
         name, *rest = parts(text, "=", 1)
         field = name.strip().replace("-", "_")
         if field not in types:
-            known = [kind.replace("_", "-") for kind in types]
-            hint = did_you_mean(name.strip(), known)
+            names = [kind.replace("_", "-") for kind in types]
+            hint = did_you_mean(name.strip(), names)
             raise OptionError(
-                f"unknown setting {shown(name.strip())}: expected {', '.join(known)}{hint}"
+                f"unknown setting {shown(name.strip())}: expected {', '.join(names)}{hint}"
             )
-        given[field] = _setting(field, types[field], rest[0].strip() if rest else "true")
-    return kind(**given)
+        values[field] = _setting(field, types[field], rest[0].strip() if rest else "true")
+    return kind(**values)
 
 
 def _setting(field: str, kind: str, text: str) -> bool | float | str:
@@ -275,10 +275,10 @@ def _setting(field: str, kind: str, text: str) -> bool | float | str:
     if "str" in kind:
         return word(text)
     if "int" in kind:
-        found = number(text)
-        if isinstance(found, float):
+        figure = number(text)
+        if isinstance(figure, float):
             raise OptionError(f"invalid {name} {shown(text)}: expected a whole number")
-        return found
+        return figure
     try:
         return float(number(text)) if is_number(text) else float(seconds(text))
     except ValueError:
@@ -287,14 +287,14 @@ def _setting(field: str, kind: str, text: str) -> bool | float | str:
 
 def _settings_texts(settings: object) -> Iterator[str]:
     for field in fields(settings):  # type: ignore[arg-type]
-        given = getattr(settings, field.name)
+        setting = getattr(settings, field.name)
         name = field.name.replace("_", "-")
-        if given == field.default:
+        if setting == field.default:
             continue
-        if isinstance(given, bool):
-            yield name if given else f"{name}=false"
+        if isinstance(setting, bool):
+            yield name if setting else f"{name}=false"
         elif "float" in str(field.type):
-            whole = float(given).is_integer() and given >= 0
-            yield f"{name}={duration(int(given)) if whole else repr(float(given))}"
+            is_whole = float(setting).is_integer() and setting >= 0
+            yield f"{name}={duration(int(setting)) if is_whole else repr(float(setting))}"
         else:
-            yield f"{name}={written(given)}"
+            yield f"{name}={written(setting)}"

@@ -30,13 +30,13 @@ def parts(text: str, separator: str, most: int = -1) -> list[str]:
     Raises OptionError for a quote or a bracket that isn't closed.
     """
     _check_closed(text)
-    found: list[str] = []
+    texts: list[str] = []
     begin = 0
     for step in re.finditer(rf"{_KEPT}|{re.escape(separator)}", text, re.DOTALL):
-        if step[0] == separator and len(found) != most:
-            found.append(text[begin : step.start()])
+        if step[0] == separator and len(texts) != most:
+            texts.append(text[begin : step.start()])
             begin = step.end()
-    return [*found, text[begin:]]
+    return [*texts, text[begin:]]
 
 
 def _check_closed(text: str) -> None:
@@ -75,7 +75,7 @@ def word(text: str) -> str:
                 f"invalid word {shown(text)}: expected one in double quotes"
             ) from None
     if not text or _SIGNS.search(text):
-        raise OptionError(f"invalid word {shown(text)}: write such a word in double quotes")
+        raise OptionError(f"invalid word {shown(text)}: put it in double quotes")
     return text
 
 
@@ -85,7 +85,7 @@ def value(text: str) -> Value:
 
 
 def written(value: Value) -> str:
-    """What `value` reads back."""
+    """Write a value so that it reads back as itself."""
     if not isinstance(value, str):
         return written_number(value)
     bare = _BARE.fullmatch(value) and ".." not in value and not is_number(value)
@@ -94,5 +94,5 @@ def written(value: Value) -> str:
 
 def written_number(value: float) -> str:
     """Return a number, a whole one without its point."""
-    whole = isinstance(value, int) or (value.is_integer() and abs(value) < _EXACT)
-    return str(int(value)) if whole else repr(value)
+    is_whole = isinstance(value, int) or (value.is_integer() and abs(value) < _EXACT)
+    return str(int(value)) if is_whole else repr(value)

@@ -1,1 +1,1 @@
-"""What users see of runs: the monitor below a cell, the table of runs, comparisons, the form."""
+"""Views of runs: the monitor below a cell, the table of runs, comparisons, the form."""

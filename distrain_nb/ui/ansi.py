@@ -37,7 +37,7 @@ class _Style:
 
 
 def to_html(text: str) -> str:
-    """Escaped text with a span for each stretch of colour; other escapes are left out."""
+    """Escape a text, with a span for each stretch of colour; leave other escapes out."""
     parts: list[str] = []
     style = _Style()
     at = 0
@@ -55,8 +55,8 @@ def _span(text: str, style: _Style) -> str:
     names, colours = _look(style)
     if not names or not text:
         return escaped
-    given = f' style="{colours}"' if colours else ""
-    return f'<span class="{names}"{given}>{escaped}</span>'
+    attribute = f' style="{colours}"' if colours else ""
+    return f'<span class="{names}"{attribute}>{escaped}</span>'
 
 
 def _look(style: _Style) -> tuple[str, str]:
@@ -139,6 +139,6 @@ def _luminance(colour: str) -> float:
     return sum(share * math.pow(int(colour[at : at + 2], 16) / 255, 2.2) for share, at in parts)
 
 
-def _contrast(one: str, other: str) -> float:
-    low, high = sorted((_luminance(one), _luminance(other)))
+def _contrast(ink: str, ground: str) -> float:
+    low, high = sorted((_luminance(ink), _luminance(ground)))
     return (high + 0.05) / (low + 0.05)

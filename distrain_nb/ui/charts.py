@@ -111,10 +111,10 @@ class LiveCharts:
         points = packed.points_a_line(keys)
         for key in set(stale).intersection(keys):
             self._lines[key] = self._metrics.line(key, points)
-        own = {key: self._lines[key] for key in keys}
-        shape = packed.shape(self._metrics, own)
-        lines = [packed.packed(line) for line in own.values()]
-        sheet = drawing.sheet(self._metrics, own, drawn=False)
+        lines_by_key = {key: self._lines[key] for key in keys}
+        shape = packed.shape(self._metrics, lines_by_key)
+        lines = [packed.packed(line) for line in lines_by_key.values()]
+        sheet = drawing.sheet(self._metrics, lines_by_key, drawn=False)
         if self.widget is None:
             drawn = drawing.charts(self._metrics)
             self.widget = self._create(sheet=drawn, shape=shape, lines=lines)
@@ -148,7 +148,7 @@ class RunCharts:
     def widgets(self) -> tuple[Any, ...]:
         """Those that there are so far, in the order in which they stand."""
         shown = (self._of_metrics, self._media, self._of_resources)
-        drawn = tuple(item.widget for item in shown if item.widget)
+        drawn = tuple(charts.widget for charts in shown if charts.widget)
         return (*drawn, self._failure) if self._failure else drawn
 
     def refresh(self, *, last: bool = False) -> None:
@@ -159,13 +159,13 @@ class RunCharts:
         if self._failure:
             return
         try:
-            for item in (self._of_metrics, self._media, self._of_resources):
-                item.refresh(last=last)
+            for charts in (self._of_metrics, self._media, self._of_resources):
+                charts.refresh(last=last)
         except Exception as error:
             self._failure = HTML(html.escape(f"The charts can't be drawn: {error!r}"))
 
     def still(self) -> dict[str, str]:
-        """What stays in a document, by MIME type, with marks of where the live charts may stand."""
+        """Return what stays in a document, by MIME type, with marks for live charts."""
         places = (
             (self._of_metrics, document.still_charts(self._metrics)),
             (self._media, document.still_media(self._metrics)),

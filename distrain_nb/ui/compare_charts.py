@@ -44,7 +44,7 @@ class ComparisonCharts:
         self._live.refresh(last=last)
 
     def still(self) -> dict[str, str]:
-        """What stays in a document, by MIME type, with a mark of where they may stand."""
+        """Return what stays in a document, by MIME type, with a mark for live charts."""
         drawn = f"<div>{self._live.mark}{document.still_charts(self._metrics)}</div>"
         return {
             "text/html": f"{document.style('charts')}{drawn}",

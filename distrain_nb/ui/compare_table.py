@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 class ComparisonWidget(anywidget.AnyWidget):
-    """What differs between the runs of these numbers, as in `3,5`. See `page/src/compare.js`."""
+    """A table of the differences between the runs of these numbers, as in `3,5`. See
+    `page/src/compare.js`."""
 
     _esm = STATIC / "compare.js"
     _css = STATIC / "runs.css"

@@ -1,4 +1,4 @@
-"""What stays of a run in a saved notebook: HTML without scripts, and the same as text."""
+"""The part of a run's view that a saved notebook keeps: HTML without scripts, and text."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ SIGNS = {"succeeded": "✓", "failed": "✕", "cancelled": "■", "queued": "◌
 
 
 def run_reference(run: MonitoredRun, part: str = "run") -> dict[str, Any]:
-    """By which JupyterLab's extension finds the run on the page's server, by MIME type.
+    """Return the reference by which JupyterLab's extension finds the run on the page's server, by
+    MIME type.
 
     A number alone is that of another run in another place. The `part` is `run`, which stands for
     all of it, or `charts`, which are shown with it then.
@@ -58,12 +59,12 @@ def run_reference(run: MonitoredRun, part: str = "run") -> dict[str, Any]:
 
 
 def study_reference(number: int, created: float) -> dict[str, Any]:
-    """Return the same of a study of this process's DISTRAIN_HOME."""
+    """Return the reference of a study in this process's DISTRAIN_HOME."""
     return {STUDY_TYPE: {"study": number, "home": fingerprint(config.home()), "created": created}}
 
 
 def run_bundle(summary: RunSummary, tail: Tail, metrics: Metrics) -> dict[str, str]:
-    """State, error and the end of the log, by MIME type."""
+    """Return state, error and the end of the log, by MIME type."""
     text = run_text(summary, tail, metrics)
     return {"text/html": f"{_run_html(summary, tail)}{unstyled.run(text)}", "text/plain": text}
 
@@ -98,7 +99,7 @@ def still_charts(metrics: Metrics, title: str = "") -> str:
 
 
 def still_media(metrics: Metrics) -> str:
-    """What else the event files have: hyperparameters whole, of the rest what there is."""
+    """Return the HTML of all that is no scalar: hyperparameters as a table, the rest as counts."""
     contents = index(metrics.non_scalars)
     kinds = [row["kind"] for row in contents["rows"]]
     counts = [plural(kinds.count(kind), kind) for kind in dict.fromkeys(kinds)]
@@ -134,7 +135,7 @@ def chart_text(metrics: Metrics) -> str:
 
 
 def run_text(summary: RunSummary, tail: Tail, metrics: Metrics) -> str:
-    """Return the same in plain text."""
+    """Write the run in plain text."""
     lines = tail.last(TEXT_LINES, TEXT_CHARACTERS)
     parts = [summary.line(time.time()), *_notes(summary, metrics)]
     parts += ["  ".join(f"{tag} {brief(value)}" for tag, value in metrics.last().items())]
@@ -154,7 +155,7 @@ def _texts(summary: RunSummary, lines: Iterable[Line]) -> Iterator[tuple[Line, s
 
 
 def label(summary: RunSummary, line: Line) -> str:
-    """What the process that wrote the line is called."""
+    """Return the label of the process that wrote the line."""
     return summary.labels.get(line.process, str(line.process))
 
 
@@ -248,7 +249,7 @@ def _row(summary: RunSummary, line: Line) -> str:
 
 
 def _chooser(summary: RunSummary, processes: list[int]) -> tuple[str, str, str]:
-    """(style rules, radio buttons, their labels): a filter that needs no script."""
+    """Return a filter that needs no script: (style rules, radio buttons, their labels)."""
     name = f"dn-{summary.id}-{int(summary.begin)}"
     choices = [("all", "all", ""), *_process_choices(summary, processes)]
     inputs = "".join(

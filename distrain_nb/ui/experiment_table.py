@@ -43,8 +43,8 @@ class ExperimentTable:
         columns = self.headings[len(HEADINGS) :]
         return tuple(self._row(summary, columns) for summary in self.summaries[:MOST_ROWS])
 
-    def _row(self, each: RunRow, columns: Iterable[str]) -> tuple[str, ...]:
-        run, values = each.summary, values_of(each)
+    def _row(self, row: RunRow, columns: Iterable[str]) -> tuple[str, ...]:
+        run, values = row.summary, values_of(row)
         state = f"{SIGNS.get(run.state, '◌')} {run.state}"
         shown = (_shown(values[name]) if name in values else "" for name in columns)
         return str(run.id), run.name, state, duration(run.elapsed(self.now)), *shown

@@ -1,4 +1,4 @@
-"""What shows the output of this process: told from who started it and how its cell was sent."""
+"""Finds out what shows the output of this process: by who started it and how its cell was sent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STARTER_VARIABLE = "JPY_PARENT_PID"  # jupyter_client gives it to every kernel
 
 
 class Frontend(Enum):
-    """What shows the output of this process.
+    """A kind of program that shows the output of this process.
 
     SERVER is a page whose server sends the cells to the kernel, or what can't be told from one:
     widgets are live, but the document takes nothing after the cell's end, and adds what should
@@ -33,7 +33,7 @@ class Frontend(Enum):
 
 
 def frontend() -> Frontend:
-    """What shows the output of the cell that is running.
+    """Tell what shows the output of the cell that is running.
 
     Whoever can answer `input()` is a page. Who can't is a page's server or executes a whole
     document; the latter is certain only where every sign of a server is missing.
@@ -62,7 +62,7 @@ def hears_while_busy() -> bool:
 
 
 def kernel_id() -> str:
-    """By which a Jupyter server knows this kernel; empty where no server started it.
+    """Return the id by which a Jupyter server knows this kernel; empty where no server started it.
 
     nbclient, and with it nbconvert and papermill, starts kernels with a nameless connection file.
     """
@@ -90,8 +90,8 @@ def page_lacks_widgets() -> bool:
         started = Path(get_connection_file()).stat().st_mtime
     except (OSError, RuntimeError):  # not ipykernel's application
         return False
-    there = [half.stat().st_ctime for half in halves if half.exists()]
-    return bool(there) and min(there) > started
+    changed = [half.stat().st_ctime for half in halves if half.exists()]
+    return bool(changed) and min(changed) > started
 
 
 def _has_session() -> bool:

@@ -51,7 +51,7 @@ class RunWidget(anywidget.AnyWidget):
 
 
 class LiveView:
-    """What is displayed: the run's widget, and its charts once there are metrics.
+    """The displayed view: the run's widget, and its charts once there are metrics.
 
     `ask` answers what the page asks where no server does: (path, query) gives JSON values.
     """
@@ -94,7 +94,7 @@ class LiveView:
         return self._heard_of
 
     def let_go(self) -> None:
-        """The cell waits for the run no more."""
+        """Note that the cell no longer waits for the run."""
         self._run.waiting = False
 
     def show(self, summary: RunSummary, news: Batch, changed: bool) -> None:
@@ -122,7 +122,7 @@ class LiveView:
                 note_shown(self._metrics.folder)
 
     def end(self) -> None:
-        """The run goes on no more; the page may still ask about it."""
+        """Note that the run has ended; the page may still ask about it."""
         self._run.waiting = False
         self._run.batch = {}
 

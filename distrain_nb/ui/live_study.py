@@ -55,7 +55,7 @@ class LiveStudy(LiveTable):
         super().__init__()
         self.tell(summary)
 
-    def _made(self, **names: str) -> Any:
+    def _new_widget(self, **names: str) -> Any:
         return StudyWidget(study=self._study.id, kernel=kernel_id(), **names)
 
     @property
@@ -70,10 +70,10 @@ class LiveStudy(LiveTable):
         served = is_watched(self._study.folder)  # the page has it from its server
         if (served or now < self._due) and not last:
             return
-        told = page_of(summary, self._shares(summary))
-        if told["seen"] != self.widget.state.get("seen"):
-            self.widget.state = told
-        wait = len(str(told["charts"])) / BYTES_A_SECOND
+        state = page_of(summary, self._shares(summary))
+        if state["seen"] != self.widget.state.get("seen"):
+            self.widget.state = state
+        wait = len(str(state["charts"])) / BYTES_A_SECOND
         self._due = now + min(max(SHORTEST_WAIT_S, wait), LONGEST_WAIT_S)
 
     def _shares(self, summary: StudySummary) -> Mapping[str, float]:

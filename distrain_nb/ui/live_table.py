@@ -42,10 +42,10 @@ class LiveTable:
     def __init__(self) -> None:
         self._store = Store()
         self._charts: dict[str, RunCharts | ComparisonCharts] = {}
-        self.widget = self._made(home=fingerprint(self._store.folder), key=uuid4().hex)
+        self.widget = self._new_widget(home=fingerprint(self._store.folder), key=uuid4().hex)
         self.widget.on_msg(self._heard)
 
-    def _made(self, **names: str) -> Any:
+    def _new_widget(self, **names: str) -> Any:
         return RunsWidget(**names)
 
     @property
@@ -89,7 +89,8 @@ class LiveTable:
         return {}
 
     def _drawn(self, numbers: str) -> list[str]:
-        """By which the page finds the charts of the runs; none where there are no metrics yet."""
+        """Return the names by which the page finds the runs' charts; none where there are no
+        metrics yet."""
         if numbers not in self._charts:
             runs = table.chosen(self._store, numbers)
             charts = (

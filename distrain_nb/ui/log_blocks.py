@@ -46,14 +46,14 @@ class Block:
 
 def blocks(lines: Iterable[Line]) -> list[Block]:
     """Return the lines in their order, however those of several processes alternate."""
-    found: list[Block] = []
+    log_blocks: list[Block] = []
     open_of: dict[int, Block] = {}
     for line in lines:
         block = open_of.get(line.process)
         if block is None or not block.takes(line):
             block = open_of[line.process] = Block(line)
-            found.append(block)
-    return found
+            log_blocks.append(block)
+    return log_blocks
 
 
 def _text(line: Line) -> str:

@@ -1,4 +1,4 @@
-"""What a run writes besides scalars, below its charts: histograms, images, texts, hyperparameters.
+"""The media below a run's charts: histograms, images, texts, hyperparameters.
 
 The kernel sends what there is; the page asks for what the reader opens, in `page/src/media.js`.
 """
@@ -43,7 +43,7 @@ class LiveMedia:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        self._seen = 0
+        self._count = 0
         self._due = 0.0
         self.widget: Any = None
 
@@ -54,9 +54,9 @@ class LiveMedia:
         """
         now = time.monotonic()
         non_scalars = self._metrics.non_scalars
-        if non_scalars.seen == self._seen or (now < self._due and not last):
+        if non_scalars.count == self._count or (now < self._due and not last):
             return
-        self._due, self._seen = now + LOOK_EVERY_S, non_scalars.seen
+        self._due, self._count = now + LOOK_EVERY_S, non_scalars.count
         if self.widget is None:
             self.widget = _widget(self._metrics)
         else:

@@ -128,22 +128,24 @@ class Monitor:
         return bool(records)
 
     def _show_unseen(self, live: LiveView) -> None:
-        """In place of a widget that no page shows, though it could say so: the document by now.
+        """Show the current document in place of a widget that no page seems to show.
 
-        That has the mark of the live view: a page that is only slow moves it there.
+        It has the mark of the live view: a page that is only slow moves the view there.
         """
         if self._let_go or time.monotonic() < self._unseen_due or live.is_seen:
             return
         self._unseen_due = time.monotonic() + UNSEEN_EVERY_S
-        asked = self._frontend is Frontend.SERVER  # its page shows what that server tells it
-        if self._lacks_widgets or asked or hears_while_busy():
+        by_server = self._frontend is Frontend.SERVER  # its page shows what that server tells it
+        if self._lacks_widgets or by_server or hears_while_busy():
             self._leave_live(live, self._bundle(live))
 
     def _reserve_places(self) -> None:
-        """Outputs of this cell that can be replaced later, also from a thread."""
+        """Show empty outputs in this cell, which can be replaced later, also from a thread."""
         if self._frontend is Frontend.TERMINAL:
             return
-        self._places = [outputs.show(item) for item in (self._first_bundle(), {"text/plain": ""})]
+        self._places = [
+            outputs.show(bundle) for bundle in (self._first_bundle(), {"text/plain": ""})
+        ]
 
     def _first_bundle(self) -> outputs.Bundle:
         text = f"{self._summary.line(time.time())}; its log: %distrain logs {self._summary.id}"
@@ -185,11 +187,11 @@ class Monitor:
 
     def _leave_live(self, live: LiveView, bundle: outputs.Bundle) -> None:
         charts = self._of_run(live.charts.still())
-        left = [(self._places[0], bundle), (self._places[1], charts)]
+        replacements = [(self._places[0], bundle), (self._places[1], charts)]
         if self._frontend is Frontend.PAGE:
             # The live charts move over while they still stand below the log, and stay as they are.
-            left.reverse()
-        outputs.replace_all(*left)
+            replacements.reverse()
+        outputs.replace_all(*replacements)
 
 
 def _place_of(view: LiveView) -> str:

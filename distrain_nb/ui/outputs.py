@@ -64,7 +64,7 @@ def replaceable() -> bool:
 
 
 def pause_s() -> float:
-    """Between two replacements of an output that moves."""
+    """Return the pause between two replacements of an output that moves, in seconds."""
     return REDRAWN_EVERY_S if frontend() is Frontend.SERVER else REPLACED_EVERY_S
 
 
@@ -97,13 +97,13 @@ class _Redrawn(CellOutput):
 
 
 def _shown(bundle: Bundle) -> Bundle:
-    """Terminals do what a text tells them: of what programs say they get no more than colours."""
+    """Strip a text for a terminal of all escapes but colours."""
     plain = "text/plain"
     return {**bundle, plain: coloured(bundle[plain])} if plain in bundle else bundle
 
 
 def _redraw(changed: list[_Redrawn]) -> None:
-    """Where other output stands in the cell nothing is cleared: what has changed comes below."""
+    """Redraw outputs. Where other output stands in the cell, show what has changed below it."""
     if not _is_ours_alone():
         for output in changed:
             _display(output.bundle)

@@ -56,9 +56,9 @@ class OverlaidMetrics(Metrics):
         return NonScalars()
 
     def line(self, key: Key, points: int = 1_000) -> ChartLine:
-        metrics, own = self._places[key]
-        return metrics.line(own, points)
+        metrics, key_there = self._places[key]
+        return metrics.line(key_there, points)
 
     def last(self) -> dict[str, float]:
-        """Return nothing: what is newest in one run is not what is newest in all."""
+        """Return no newest values: what is newest in one run is not what is newest in all."""
         return {}

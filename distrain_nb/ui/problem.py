@@ -1,4 +1,5 @@
-"""What keeps a cell from running: what it is, where, why and the ways out, made of an error."""
+"""A problem that keeps a cell from running: what it is, where, why and its repairs, made of an
+error."""
 
 from __future__ import annotations
 
@@ -86,8 +87,8 @@ class Cells:
 
     @cached_property
     def _hidden(self) -> Collection[str]:
-        own = variables_in(_parted(self.text)[0])
-        return tuple(own) if self.secrets is None else self.secrets
+        variables = variables_in(_parted(self.text)[0])
+        return tuple(variables) if self.secrets is None else self.secrets
 
 
 def _parted(text: str) -> tuple[str, str]:
@@ -120,12 +121,12 @@ def _point(finding: Finding, cells: Cells) -> Point:
     excerpt = _excerpt(finding, cells)
     is_said = excerpt is not None or finding.where in finding.message
     where = "" if is_said and not _PLACE.match(finding.where) else cells.told(finding.where)
-    repairs = tuple(made for fix in finding.fixes if (made := _repair(fix, cells)))
+    repairs = tuple(repair for fix in finding.fixes if (repair := _repair(fix, cells)))
     return Point(message, more, where, finding.code, excerpt, repairs)
 
 
 def _repair(fix: Fix[Any], cells: Cells) -> CellRepair | None:
-    """None where it does not change anything."""
+    """Return a repair as the page shows it; None where it does not change anything."""
     before, after = (cells.shown(text).split("\n") for text in (cells.text, fix.apply(cells.text)))
     changed = [line[2:] for line in ndiff(before, after) if line[0] == "+"]
     return CellRepair(cells.told(fix.label), changed[0], fix) if changed else None
@@ -161,7 +162,7 @@ def _of_options(finding: Finding, text: str) -> Excerpt | None:
 
 
 def _as_option(where: str) -> list[str]:
-    """`primary.accelerator_count` is said with `--primary`."""
+    """Return the option of a field: `primary.accelerator_count` is set by `--primary`."""
     first = where.partition(".")[0].partition(" ")[0]
     return [f"--{first.replace('_', '-')}"] if first.isidentifier() else []
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from distrain_nb.findings import Finding
     from distrain_nb.ui.problem import Cells, Point
 
-SHOWN = "Nothing was done; what to put right stands above."
+SHOWN = "The cell was not executed; the problems are listed above."
 
 
 def show_problem(error: DistrainError, cells: Cells) -> None:
@@ -61,12 +61,12 @@ def _offer_repairs(points: tuple[Point, ...], key: str) -> None:
 
         key = traitlets.Unicode().tag(sync=True)
 
-    def asked(widget: Any, message: dict[str, Any], _: Any) -> None:
+    def on_message(widget: Any, message: dict[str, Any], _: Any) -> None:
         point, number = points[int(message["point"])], int(message["repair"])
         text = repaired(point, number, str(message["source"]))
         widget.send({"kind": "repaired", "id": message["id"], "source": text})
 
-    Repairs(key=key).on_msg(asked)
+    Repairs(key=key).on_msg(on_message)
 
 
 @lru_cache(maxsize=1)

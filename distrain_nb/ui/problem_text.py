@@ -1,4 +1,4 @@
-"""What keeps a cell from running, as text for a terminal and as HTML that needs no script."""
+"""A problem that keeps a cell from running, as text for a terminal and as HTML without scripts."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _QUOTED = re.compile(r"`([^`]+)`")
 
 
 def heading(points: Sequence[Point]) -> str:
-    """What is wrong, in a line."""
+    """Say in a line what is wrong."""
     return points[0].message if len(points) == 1 else f"{plural(len(points), 'thing')} to put right"
 
 
 def as_text(points: Sequence[Point], *, colours: bool = False) -> str:
-    """Heading, places, reasons, and repairs as what to write."""
+    """Return heading, places, reasons, and repairs as what to write."""
     text = "\n".join([f"{RED}{BOLD}{heading(points)}{PLAIN}", *_points(points)])
     return text if colours else re.sub(r"\x1b\[\d+m", "", text)
 
@@ -35,9 +35,9 @@ def _points(points: Sequence[Point]) -> Iterator[str]:
         yield ""
         if len(points) > 1:
             yield f"{RED}{point.message}{PLAIN}"
-        said = [point.where, f"[{point.code}]" if point.code else ""]
-        if any(said):
-            yield f"  {SOFT}{'  '.join(filter(None, said))}{PLAIN}"
+        words = [point.where, f"[{point.code}]" if point.code else ""]
+        if any(words):
+            yield f"  {SOFT}{'  '.join(filter(None, words))}{PLAIN}"
         if point.excerpt:
             yield from _excerpt(point.excerpt)
         yield from (f"  {line}" for line in point.more.splitlines())
@@ -77,10 +77,10 @@ def as_html(points: Sequence[Point], key: str, severity: Severity = Severity.ERR
 
 
 def _point_html(point: Point, place: int, with_message: bool) -> str:
-    what = _code(point) + _marked_up(point.message) if with_message else ""
+    content = _code(point) + _marked_up(point.message) if with_message else ""
     ways = "".join(_way_html(repair, place, number) for number, repair in enumerate(point.repairs))
     parts = [
-        f'<div class="dn-what">{what}</div>' if what else "",
+        f'<div class="dn-what">{content}</div>' if content else "",
         f'<div class="dn-where">{html.escape(point.where)}</div>' if point.where else "",
         _excerpt_html(point.excerpt) if point.excerpt else "",
         f'<div class="dn-more">{_marked_up(point.more)}</div>' if point.more else "",
@@ -116,5 +116,5 @@ def _row(excerpt: Excerpt, number: int, line: str) -> str:
 
 
 def _marked_up(text: str) -> str:
-    """What stands between backticks is code."""
-    return _QUOTED.sub(lambda found: f"<code>{found[1]}</code>", html.escape(text, quote=False))
+    """Mark text between backticks as code."""
+    return _QUOTED.sub(lambda match: f"<code>{match[1]}</code>", html.escape(text, quote=False))

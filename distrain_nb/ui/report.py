@@ -13,9 +13,9 @@ _RAISED = re.compile(r"^[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning)\
 def in_a_line(error: str) -> str:
     """Return a report in a line: which run, what failed, and the line of the cell that last had a
     say."""
-    said = ": ".join(error.splitlines()[:2])
+    message = ": ".join(error.splitlines()[:2])
     places = _CELL_PLACE.findall(error)
-    return f"{said} ({places[-1]})" if places else said
+    return f"{message} ({places[-1]})" if places else message
 
 
 def report_html(error: str) -> str:

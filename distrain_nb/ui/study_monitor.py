@@ -34,7 +34,7 @@ class StudyMonitor:
         self._importances = Importances()
         self._frontend = frontend()
         self._live: LiveStudy | None = None
-        self._told: set[int] = set()
+        self._printed: set[int] = set()
         self._output: outputs.CellOutput | None = None
         self._shown: outputs.Bundle = {}
         self._due = 0.0
@@ -97,7 +97,7 @@ class StudyMonitor:
             self._live.widget.waiting = False
 
     def _replace(self) -> None:
-        """The document by now, with the place of the live view if there is one."""
+        """Replace the document by a current one, with the place of the live view, if any."""
         every = SEEN_EVERY_S if self._live and self._live.is_seen else REPLACED_EVERY_S
         self._due = time.monotonic() + every
         bundle = self._bundle()
@@ -112,14 +112,14 @@ class StudyMonitor:
         return StudyTable(self._summary, shares, mark)._repr_mimebundle_()
 
     def _tell(self) -> None:
-        """A line for the study at first and at last, and for each trial that has ended."""
+        """Print a line for the study at its start and its end, and for each trial that ended."""
         table = StudyTable(self._summary)
-        if not self._told:
+        if not self._printed:
             print(self._summary.line, flush=True)
-        self._told.add(0)
+        self._printed.add(0)
         for row, trial in zip(table.rows[::-1], self._summary.trials[-MOST_ROWS:], strict=True):
-            if trial.state.final and trial.number not in self._told:
-                self._told.add(trial.number)
+            if trial.state.final and trial.number not in self._printed:
+                self._printed.add(trial.number)
                 print(escapes.plain("  ".join(filter(None, row))), flush=True)
         if self._summary.state.final:
             print(self._summary.line, flush=True)

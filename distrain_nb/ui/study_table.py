@@ -59,7 +59,7 @@ class StudyTable:
         return {**reference, "text/html": f"{self.mark}{self.still()}", "text/plain": repr(self)}
 
     def still(self) -> str:
-        """State, charts and table in HTML that needs neither kernel nor scripts."""
+        """Return state, charts and table in HTML that needs neither kernel nor scripts."""
         from distrain_nb.ui.document import style
 
         summary = self.summary
@@ -153,11 +153,11 @@ class StudyTable:
         yield str(trial.run_id or "")
 
 
-def studies_text(found: list[Study]) -> str:
+def studies_text(studies: list[Study]) -> str:
     """Return a line for each study."""
-    if not found:
+    if not studies:
         return "no studies yet: put %%distrain --tune NAME=LOW..HIGH --goal min:METRIC on a cell"
-    return "\n".join(map(_line, found))
+    return "\n".join(map(_line, studies))
 
 
 def _line(study: Study) -> str:

@@ -90,7 +90,7 @@ def runs_table(runs: Iterable[ListedRun]) -> RunsTable:
 
 
 def older(summaries: Sequence[RunRow]) -> str:
-    """What is said of the runs that have no row; empty where all have one."""
+    """Say how many runs have no row; empty where all have one."""
     count = len(summaries) - MOST_ROWS
     have = "has" if count == 1 else "have"
     words = f"{plural(count, 'older run')} {have} no row here: see distrain_nb.runs().frame"
@@ -134,15 +134,15 @@ def _live_mark() -> str:
     return LiveTable().mark
 
 
-def _row(each: RunRow, now: float) -> tuple[str, ...]:
-    summary = each.summary
+def _row(row: RunRow, now: float) -> tuple[str, ...]:
+    summary = row.summary
     doing = f": {progress_text(summary.progress, now)}" if summary.progress else ""
     return (
         str(summary.id),
         summary.name,
-        f"{SIGNS.get(summary.state, '◌')} {summary.state}{doing}{_shortened(each.cause)}",
-        ", ".join(filter(None, (summary.where, summary.size, each.machines))),
-        f"{each.best.tag} {brief(each.best.value)}" if each.best else "",
+        f"{SIGNS.get(summary.state, '◌')} {summary.state}{doing}{_shortened(row.cause)}",
+        ", ".join(filter(None, (summary.where, summary.size, row.machines))),
+        f"{row.best.tag} {brief(row.best.value)}" if row.best else "",
         duration(summary.elapsed(now)),
         f"{duration(now - summary.begin)} ago",
     )
@@ -154,8 +154,8 @@ def _shortened(cause: str) -> str:
     return f": {cause}" if len(cause) <= LONGEST_CAUSE else f": {cause[:LONGEST_CAUSE]}…"
 
 
-def _row_html(row: Sequence[str], each: RunRow) -> str:
+def _row_html(row: Sequence[str], run_row: RunRow) -> str:
     cells = [f"<td>{html.escape(cell)}</td>" for cell in row]
-    why = f' title="{html.escape(each.cause)}"' if each.cause else ""
+    why = f' title="{html.escape(run_row.cause)}"' if run_row.cause else ""
     cells[2] = f'<td class="dn-state"{why}>{html.escape(row[2])}</td>'
-    return f'<tr data-state="{each.summary.state}">{"".join(cells)}</tr>'
+    return f'<tr data-state="{run_row.summary.state}">{"".join(cells)}</tr>'

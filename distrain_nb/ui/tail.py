@@ -21,7 +21,7 @@ LONGEST_SHOWN = 4_000
 
 @dataclass(frozen=True)
 class Batch:
-    """What has come at once: `first` is the number, from 0, of the first line here.
+    """Lines that came together: `first` is the number, from 0, of the first line here.
 
     `bars` are the lines that are still moving, one for each process and stream at most.
     """
@@ -44,26 +44,27 @@ class Tail:
         self.total = 0
 
     def add(self, records: bytes) -> Batch:
-        """What a view that has seen everything before must now add: the last KEPT at most.
+        """Read records of the log, and return what a view that is up to date must add: KEPT lines
+        at most.
 
-        `records` are whole records of the log as they stand in its file; only those that are kept
-        are read.
+        `records` are whole records of the log as they are in its file; only those that are kept are
+        read.
         """
-        found = scan(records)
-        offsets = found.offsets[~found.moving]
+        parsed = scan(records)
+        offsets = parsed.offsets[~parsed.moving]
         shown = tuple(_line_at(records, offset) for offset in offsets[-KEPT:])
         self.total += len(offsets)
         self._lines.extend(shown)
-        self._move_bars(records, found)
+        self._move_bars(records, parsed)
         return Batch(self.total - len(shown), shown, tuple(self._bars.values()))
 
-    def _move_bars(self, records: bytes, found: LogRecords) -> None:
-        """The last record of each writer is its bar, or says that it has none any more."""
-        _, from_end = np.unique(found.writers[::-1], return_index=True)
-        for last in sorted(len(found.writers) - 1 - from_end):
-            self._bars.pop(int(found.writers[last]), None)
-            if found.moving[last]:
-                self._bars[int(found.writers[last])] = _line_at(records, found.offsets[last])
+    def _move_bars(self, records: bytes, parsed: LogRecords) -> None:
+        """Set each writer's progress bar to its last record, or remove it if that is no bar."""
+        _, from_end = np.unique(parsed.writers[::-1], return_index=True)
+        for last in sorted(len(parsed.writers) - 1 - from_end):
+            self._bars.pop(int(parsed.writers[last]), None)
+            if parsed.moving[last]:
+                self._bars[int(parsed.writers[last])] = _line_at(records, parsed.offsets[last])
 
     def whole(self) -> Batch:
         """Return all that is kept, for a view that has seen nothing."""

@@ -49,9 +49,10 @@ class TerminalView:
         self._write("\n".join(words) + "\n", "")
 
     def let_go(self, summary: RunSummary) -> None:
-        """Nothing is printed any more: it would land in what the user types next."""
+        """Print nothing any more: it would land in what the user types next."""
         self._write(
-            f"run {summary.id} goes on by itself; %distrain logs {summary.id} --follow\n", ""
+            f"run {summary.id} continues in the background; %distrain logs {summary.id} --follow\n",
+            "",
         )
 
     def _write(self, text: str, bars: str) -> None:

@@ -1,4 +1,4 @@
-"""What a document shows where its page takes styles and drawings away, besides scripts.
+"""Views for documents whose page takes styles and drawings away, besides scripts.
 
 JupyterLab does so in a notebook that isn't trusted, and GitHub always: there the document's own
 parts stay hidden, and these are shown, with pictures of the charts. Their few styles are attributes
@@ -45,7 +45,7 @@ _PICTURE_STYLE = (
 
 
 def run(text: str) -> str:
-    """Return a run by its text: the first line is its state, and the log's end is the last."""
+    """Write a run by its text: the first line is its state, and the log's end is the last."""
     state, _, rest = text.partition("\n")
     return (
         f'<div class="dn-unstyled {LITERAL}" style="{_BOX}"><b>{html.escape(state)}</b>'
@@ -55,7 +55,7 @@ def run(text: str) -> str:
 
 
 def alone(text: str) -> str:
-    """What stands for a widget that a page doesn't show, of a run that has only begun."""
+    """Return the HTML of a widget that a page doesn't show, for a run that has only begun."""
     styled = f'<pre class="dn-styled" hidden="hidden">{html.escape(text)}</pre>'
     return f"<style>{STYLE}</style>{styled}{run(text)}"
 

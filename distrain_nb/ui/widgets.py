@@ -1,4 +1,5 @@
-"""What the widgets share: their modules and styles, plotly's code, and answers to the page."""
+"""The shared parts of the widgets: their modules and styles, plotly's code, and answers to the
+page."""
 
 from __future__ import annotations
 
@@ -40,17 +41,17 @@ def plotly() -> PlotlyCode:
 def answers(widget: Any, answer: Answer) -> None:
     """Let the kernel answer what the page asks of this widget."""
 
-    def asked(_: Any, message: dict[str, Any], __: Any) -> None:
+    def on_message(_: Any, message: dict[str, Any], __: Any) -> None:
         if message.get("kind") == "ask":
             query = {name: str(value) for name, value in message.get("query", {}).items()}
             reply = _reply(answer, str(message.get("path")), query)
             widget.send({"kind": "answer", "id": message["id"], **reply})
 
-    widget.on_msg(asked)
+    widget.on_msg(on_message)
 
 
 def about_run(folder: Path) -> Answer:
-    """What answers questions about the run of this folder."""
+    """Return the function that answers a page's questions about the run of this folder."""
 
     def answered(path: str, query: dict[str, str]) -> Mapping[str, object]:
         return answer(Run(Store(folder.parents[1]).get(folder.name)), path, query)

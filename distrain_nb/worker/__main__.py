@@ -1,4 +1,4 @@
-"""What an image of ours starts: this replica's ranks, its log on stdout, its exit status.
+"""Entry point of our images: starts this replica's ranks, prints its log, returns its exit status.
 
 Variables: `DISTRAIN_PROGRAM` is the program's folder, `DISTRAIN_PACKAGES` a folder of
 packages that the image brings besides its own, `DISTRAIN_RANKS` how many ranks a training replica
@@ -38,9 +38,9 @@ from distrain_nb.worker.supervisor import parameter_server
 
 def main() -> int:
     """Run this replica to its end and give the container's exit status."""
-    given = sys.argv[1:]
-    if given and not (given == sagemaker.COMMAND and sagemaker.is_training_job()):
-        os.environ[ARGUMENTS_VARIABLE] = json.dumps(given)
+    arguments = sys.argv[1:]
+    if arguments and not (arguments == sagemaker.COMMAND and sagemaker.is_training_job()):
+        os.environ[ARGUMENTS_VARIABLE] = json.dumps(arguments)
     container.prepare()
     if _launcher() == "mpi" and shutil.which("mpirun") is None:
         container.report(

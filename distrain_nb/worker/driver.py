@@ -1,4 +1,4 @@
-"""What a `ModelTrainer` of SageMaker's SDK 3 starts in a container: a script as a program of ours.
+"""Entry point of a `ModelTrainer` of SageMaker's SDK 3: runs its script as a program of ours.
 
 The SDK tells by variables: `SM_ENTRY_SCRIPT` in the working folder, `SM_HPS` with what becomes its
 command line, and `SM_DISTRIBUTED_CONFIG`, which `distrain_nb.backends.sagemaker.distributed` fills.
@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def _lay_out(folder: Path) -> None:
-    """A program that runs the script."""
+    """Write a program folder that runs the entry script."""
     argv = [os.environ["SM_ENTRY_SCRIPT"], *_arguments()]
     text = _MAIN.format(argv=argv, folder=os.getcwd())
     (folder / program.MAIN).write_text(text, encoding="utf-8")
@@ -49,8 +49,8 @@ def _lay_out(folder: Path) -> None:
 
 def _arguments() -> List[str]:
     """Return hyperparameters as the SDK's own drivers give them to a script."""
-    found: List[str] = []
+    arguments: List[str] = []
     for name, value in json.loads(os.environ["SM_HPS"]).items():
         text = value if isinstance(value, str) else json.dumps(value)
-        found += ["--" + name, text]
-    return found
+        arguments += ["--" + name, text]
+    return arguments

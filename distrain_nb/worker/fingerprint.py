@@ -1,4 +1,4 @@
-"""What an object is made of, as short texts by path, so that two processes can compare theirs.
+"""Fingerprints of objects: short texts by path, which two processes can compare.
 
 `CFG.lr` is "float 0.1", `net.weight` the hash of its bytes. What differs between processes that
 have the same (locks, caches, handles, addresses, devices) has no text, nor does what only its own
@@ -65,11 +65,11 @@ _OF_CLASS = {
 
 
 def fingerprint(
-    name: str, obj: Any, own: Collection[str], skip: Collection[str] = ()
+    name: str, obj: Any, modules: Collection[str], skip: Collection[str] = ()
 ) -> Dict[str, str]:
-    """Return texts of an object's parts by their path. `own` are the modules whose code is the
+    """Return texts of an object's parts by their path. `modules` are the modules whose code is the
     user's; those paths are passed over that `skip` has."""
-    look = _Look(set(own), set(skip))
+    look = _Look(set(modules), set(skip))
     look.at(name, obj)
     return look.parts
 
@@ -83,10 +83,10 @@ def settings(name: str, obj: Any) -> Dict[str, str]:
 
 
 class _Look:
-    def __init__(self, own: Set[str], skip: Set[str], only_settings: bool = False) -> None:
-        self.own, self.skip, self.only_settings = own, skip, only_settings
+    def __init__(self, modules: Set[str], skip: Set[str], only_settings: bool = False) -> None:
+        self.modules, self.skip, self.only_settings = modules, skip, only_settings
         self.parts: Dict[str, str] = {}
-        self._seen: Dict[int, Any] = {}
+        self._visited: Dict[int, Any] = {}
 
     def at(self, path: str, obj: Any, depth: int = 0) -> None:
         if path in self.skip or depth > _DEEPEST or len(self.parts) >= MOST_PARTS:
@@ -96,15 +96,15 @@ class _Look:
         plain = text_of(obj)
         if plain is not None:
             self.parts[path] = plain
-        elif id(obj) not in self._seen:
-            self._seen[id(obj)] = obj
+        elif id(obj) not in self._visited:
+            self._visited[id(obj)] = obj
             try:
-                said, inside = self._kind(path, obj)
+                text, inside = self._kind(path, obj)
             except Exception:  # its own code would not be looked at
-                said, inside = PASSED_OVER, ()
+                text, inside = PASSED_OVER, ()
             inside = list(inside)
-            if said or not inside:
-                self.parts[path] = said
+            if text or not inside:
+                self.parts[path] = text
             for inner, part in inside:
                 self.at(inner, part, depth + 1)
 
@@ -177,7 +177,7 @@ class _Look:
         return f"function of the code {_digest(repr(_essence(code)))}", inside
 
     def _class(self, path: str, cls: type) -> Tuple[str, List[Tuple[str, Any]]]:
-        if not is_own(cls, self.own):
+        if not is_own(cls, self.modules):
             return f"class {cls.__module__}.{cls.__qualname__}", []
         inside = [
             (f"{path}.{name}", value)
@@ -193,7 +193,7 @@ class _Look:
         return f"class {cls.__qualname__}({bases})", inside
 
     def _is_own(self, obj: Any) -> bool:
-        return getattr(obj, "__module__", None) in self.own
+        return getattr(obj, "__module__", None) in self.modules
 
 
 def dict_of(obj: Any) -> Mapping[str, Any]:
@@ -253,7 +253,7 @@ def _digest(text: str) -> str:
 
 
 def _essence(code: CodeType) -> Tuple[Any, ...]:
-    """What a function's code says in every context that it is compiled in."""
+    """Return the parts of a function's code that are equal in every context that compiles it."""
     constants = [
         _essence(c) if isinstance(c, CodeType) else text_of(c)
         for c in code.co_consts

@@ -26,7 +26,7 @@ class NoAttribute:
 
 
 class FunctionText(NamedTuple):
-    """Where a function's text is: `lines` of a file or cell, `first` (1-based) and on.
+    """The place of a function's text: `lines` of a file or cell, `first` (1-based) and on.
 
     `column` and `end` are in bytes of the first and last of them. `owner` is the class around it,
     whose name is part of private names.
@@ -55,9 +55,9 @@ def make_function(
     tell_linecache(place.label, place.first, place.lines)
     namespace = vars(importlib.import_module(module)) if module else main
     closure = tuple(cells[name] for name in code.co_freevars)
-    made = FunctionType(code, namespace, names[0], None, closure)  # type: ignore[arg-type]
-    made.__qualname__ = names[1]
-    return made
+    function = FunctionType(code, namespace, names[0], None, closure)  # type: ignore[arg-type]
+    function.__qualname__ = names[1]
+    return function
 
 
 def set_function(function: FunctionType, state: Mapping[str, Any]) -> None:
@@ -81,13 +81,13 @@ def make_class(
     """Return a class without its attributes, but for those that must be there `at_once`. What its
     bases do when a class is made of them they have done in the notebook, and it is in their
     state."""
-    known = {cls: vars(cls)[_HOOK] for base in bases for cls in base.__mro__ if _has_hook(cls)}
-    for cls in known:
+    hooks = {cls: vars(cls)[_HOOK] for base in bases for cls in base.__mro__ if _has_hook(cls)}
+    for cls in hooks:
         setattr(cls, _HOOK, _no_hook)
     try:
         return types.new_class(name, bases, {"metaclass": metaclass}, lambda b: b.update(at_once))
     finally:
-        for cls, hook in known.items():
+        for cls, hook in hooks.items():
             setattr(cls, _HOOK, hook)
 
 
@@ -179,8 +179,8 @@ def _inside(code: CodeType, name: str) -> CodeType:
 
 def tell_linecache(label: str, first: int, lines: Sequence[str]) -> None:
     """Make lines of a cell known to tracebacks and `inspect`, beside those that are."""
-    known: Optional[Tuple[Any, ...]] = linecache.cache.get(label)
-    text: List[str] = list(known[2]) if known and len(known) > 2 else []
+    entry: Optional[Tuple[Any, ...]] = linecache.cache.get(label)
+    text: List[str] = list(entry[2]) if entry and len(entry) > 2 else []
     text += ["\n"] * (first - 1 + len(lines) - len(text))
     for number, line in enumerate(lines, first - 1):
         if line.strip():
@@ -190,7 +190,7 @@ def tell_linecache(label: str, first: int, lines: Sequence[str]) -> None:
 
 
 def builders(main: Mapping[str, Any]) -> Dict[str, Any]:
-    """What makes these of a pickle, by its kind there."""
+    """Return the functions that build these objects from a pickle, by the kind it names."""
     return {
         "function": lambda *state: make_function(main, *state),
         "cell": CellType,

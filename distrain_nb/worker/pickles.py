@@ -27,7 +27,7 @@ class Writer(pickle.Pickler):
         super().__init__(objects, protocol=4)
         self.arrays = arrays
         self.storages: Dict[Tuple[int, int], int] = {}
-        self._kept: List[Any] = []  # storages stay alive, so that addresses stay unique
+        self._storages: List[Any] = []  # storages stay alive, so that addresses stay unique
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, ModuleType):
@@ -79,7 +79,7 @@ class Writer(pickle.Pickler):
             torch = sys.modules["torch"]
             data = torch.empty(0, dtype=torch.uint8).set_(storage.cpu())
             self.storages[key] = self._append(data.numpy().data if storage.nbytes() else b"")
-            self._kept.append(storage)
+            self._storages.append(storage)
         return self.storages[key]
 
 
@@ -87,7 +87,7 @@ class OutOfBounds(ValueError):
     """A number in a pickle says that a value lies where there is none."""
 
 
-def _whole(number: Any) -> int:
+def _as_whole_number(number: Any) -> int:
     """Return a count of bytes or elements. Raises OutOfBounds for anything else."""
     if type(number) is not int or number < 0:
         raise OutOfBounds(f"{number!r} in place of a count")
@@ -100,7 +100,7 @@ def count_of(shape: Any) -> int:
         raise OutOfBounds(f"{shape!r} in place of a shape")
     count = 1
     for length in shape:
-        count *= _whole(length)
+        count *= _as_whole_number(length)
     return count
 
 
@@ -111,12 +111,12 @@ def _check_layout(layout: Any, elements: int) -> None:
     if count_of(shape):
         count_of(strides)
         steps = sum((length - 1) * stride for length, stride in zip(shape, strides))
-        if len(shape) != len(strides) or _whole(offset) + steps >= elements:
+        if len(shape) != len(strides) or _as_whole_number(offset) + steps >= elements:
             raise OutOfBounds(f"a tensor of the layout {layout!r} in {elements} elements")
 
 
 class Restoring:
-    """What stands out of band in a pickle; `namespace` is where the program's names are found."""
+    """Restores what a pickle holds out of band; `namespace` has the program's names."""
 
     def __init__(self, arrays: Any, namespace: Mapping[str, Any]) -> None:
         self.arrays = arrays
@@ -157,8 +157,8 @@ class Restoring:
             raise OutOfBounds(f"a tensor of {dtype!r}")
         tensor = torch.empty(0, dtype=kind)
         width = tensor.element_size()
-        _check_layout(layout, _whole(size) // width)
-        if _whole(start) % width:
+        _check_layout(layout, _as_whole_number(size) // width)
+        if _as_whole_number(start) % width:
             raise OutOfBounds(f"a tensor of {dtype} that begins at byte {start}")
         tensor.set_(self._storage(start, size), *layout)
         if parameter:
@@ -177,17 +177,17 @@ class Restoring:
 
     def _room(self, start: Any, size: int) -> Any:
         """Return the bytes from `start` on. Raises OutOfBounds where they aren't all there."""
-        if _whole(start) + _whole(size) > len(self.arrays) and size:
+        if _as_whole_number(start) + _as_whole_number(size) > len(self.arrays) and size:
             have = f"{len(self.arrays):,} bytes"
             raise OutOfBounds(f"{size} bytes from byte {start} on, of a file of {have}")
         return memoryview(self.arrays)[start : start + size] if size else bytearray()
 
     def _notebook(self, path: str) -> Any:
         name, *rest = path.split(".")
-        found = self.namespace[name]
+        value = self.namespace[name]
         for attribute in rest:
-            found = getattr(found, attribute)
-        return found
+            value = getattr(value, attribute)
+        return value
 
 
 class Reader(pickle.Unpickler):
@@ -207,7 +207,7 @@ class Reader(pickle.Unpickler):
 
 
 def out_of_band(kind: str, *state: Any) -> Any:
-    """What stands in a pickle for an array, a tensor, or a name of the program."""
+    """Refuse to unpickle an array, a tensor or a name of the program, which lies outside of it."""
     raise pickle.UnpicklingError(f"{kind} {state!r}: read this with distrain_nb.worker.rank.values")
 
 
@@ -232,7 +232,7 @@ def _is_tensor(obj: Any) -> bool:
 
 
 def other_numpy(module: str) -> str:
-    """Return the same module of NumPy 1 and 2, where `numpy.core` became `numpy._core`."""
+    """Return the name of a module in the other NumPy: `numpy.core` of 1 is `numpy._core` of 2."""
     if module.startswith("numpy._core"):
         return module.replace("numpy._core", "numpy.core", 1)
     return module.replace("numpy.core", "numpy._core", 1)

@@ -30,7 +30,7 @@ from tests.backends.references import REFERENCES, REFUSED, Field, Shape
 HOME = Path(distrain_nb.__file__).parent
 ROOMS = ("tuning/rules", "backends/vertex", "backends/sagemaker")
 # The functions that make a finding, and which of their arguments is its code.
-MAKERS = {"wrong": 1, "noted": 1, "_over": 1, "_error": 0, "_warning": 0, "Finding": 0}
+MAKERS = {"error": 1, "noted": 1, "_over": 1, "_error": 0, "_warning": 0, "Finding": 0}
 SHAPES = Session().get_service_model("sagemaker")
 
 

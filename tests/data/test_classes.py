@@ -106,7 +106,7 @@ def test_folders_that_are_no_classes_are_packed_whole(
 ) -> None:
     found, said = packed(tmp_path, *names)
     assert found == {name: name for name in names}
-    assert said == f"the folders are no classes: {why}"
+    assert said == f"the folders aren't classes: {why}"
 
 
 def test_classes_of_a_list_are_of_samples(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_classes_of_a_list_are_of_samples(tmp_path: Path) -> None:
 def test_metadata_of_what_is_passed_over_are_named(tmp_path: Path) -> None:
     source = files(tmp_path / "in", *CLASSES, "cat/notes.md")
     (source / "metadata.csv").write_text("file_name,a\ncat/notes.md,1\n")
-    with pytest.raises(PackingError, match=r"metadata of cat/notes.md, which is no image"):
+    with pytest.raises(PackingError, match=r"metadata of cat/notes.md, which isn't an image"):
         pack(str(source), str(tmp_path / "out"))
 
 

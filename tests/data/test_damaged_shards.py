@@ -31,8 +31,8 @@ def tar(*names: str, mode: int = tarfile.USTAR_FORMAT) -> bytes:
 GOOD = tar("a.jpg", "a.cls", "b.jpg", "b.cls")
 DAMAGED = {
     "cut in a content": (GOOD[:1700], "unexpected end of data"),
-    "cut in a header": (GOOD[:1200], "byte 1024 is no header"),
-    "with a damaged header": (GOOD[:1030] + b"\xff" + GOOD[1031:], "byte 1024 is no header"),
+    "cut in a header": (GOOD[:1200], "byte 1024 is not the header"),
+    "with a damaged header": (GOOD[:1030] + b"\xff" + GOOD[1031:], "byte 1024 is not the header"),
     "empty": (b"", "it is empty"),
     "an error page": (b"<html>404</html>" * 100, "it is a text that begins with '<html>404"),
     "gzipped": (gzip.compress(GOOD), "it is compressed by gzip"),
@@ -45,7 +45,7 @@ def test_a_damaged_shard_is_named(kind: str, tmp_path: Path) -> None:
     content, why = DAMAGED[kind]
     (tmp_path / "train-000000.tar").write_bytes(GOOD)
     (tmp_path / "train-000001.tar").write_bytes(content)
-    with pytest.raises(ValueError, match=rf"train-000001.tar is no whole tar file: .*{why}"):
+    with pytest.raises(ValueError, match=rf"train-000001.tar is not a complete tar file: .*{why}"):
         shards(str(tmp_path), 1)
 
 
@@ -53,13 +53,13 @@ def test_shards_that_are_none_are_named(tmp_path: Path) -> None:
     (tmp_path / "train-000000.tar.gz").write_bytes(gzip.compress(GOOD))
     with pytest.raises(FileNotFoundError, match=r"but .*train-000000.tar.gz: .* unpack them"):
         shards(str(tmp_path), 1)
-    with pytest.raises(ValueError, match=r"000000.tar.gz is no whole .* compressed by gzip"):
+    with pytest.raises(ValueError, match=r"000000.tar.gz is not a complete .* compressed by gzip"):
         shards(str(tmp_path / "train-000000.tar.gz"), 1)
     (tmp_path / "train-000001.tar").write_bytes(tar())
     with pytest.raises(ValueError, match=r"no shard has a sample, up to .*train-000001.tar"):
         shards(str(tmp_path), 1)
     os.mkfifo(tmp_path / "train-000002.tar")
-    with pytest.raises(ValueError, match=r"train-000002.tar is no file"):
+    with pytest.raises(ValueError, match=r"train-000002.tar is not a regular file"):
         shards(str(tmp_path), 1)
 
 
@@ -89,7 +89,7 @@ def test_each_field_of_an_index_is_checked(field: str, packed: Path) -> None:
         unchanged = json.dumps(index) == json.dumps(json.loads(content))
         if unchanged or (field, value) in (("size", 2**63), ("end", 2**63)):
             continue  # a file that large is for `read` to miss
-        with pytest.raises(ValueError, match=r"x/index.json is damaged: .* is no shard"):
+        with pytest.raises(ValueError, match=r"x/index.json is damaged: .* is not the record of"):
             parsed("x/index.json", json.dumps(index).encode())
 
 

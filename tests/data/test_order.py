@@ -160,7 +160,7 @@ def test_a_state_of_another_division_is_refused(folder: Path) -> None:
         dataset(folder, 0, 1).loader(),
         dataset(folder, 0, None).loader(2),
     ):
-        with pytest.raises(ValueError, match="an epoch can only go on as it began"):
+        with pytest.raises(ValueError, match="an epoch can only be resumed with the same values"):
             other.load_state_dict(state)
 
 

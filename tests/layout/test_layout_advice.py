@@ -142,7 +142,7 @@ def test_reasons_say_what_the_article_says() -> None:
 def test_what_is_not_known_is_asked() -> None:
     questions = advise(replace(GPUS, network_gbps=None, framework=None)).questions
     assert [question.split(":")[0] for question in questions] == ["--network", "--framework"]
-    assert "Tell me more" not in str(advise(GPUS))
+    assert "More information" not in str(advise(GPUS))
 
 
 def test_it_shows_as_text_and_in_a_notebook() -> None:
@@ -352,4 +352,4 @@ def test_what_a_choice_has_no_use_for_is_left_out_and_said() -> None:
         "--on local --workers 3 --framework tensorflow-2.12 --launcher mpi -n 1"
     )
     for role in ("servers", "evaluators"):
-        assert f"leave the {role} out: Horovod has no use for them" in advise(case).reasons
+        assert f"leave the {role} out: Horovod doesn't use them" in advise(case).reasons

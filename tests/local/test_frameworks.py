@@ -132,7 +132,7 @@ def test_an_evaluator_that_is_cut_off_is_in_the_log(home: Path) -> None:
     run = primary_ends_first(grace=0.2).wait(60)
     begun, said = run.logs().splitlines()
     assert begun == "[evaluator 0] evaluating"
-    assert said.startswith("[service] evaluator 0 was still at work 0.2 s after the primary")
+    assert said.startswith("[service] evaluator 0 was still running 0.2 s after the primary")
 
 
 def test_parameter_server_strategy(nb: Kernel) -> None:

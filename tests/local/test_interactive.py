@@ -106,7 +106,7 @@ def test_a_spawned_child_shows_and_refuses_as_its_rank_does(home: Path) -> None:
     lines = [line.text for line in still(run.lines()) if line.stream == "o"]
     shown, refused = lines
     assert shown == "'in a child'"
-    assert "has nobody to ask in a run" in refused
+    assert "can't ask anyone in a run" in refused
 
 
 def test_lines_of_spawned_children_stay_whole(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,10 +119,10 @@ def test_lines_of_spawned_children_stay_whole(home: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("cell", "says"),
     [
-        ("name = input('who? ')", "EOFError: input('who? ') has nobody to ask in a run"),
-        ("import pdb; pdb.set_trace()", "RuntimeError: pdb.set_trace() has nobody to ask in a run"),
-        ("import getpass; getpass.getpass()", "EOFError: getpass() has nobody to ask in a run"),
-        ("breakpoint()", "RuntimeError: breakpoint() has nobody to ask in a run"),
+        ("name = input('who? ')", "EOFError: input('who? ') can't ask anyone in a run"),
+        ("import pdb; pdb.set_trace()", "RuntimeError: pdb.set_trace() can't ask anyone in a run"),
+        ("import getpass; getpass.getpass()", "EOFError: getpass() can't ask anyone in a run"),
+        ("breakpoint()", "RuntimeError: breakpoint() can't ask anyone in a run"),
     ],
 )
 def test_a_question_fails_with_what_to_do_instead(home: Path, cell: str, says: str) -> None:

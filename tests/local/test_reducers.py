@@ -310,7 +310,7 @@ total = total.item()
 """
     run = api.submit(code, workers=1, reducers=1, result=("total",), wait=True)
     assert run.results == {"total": 2.0}
-    assert "no GPUs here, so gloo takes the place of nccl" in run.logs(0)
+    assert "no GPUs here, so gloo is used instead of nccl" in run.logs(0)
     assert sums_of_reducers(run) == [1]
 
 

@@ -57,7 +57,7 @@ def completer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
         ("%distrain run --on ver", "vertex", "Vertex AI"),
         ("%distrain logs qu", "quick", "run 1, succeeded"),
         ("%distrain compare quick bro", "broken", "run 2, failed"),
-        ("%distrain logs --r", "--rank", "only this process's lines"),
+        ("%distrain logs --r", "--rank", "only the lines of this rank"),
         ("%distrain config ca", "carry_limit=", "MiB of values that a cell may take along"),
         ("%distrain form f", "five", "--on vertex"),
         ("%distrain advise --workers 2*ml.p3.2", "ml.p3.2xlarge", "1 × V100"),

@@ -75,7 +75,7 @@ def test_a_long_layout_is_written_on_several_lines_and_read_back() -> None:
 @pytest.mark.slow
 def test_code_below_a_backslash_is_refused(nb: Kernel) -> None:
     outcome = nb.run("%%distrain -n 1 \\\nimport os\nprint(1)")
-    assert "'import os' is no option: the line above ends in a backslash" in outcome.error
+    assert "'import os' isn't an option: the line above ends in a backslash" in outcome.error
 
 
 @pytest.mark.slow

@@ -33,12 +33,12 @@ def test_a_run_that_may_outlive_its_machine_is_told_so(monkeypatch: pytest.Monke
         assert not told() and len(server.asked) == asked, "how long it takes nobody knows"
         here = told(wait=False)
         assert "shut down after 2 h without activity" in here
-        assert "a run on it ends with it" in here and "--on" in here
+        assert "a run on it ends then" in here and "--on" in here
         assert not told("vertex"), "nobody waits, and the job goes on"
         assert "without --wait it goes on" in told("vertex", wait=True)
         assert "without --wait it goes on" in told("vertex", wait=True, timeout="5h")
         assert not told("vertex", wait=True, timeout="1h")
-        assert "ends with it" in told("vertex", rehearse="", wait=False)
+        assert "ends then" in told("vertex", rehearse="", wait=False)
     with metadata_server({**LIMITED, "idle-timeout-seconds": "0"}) as server:
         monkeypatch.setenv("GCE_METADATA_HOST", server.address)
         assert not told(wait=False), "it is never shut down"
@@ -75,7 +75,7 @@ def test_clean_names_what_it_frees_and_frees_what_it_named(
     old, young = run_of(40, "old"), run_of(1, "young")
     clean("")
     shown = capsys.readouterr().out
-    assert f"0.2 MB  layers of packages, which the next build makes anew: {layers}" in shown
+    assert f"0.2 MB  layers of packages, which the next build downloads again: {layers}" in shown
     assert "runs, which stay: --older-than DAYS takes old ones" in shown
     assert "nothing is removed yet: %distrain clean --yes frees it" in shown
     assert layers.exists()

@@ -137,7 +137,7 @@ def test_a_carrier_that_ended_badly_says_why(
     shell, line = InteractiveShell(), ["logs", str(run.id), "--carrier"]
     run_line(line, shell)
     assert capsys.readouterr().out == said
-    with pytest.raises(OptionError, match="--carrier stands alone"):
+    with pytest.raises(OptionError, match="--carrier can't be combined"):
         run_line([*line, "--rank", "0"], shell)
 
 
@@ -154,5 +154,7 @@ def test_a_rehearsal_whose_services_do_not_start_fails_and_says_why(store: Store
 
 def test_a_run_of_this_machine_has_no_carrier(store: Store) -> None:
     run = stored_run(store)
-    with pytest.raises(OptionError, match=f"run {run.id} has no carrier: it runs on local"):
+    with pytest.raises(
+        OptionError, match=f"run {run.id} has no background process: it runs on local"
+    ):
         run.carrier_log()

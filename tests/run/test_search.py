@@ -13,7 +13,7 @@ from distrain_nb.errors import OptionError
 from distrain_nb.run.log import matching, reader
 from distrain_nb.run.log import search as module
 from distrain_nb.run.log.index import Filter, LogIndex
-from distrain_nb.run.log.matching import Wanted
+from distrain_nb.run.log.matching import SearchTerm
 from distrain_nb.run.log.search import SearchProgress, first_error, search
 from distrain_nb.worker.files.folder import LOG_FILE
 from tests.fuzzing import several
@@ -24,7 +24,7 @@ lines = st.lists(st.tuples(st.sampled_from(WRITERS), st.text(LETTERS, max_size=8
 filters = st.sampled_from([Filter(), Filter(frozenset({0, 3})), Filter(stream="e")])
 
 
-def expected(folder: Path, only: Filter, wanted: Wanted) -> list[int]:
+def expected(folder: Path, only: Filter, wanted: SearchTerm) -> list[int]:
     pattern = wanted.text if wanted.regex else re.escape(wanted.text)
     compiled = re.compile(pattern, 0 if wanted.case else re.IGNORECASE)
     passing = [
@@ -36,14 +36,14 @@ def expected(folder: Path, only: Filter, wanted: Wanted) -> list[int]:
     return [row for row, line in enumerate(passing) if compiled.search(line.text)]
 
 
-def finished(log: LogIndex, only: Filter, wanted: Wanted, near: int = 0) -> SearchProgress:
+def finished(log: LogIndex, only: Filter, wanted: SearchTerm, near: int = 0) -> SearchProgress:
     """As a page asks: until all has been searched."""
     while not (progress := search(log, only, wanted, near)).done:
         assert 0 <= progress.searched <= 1
     return progress
 
 
-def every(log: LogIndex, only: Filter, wanted: Wanted, near: int = 0) -> list[int]:
+def every(log: LogIndex, only: Filter, wanted: SearchTerm, near: int = 0) -> list[int]:
     """As a user steps from match to match, until the first comes again."""
     total = finished(log, only, wanted, near).total
     rows = [search(log, only, wanted, 0).row]
@@ -73,7 +73,7 @@ def test_text_is_found_wherever_it_stands(
         log.print(line + "\n", *writer)
     index = LogIndex(log.folder)
     index.update()
-    wanted = Wanted(text, case=case)
+    wanted = SearchTerm(text, case=case)
     assert every(index, only, wanted, near) == expected(log.folder, only, wanted)
 
 
@@ -97,7 +97,7 @@ def test_expressions_are_of_the_text_alone(
 ) -> None:
     index = LogIndex(log.folder)
     index.update()
-    wanted = Wanted(text, regex=True, case=case)
+    wanted = SearchTerm(text, regex=True, case=case)
     assert every(index, only, wanted) == expected(log.folder, only, wanted)
 
 
@@ -107,7 +107,7 @@ def test_a_log_is_searched_slice_by_slice(log: Printing, monkeypatch: pytest.Mon
     monkeypatch.setattr(reader, "PIECE_BYTES", 500)
     index = LogIndex(log.folder)
     index.update()
-    wanted = Wanted("LOSS=0.01")
+    wanted = SearchTerm("LOSS=0.01")
     assert not search(index, Filter(), wanted, 100).done
     for only in (Filter(), Filter(frozenset({3}))):
         assert every(index, only, wanted, 100) == expected(log.folder, only, wanted)
@@ -122,9 +122,9 @@ def test_the_first_match_from_the_line_in_sight_comes_first(
     monkeypatch.setattr(module.time, "monotonic", iter(range(10_000)).__next__)
     index = LogIndex(log.folder)
     index.update()
-    progress = search(index, Filter(), Wanted("loss"), 200)
+    progress = search(index, Filter(), SearchTerm("loss"), 200)
     while progress.row is None:
-        progress = search(index, Filter(), Wanted("loss"), 200)
+        progress = search(index, Filter(), SearchTerm("loss"), 200)
     assert (progress.row, progress.done) == (200, False)
 
 
@@ -132,7 +132,7 @@ def test_the_first_match_from_the_line_in_sight_comes_first(
 def test_a_log_that_has_grown_is_searched_on(log: Printing, regex: bool) -> None:
     index = LogIndex(log.folder)
     index.update()
-    wanted = Wanted("step 29", regex)
+    wanted = SearchTerm("step 29", regex)
     assert finished(index, Filter(), wanted, 150).total == 11
     log.print("Step 299, again\n")
     index.update()
@@ -145,11 +145,11 @@ def test_a_log_that_was_cut_is_searched_anew(tmp_path: Path) -> None:
         log.print(f"line {number}\n")
     index = LogIndex(tmp_path)
     index.update()
-    assert finished(index, Filter(), Wanted("line")).total == 9
+    assert finished(index, Filter(), SearchTerm("line")).total == 9
     path = tmp_path / LOG_FILE
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:4]))
     index.update()
-    assert finished(index, Filter(), Wanted("line")).total == 4
+    assert finished(index, Filter(), SearchTerm("line")).total == 4
 
 
 @pytest.mark.parametrize("lines", [3, 3_000])
@@ -159,8 +159,8 @@ def test_many_matches_are_found_as_few_are(tmp_path: Path, lines: int) -> None:
         log.print(f"x {number}" + (" \x1b[31mx\x1b[0m" if number % 1000 == 7 else "") + "\n")
     index = LogIndex(tmp_path)
     index.update()
-    assert finished(index, Filter(), Wanted("x"), 1).total == lines
-    assert finished(index, Filter(), Wanted("X", case=True)).total == 0
+    assert finished(index, Filter(), SearchTerm("x"), 1).total == lines
+    assert finished(index, Filter(), SearchTerm("X", case=True)).total == 0
 
 
 def test_words_that_speak_of_an_error(tmp_path: Path) -> None:
@@ -178,13 +178,13 @@ def test_words_that_speak_of_an_error(tmp_path: Path) -> None:
 def test_what_a_bar_showed_on_its_way_is_not_found(log: Printing) -> None:
     index = LogIndex(log.folder)
     index.update()
-    assert every(index, Filter(), Wanted("warmup 7%")) == []
-    assert len(every(index, Filter(), Wanted("warmup 299%"))) == 1
+    assert every(index, Filter(), SearchTerm("warmup 7%")) == []
+    assert len(every(index, Filter(), SearchTerm("warmup 299%"))) == 1
 
 
 def test_a_broken_expression_is_told_where(log: Printing) -> None:
     with pytest.raises(OptionError, match=r"'a\(b'.* at position 1"):
-        search(LogIndex(log.folder), Filter(), Wanted("a(b", regex=True), 0)
+        search(LogIndex(log.folder), Filter(), SearchTerm("a(b", regex=True), 0)
 
 
 @pytest.mark.slow  # searches until it is given up
@@ -193,7 +193,7 @@ def test_an_expression_without_end_is_given_up(log: Printing) -> None:
     index = LogIndex(log.folder)
     index.update()
     with pytest.raises(OptionError, match="takes too long"):
-        every(index, Filter(), Wanted("(a+)+$!", regex=True))
+        every(index, Filter(), SearchTerm("(a+)+$!", regex=True))
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_an_expression_without_end_is_given_up(log: Printing) -> None:
 @pytest.mark.parametrize("regex", [False, True])
 def test_what_takes_long_to_compile_is_refused(log: Printing, text: str, regex: bool) -> None:
     with pytest.raises(OptionError, match=r"characters long; a search takes 1,000") as refused:
-        search(LogIndex(log.folder), Filter(), Wanted(text, regex), 0)
+        search(LogIndex(log.folder), Filter(), SearchTerm(text, regex), 0)
     assert len(str(refused.value)) < 200
 
 
@@ -216,7 +216,7 @@ def test_nothing_is_compiled_where_a_page_waits(
     index.update()
     monkeypatch.setattr(re, "compile", None)
     try:
-        search(index, Filter(), Wanted(text, regex=True), 0)
+        search(index, Filter(), SearchTerm(text, regex=True), 0)
     except OptionError as refused:
         assert len(str(refused)) < 300
 
@@ -228,5 +228,5 @@ def test_what_stands_across_colours_is_found(tmp_path: Path) -> None:
     index = LogIndex(tmp_path)
     index.update()
     for regex in (False, True):
-        found = [every(index, Filter(), Wanted(text, regex)) for text in ("need", "31m")]
+        found = [every(index, Filter(), SearchTerm(text, regex)) for text in ("need", "31m")]
         assert found == [[1], [2]]

@@ -132,7 +132,7 @@ def test_trials_to_begin_with_have_a_row_each(built: Form) -> None:
     said(built, do="begin")
     typed(built, _initial__1="lr=0.2, rate=1")
     (finding,) = about_tuning(built)
-    assert (finding.where, finding.message) == ("tuning.initial.1", "rate is no parameter")
+    assert (finding.where, finding.message) == ("tuning.initial.1", "rate isn't a parameter")
     shown = built.widget.view["findings"][0]["places"]
     assert shown == [["tuning.initial.1", "Trial 2 to begin with"]]
     said(built, do="repair", code=finding.code, where=finding.where, label=finding.fixes[0].label)

@@ -78,7 +78,7 @@ def test_a_terminal_prints_lines_as_they_come(home: Path, notebook_folder: Path)
 
 def test_a_terminal_is_left_alone_by_runs_that_go_on(home: Path, notebook_folder: Path) -> None:
     text = in_terminal(TRAIN.replace("-n 2", "-n 2 --no-wait"), notebook_folder)
-    assert "run 1 goes on by itself; %distrain logs 1 --follow" in text
+    assert "run 1 continues in the background; %distrain logs 1 --follow" in text
     assert "done" not in text
 
 

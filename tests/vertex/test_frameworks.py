@@ -118,7 +118,7 @@ def reduced_by_two(notebook: Kernel) -> None:
     for number in (0, 1):
         assert re.search(rf"\[reducer {number}\] reducer {number}: [1-9][\d,]* sums; ", log)
     assert re.search(r"reduction: [1-9][\d,]* all-reduces \(.*\) by 2 reducers", log)
-    assert "no GPUs here, so gloo takes the place of nccl" in log
+    assert "no GPUs here, so gloo is used instead of nccl" in log
 
 
 SERVERS = (

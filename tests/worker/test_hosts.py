@@ -175,7 +175,7 @@ def test_a_stranger_starts_nothing(waiting: Waiting, tmp_path: Path) -> None:
     command = f"touch {mark}; exit 7"
     stranger = waiting.ask(command, DISTRAIN_RUN="run-2")
     assert stranger.returncode == 1
-    assert "127.0.0.1 does not start what mpirun asks it to" in stranger.stderr
+    assert "127.0.0.1 did not start a process for mpirun" in stranger.stderr
     assert not mark.exists()
     assert waiting.ask(command).returncode == 7
     assert waiting.process.wait(60) == 7

@@ -107,7 +107,7 @@ def test_who_connects_when_there_are_no_descriptors_left_is_served_later() -> No
             for each in [reduce(exchange, torch.ones(8)) for exchange in exchanges]:
                 each.result(LONG_S)
     assert said == [
-        "can't take a connection, and goes on trying: [Errno 24] Too many open files",
+        "can't accept a connection, trying again: [Errno 24] Too many open files",
         "takes connections again",
     ]
 

@@ -133,8 +133,8 @@ def test_secrets_manager(aws: None, store: str, monkeypatch: pytest.MonkeyPatch)
     found = [os.environ[name] for name in "ABCD"]
     assert found == ["plain", "plain", "one of them", "in bytes"]
     for secret, said in {
-        "team/logins#other": "is no JSON object with the key 'other'",
-        "team/hf#x": "is no JSON object with the key 'x'",
+        "team/logins#other": "isn't a JSON object with the key 'other'",
+        "team/hf#x": "isn't a JSON object with the key 'x'",
         "team/none": "can't be read: .*ResourceNotFoundException",
     }.items():
         named(monkeypatch, A=secret)

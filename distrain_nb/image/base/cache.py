@@ -1,4 +1,4 @@
-"""What builds keep between them, below DISTRAIN_HOME/cache: only what can be made again."""
+"""Caches of builds below DISTRAIN_HOME/cache: only what can be made again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def cache_folder(kind: str) -> Path:
 
 
 def cached_blob(digest: str, fetch: Callable[[], bytes]) -> bytes:
-    """Content by its digest: from the disk if it is there whole, else from `fetch`."""
+    """Return the blob of a digest: from the disk if it is there whole, else from `fetch`."""
     path = cache_folder("blobs") / digest.replace(":", "-")
     if path.exists() and digest_of(data := path.read_bytes()) == digest:
         return data
@@ -35,7 +35,7 @@ def cached_blob(digest: str, fetch: Callable[[], bytes]) -> bytes:
 
 @contextmanager
 def draft_of(path: Path) -> Iterator[Path]:
-    """A file to write, which takes the place of `path` when it is complete."""
+    """Yield a file to write, which replaces `path` when the block ends."""
     with Scratch("draft", path.parent) as folder:
         draft = folder / path.name
         yield draft

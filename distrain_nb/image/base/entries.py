@@ -30,7 +30,7 @@ class BadEntry(ImageError):
 
 @dataclass(frozen=True)
 class Name:
-    """Where an entry stands: `folder` is absolute, `last` what it is called in it.
+    """The place of an entry: `folder` is absolute, `last` what it is called in it.
 
     Of the root itself `last` is empty. `removed` is what a whiteout takes away there; `opaque`
     says that it takes all; `ignored` that the entry is no file of the image.
@@ -64,7 +64,7 @@ def name_of(text: str) -> Name:
 def open_layer(
     stream: IO[bytes], mode: Literal["r|", "r|*"], bufsize: int = tarfile.RECORDSIZE
 ) -> Iterator[tarfile.TarFile]:
-    """The archive as it streams by; tarfile's own errors and BadEntry come out of reading it."""
+    """Open the archive as a stream. Reading it raises tarfile's own errors and BadEntry."""
     with tarfile.open(fileobj=stream, mode=mode, tarinfo=_Entry, bufsize=bufsize) as tar:
         yield tar
 

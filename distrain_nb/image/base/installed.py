@@ -1,4 +1,4 @@
-"""What a base has: its Python, its platform and its packages."""
+"""The installed parts of a base: its Python, its platform and its packages."""
 
 from __future__ import annotations
 
@@ -43,19 +43,22 @@ class Installed:
 def find_installed(
     base: Base, recipe: Recipe, registry: Registry, listener: Listener | None
 ) -> Installed:
-    """What is known of a base: from the recipe, its layers if they may be read, its labels, its
-    environment and the catalog, in this order."""
+    """Find out what a base has installed.
+
+    The sources are, in this order: the recipe, its layers if they may be read, its labels, its
+    environment and the catalog.
+    """
     scan = scan_layers(base, registry, listener) if recipe.look_inside else LayerScan()
     labels, environment = base.config.labels, base.config.environment
     framework, version, listed = _from_catalog(base)
-    said = (
+    versions = (
         recipe.python,
         scan.python,
         labels.get("distrain-nb.python"),
         environment.get("PYTHON_VERSION"),
         listed,
     )
-    python = next((short for short in map(_short, said) if short), None)
+    python = next((short for short in map(_short, versions) if short), None)
     packages = {framework: version} if framework else {}
     added = (x.partition("==") for x in labels.get("distrain-nb.packages", "").split())
     packages |= {canonicalize_name(name): number for name, _, number in added}
@@ -63,12 +66,12 @@ def find_installed(
 
 
 def _short(version: str | None) -> str | None:
-    found = release(version)
-    return f"{found.major}.{found.minor}" if found and len(found.release) > 1 else None
+    parsed = release(version)
+    return f"{parsed.major}.{parsed.minor}" if parsed and len(parsed.release) > 1 else None
 
 
 def _from_catalog(base: Base) -> tuple[str, str, str]:
-    """Package, version and Python of a prebuilt container, in whichever multi-region it is."""
+    """Return package, version and Python of a prebuilt container, whatever its multi-region."""
     name = re.sub(r"^(europe|asia)-docker", "us-docker", base.reference.name)
     tag = base.reference.tag or "latest"
     row = current().containers.get(f"{name}:{tag}")

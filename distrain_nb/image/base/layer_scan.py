@@ -46,7 +46,7 @@ _UNREADABLE = (
 
 @dataclass(frozen=True)
 class LayerScan:
-    """What was seen: `python` as `3.11`, `packages` by name, `glibc`, which is at least that."""
+    """The result of a scan: `python` as `3.11`, `packages` by name, the least `glibc`."""
 
     python: str | None = None
     packages: Mapping[str, str] = field(default_factory=dict)
@@ -62,10 +62,10 @@ def scan_layers(base: Base, registry: Registry, listener: Listener | None) -> La
     for layer in base.manifest.layers:
         _apply(names, _layer_names(registry, repository, layer, meter))
     path = base.config.environment.get("PATH", _DEFAULT_PATH)
-    return _seen(names, _python_on(path, names))
+    return _scan_of(names, _python_on(path, names))
 
 
-def _seen(names: Mapping[str, str], program: str) -> LayerScan:
+def _scan_of(names: Mapping[str, str], program: str) -> LayerScan:
     python = program.rpartition("/python")[2] or None
     # Debian's own packages are those of Debian's own Python.
     homes = (python, "3") if program.startswith("usr/bin/") else (python,)
@@ -94,7 +94,7 @@ def _python_on(path: str, names: Mapping[str, str]) -> str:
 
 def _apply(names: dict[str, str], layer: Iterable[tuple[str, str]]) -> None:
     """Put a layer's names (with what they link to) over those below it."""
-    own: dict[str, str] = {}
+    links: dict[str, str] = {}
     for text, link in layer:
         name = name_of(text)
         folder = name.folder.strip("/")
@@ -103,8 +103,8 @@ def _apply(names: dict[str, str], layer: Iterable[tuple[str, str]]) -> None:
         elif name.removed:
             _remove(names, posixpath.join(folder, name.removed), itself=True)
         elif not name.ignored:
-            own[text] = link
-    names.update(own)
+            links[text] = link
+    names.update(links)
 
 
 def _remove(names: dict[str, str], place: str, *, itself: bool) -> None:

@@ -11,7 +11,7 @@ from distrain_nb.secrets import without_secret
 
 
 def without_local_version(requirement: str) -> str:
-    """`torch==2.3.0+cpu` is `torch==2.3.0`: local versions are on no public index."""
+    """Remove a local version, which no public index has: `+cpu` of `torch==2.3.0+cpu`."""
     name, equals, version = requirement.partition("==")
     return f"{name}{equals}{public_version(version)}"
 

@@ -163,7 +163,7 @@ class _Push:
         return ContainerSettings(ENTRYPOINT, environment, labels, PROGRAM)
 
     def _place_all(self, layers: dict[str, Layer], config: bytes) -> dict[str, str]:
-        """Return how each blob, by digest, came to the repository."""
+        """Place all blobs; return how each one, by digest, came to the repository."""
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             blobs = {b.digest: b for b in self.base.manifest.layers}
             placing = {digest: pool.submit(self._place, blob) for digest, blob in blobs.items()}
@@ -188,20 +188,20 @@ class _Push:
 
     def _place(self, blob: Descriptor) -> str:
         """See that a blob of the base is in the target's repository."""
-        home, there = self.base.reference, self.target.repository
+        home, repository = self.base.reference, self.target.repository
         if blob.foreign:
             return "left outside"
         if home.name == self.target.name:
             return "left in place"
-        if self.sink.has_blob(there, blob.digest):
+        if self.sink.has_blob(repository, blob.digest):
             return "already there"
         begun = None
         if home.registry == self.target.registry:
-            begun = self.sink.mount(there, blob.digest, home.repository)
+            begun = self.sink.mount(repository, blob.digest, home.repository)
             if begun is None:
                 return "mounted"
         copy = RegistryBlob(self.source, home.repository, blob.digest, blob.size)
-        self.sink.upload(there, copy, self.meter, begun)
+        self.sink.upload(repository, copy, self.meter, begun)
         return "copied"
 
 

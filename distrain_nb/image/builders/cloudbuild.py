@@ -31,7 +31,7 @@ _UNFINISHED = frozenset({"STATUS_UNKNOWN", "PENDING", "QUEUED", "WORKING"})
 
 @dataclass(frozen=True)
 class CloudBuild:
-    """Where to build: a project, a bucket for the context, a region and a limit in seconds."""
+    """The place of a build: a project, a bucket for the context, a region, a limit in seconds."""
 
     project: str
     bucket: str
@@ -89,7 +89,7 @@ def _session() -> httpx.Client:
 
 
 def _upload(http: httpx.Client, bucket: str, name: str, data: bytes) -> None:
-    """The variable is the one that Google's storage libraries read."""
+    """Upload an object. The variable is the one that Google's storage libraries read."""
     host = os.environ.get("STORAGE_EMULATOR_HOST", "https://storage.googleapis.com")
     url = f"{host}/upload/storage/v1/b/{bucket}/o"
     query = {"uploadType": "media", "name": name}
@@ -102,30 +102,30 @@ def _run(http: httpx.Client, where: CloudBuild, body: dict[str, Any]) -> dict[st
         "CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDBUILD", "https://cloudbuild.googleapis.com/"
     )
     url = f"{host.rstrip('/')}/v1/{where.parent}/builds"
-    found = _ask(http, "POST", url, "Starting the build", json=body)["metadata"]["build"]
-    while found["status"] in _UNFINISHED:
+    build = _ask(http, "POST", url, "Starting the build", json=body)["metadata"]["build"]
+    while build["status"] in _UNFINISHED:
         time.sleep(_POLL_S)
-        found = _ask(http, "GET", f"{url}/{found['id']}", "Asking for the build")
-    if found["status"] != "SUCCESS":
-        why = (found.get("failureInfo") or {}).get("detail") or found.get("statusDetail") or ""
-        log = found.get("logUrl", "")
-        raise ImageError(f"Cloud Build ended with {found['status']}. {why} {log}".strip())
-    return dict(found)
+        build = _ask(http, "GET", f"{url}/{build['id']}", "Asking for the build")
+    if build["status"] != "SUCCESS":
+        why = (build.get("failureInfo") or {}).get("detail") or build.get("statusDetail") or ""
+        log = build.get("logUrl", "")
+        raise ImageError(f"Cloud Build ended with {build['status']}. {why} {log}".strip())
+    return dict(build)
 
 
-def _ask(http: httpx.Client, method: str, url: str, what: str, **more: Any) -> dict[str, Any]:
+def _ask(http: httpx.Client, method: str, url: str, action: str, **more: Any) -> dict[str, Any]:
     def send() -> dict[str, Any]:
         response = http.request(method, url, **more)
-        check_busy(response, what)
+        check_busy(response, action)
         if response.is_success:
             return dict(response.json())
         try:
             words = response.json()["error"]["message"]
         except (ValueError, LookupError, TypeError):
             words = response.reason_phrase
-        raise ImageError(f"{what}: {response.status_code} {words}")
+        raise ImageError(f"{action}: {response.status_code} {words}")
 
-    return with_retries(what, send)
+    return with_retries(action, send)
 
 
 def _digest(result: dict[str, Any]) -> str:

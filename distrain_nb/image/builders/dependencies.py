@@ -41,7 +41,7 @@ _SHEBANG = re.compile(rb"#!.*python[\d.]*")
 
 @dataclass(frozen=True)
 class Packages:
-    """What is added to a base: `name==version` each, and the layer if there is anything."""
+    """Packages added to a base: `name==version` each, and the layer if there is anything."""
 
     added: tuple[str, ...] = ()
     layer: Layer | None = None
@@ -49,7 +49,7 @@ class Packages:
     notes: tuple[str, ...] = ()
 
     def labels(self) -> dict[str, str]:
-        """What later builds on top of this image want to know of it."""
+        """Return the labels from which later builds on this image learn its packages and Python."""
         labels = {"distrain-nb.packages": " ".join(self.added)} if self.added else {}
         return {**labels, "distrain-nb.python": self.python} if self.python else labels
 
@@ -70,19 +70,19 @@ def packages_for(
         return Packages()
     installed = find_installed(base, recipe, registry, listener)
     _refuse_other_builds(imported, recipe, installed)
-    wanted, notes = wanted_of(imported, recipe.requirements, installed)
-    if not wanted:
+    requirements, notes = wanted_of(imported, recipe.requirements, installed)
+    if not requirements:
         return Packages(python=installed.python, notes=notes)
     python = uv.Python(_python(installed, recipe), installed.platform)
     announce(listener, "resolving packages")
-    added = _resolved(wanted, python, installed)
+    added = _resolved(requirements, python, installed)
     layer = _layer(added, python, listener) if added else None
     return Packages(added, layer, python.version, notes)
 
 
 def read_requirements(path: Path) -> tuple[str, ...]:
     """Return the requirements in a `requirements.txt`. Raises ImageError for pip options in it."""
-    found = []
+    requirements = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         text = re.sub(r"(^|\s)#.*", "", line).strip()
         if text.startswith("-"):
@@ -92,34 +92,36 @@ def read_requirements(path: Path) -> tuple[str, ...]:
             )
         if text:
             requirement_name(text)
-            found.append(text)
-    return tuple(found)
+            requirements.append(text)
+    return tuple(requirements)
 
 
 def wanted_of(
-    imported: Sequence[str], asked: Sequence[str], installed: Installed
+    imported: Sequence[str], requested: Sequence[str], installed: Installed
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the requirements to resolve, and notes on what the base has in another version.
 
     What was asked for takes the place of what is imported; what is imported and in the base, be it
     built for other hardware, is left to the base.
     """
-    wanted = {requirement_name(line): line for line in asked}
+    lines = {requirement_name(line): line for line in requested}
     notes = []
     for line in imported:
         name = requirement_name(line)
-        there = next((build for build in builds(name) if build in installed.packages), None)
-        if not wanted.keys().isdisjoint(builds(name)):
+        name_in_base = next((build for build in builds(name) if build in installed.packages), None)
+        if not lines.keys().isdisjoint(builds(name)):
             continue
-        if there is None:
-            wanted[name] = without_local_version(line)
+        if name_in_base is None:
+            lines[name] = without_local_version(line)
             continue
-        has, here = installed.packages[there], line.partition("==")[2]
-        if there != name:
-            notes.append(f"{name} is the base's {there} {has}; the notebook has {name} {here}")
-        elif here and public_version(has) != public_version(here):
-            notes.append(f"{name} is the base's {has}; the notebook has {here}")
-    return tuple(wanted.values()), tuple(notes)
+        has, version = installed.packages[name_in_base], line.partition("==")[2]
+        if name_in_base != name:
+            notes.append(
+                f"{name} is the base's {name_in_base} {has}; the notebook has {name} {version}"
+            )
+        elif version and public_version(has) != public_version(version):
+            notes.append(f"{name} is the base's {has}; the notebook has {version}")
+    return tuple(lines.values()), tuple(notes)
 
 
 def _refuse_other_builds(imported: Sequence[str], recipe: Recipe, installed: Installed) -> None:
@@ -152,12 +154,16 @@ def _python(installed: Installed, recipe: Recipe) -> str:
     return installed.python
 
 
-def _resolved(wanted: Sequence[str], python: uv.Python, installed: Installed) -> tuple[str, ...]:
-    key = _key(sorted(wanted), python.version, python.platform, sorted(installed.packages.items()))
+def _resolved(
+    requirements: Sequence[str], python: uv.Python, installed: Installed
+) -> tuple[str, ...]:
+    key = _key(
+        sorted(requirements), python.version, python.platform, sorted(installed.packages.items())
+    )
     path = cache_folder("resolutions") / f"{key}.json"
     if path.exists():
         return tuple(json.loads(path.read_bytes()))
-    added = uv.resolve(wanted, python, installed.packages)
+    added = uv.resolve(requirements, python, installed.packages)
     with draft_of(path) as draft:
         draft.write_text(json.dumps(added))
     return added
@@ -177,12 +183,12 @@ def _layer(added: Sequence[str], python: uv.Python, listener: Listener | None) -
         uv.install(added, python, folder)
         _normalise(folder)
         with draft_of(path) as draft:
-            made = write_layer(draft, {PACKAGES: folder})
+            layer = write_layer(draft, {PACKAGES: folder})
     with draft_of(facts) as draft:
         draft.write_text(
-            json.dumps({"digest": made.digest, "diff_id": made.diff_id, "size": made.size})
+            json.dumps({"digest": layer.digest, "diff_id": layer.diff_id, "size": layer.size})
         )
-    return replace(made, path=path)
+    return replace(layer, path=path)
 
 
 def _normalise(folder: Path) -> None:

@@ -117,33 +117,35 @@ def build(program: ProgramFiles, recipe: Recipe, progress: Listener | None = Non
         announce(progress, "docker build")
         _docker("build", "--tag", str(target), str(folder))
     announce(progress, "docker push")
-    said = _docker("push", str(target))
-    digest = re.search(r"digest: (sha256:[0-9a-f]{64})", said)
+    output = _docker("push", str(target))
+    digest = re.search(r"digest: (sha256:[0-9a-f]{64})", output)
     if digest is None:
-        raise ImageError(f"docker push did not report the digest of {target}:\n{said[-500:]}")
+        raise ImageError(f"docker push did not report the digest of {target}:\n{output[-500:]}")
     return describe(target.at(digest[1]), recipe, time.monotonic() - began)
 
 
 def describe(where: Reference, recipe: Recipe, seconds: float) -> Image:
-    """What another builder has made, as its registry tells it."""
+    """Describe an image that another builder has pushed, as its registry has it."""
     base = Reference.parse(recipe.base)
     with open_registries(base, where) as (source, sink):
-        made = read_base(sink, where, recipe.platform)
+        built = read_base(sink, where, recipe.platform)
         below = read_base(source, base, recipe.platform)
-    known = len(below.manifest.layers)
+    below_count = len(below.manifest.layers)
     layers = tuple(
-        ImageLayer("base" if number < known else "added", layer.digest, layer.size, "by docker")
-        for number, layer in enumerate(made.manifest.layers)
+        ImageLayer(
+            "base" if number < below_count else "added", layer.digest, layer.size, "by docker"
+        )
+        for number, layer in enumerate(built.manifest.layers)
     )
     old = below.config.environment
     return Image(
-        reference=made.reference,
+        reference=built.reference,
         base=below.reference,
-        platform=made.config.platform,
+        platform=built.config.platform,
         layers=layers,
-        entrypoint=made.config.entrypoint,
-        environment={k: v for k, v in made.config.environment.items() if old.get(k) != v},
-        labels=made.config.labels,
+        entrypoint=built.config.entrypoint,
+        environment={k: v for k, v in built.config.environment.items() if old.get(k) != v},
+        labels=built.config.labels,
         notes=(),
         sent=None,
         seconds=seconds,

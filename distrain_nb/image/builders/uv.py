@@ -53,19 +53,19 @@ class Python:
 def resolve(
     requirements: Sequence[str], python: Python, installed: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """`name==version` of all that must be added to what is `installed` (name to version).
+    """Return `name==version` of all that must be added to what is `installed` (name to version).
 
-    What is installed keeps its version and brings no dependencies of its own. Raises ImageError
-    if there is no solution, with the package if it has no wheel.
+    What is installed keeps its version and brings no dependencies of its own. Raises ImageError if
+    there is no solution, with the package if it has no wheel.
     """
     with Scratch("uv") as folder:
-        wanted = _lines(folder / "requirements.txt", requirements)
+        required = _lines(folder / "requirements.txt", requirements)
         fixed = [f"{name}=={version}" for name, version in installed.items()]
-        kept = _lines(folder / "installed.txt", fixed)
+        constraint = _lines(folder / "installed.txt", fixed)
         for name, version in installed.items():
             _write_empty_wheel(folder, name, version)
         text = _run(
-            ["pip", "compile", str(wanted), f"--constraint={kept}", "--no-header"]
+            ["pip", "compile", str(required), f"--constraint={constraint}", "--no-header"]
             + [f"--no-emit-package={name}" for name in installed]
             + ["--no-annotate", "--no-emit-index-url", "--no-emit-find-links"]
             + python.options(),
@@ -79,9 +79,9 @@ def resolve(
 def install(resolved: Sequence[str], python: Python, folder: Path) -> None:
     """Install the packages of `resolved` in `folder`. Raises ImageError if one is missing."""
     with Scratch("uv") as drafts:
-        wanted = _lines(drafts / "requirements.txt", resolved)
-        what = [f"--requirement={wanted}", f"--target={folder}", "--no-deps"]
-        _run(["pip", "install", *what, *python.options()], {})
+        required = _lines(drafts / "requirements.txt", resolved)
+        arguments = [f"--requirement={required}", f"--target={folder}", "--no-deps"]
+        _run(["pip", "install", *arguments, *python.options()], {})
 
 
 def _run(arguments: list[str], installed: Mapping[str, str], wheels: str = "") -> str:
@@ -101,53 +101,53 @@ def _run(arguments: list[str], installed: Mapping[str, str], wheels: str = "") -
     return done.stdout
 
 
-def _explained(said: str, installed: Mapping[str, str]) -> ImageError:
-    if match := _NO_WHEEL.search(said):
+def _explained(output: str, installed: Mapping[str, str]) -> ImageError:
+    if match := _NO_WHEEL.search(output):
         name = next(filter(None, match.groups()))
         return ImageError(
             f"{name} has no wheel for the base's Python and platform, so it would have to be "
             "built from source: choose --builder docker for that, or a version that has a wheel.\n"
-            + said
+            + output
         )
     if installed:
-        said += "\nThe base's own packages are not changed: choose another base if one has to be."
-    return ImageError(f"cannot resolve the program's packages:\n{said}")
+        output += "\nThe base's own packages are not changed: choose another base if one has to be."
+    return ImageError(f"cannot resolve the program's packages:\n{output}")
 
 
 def _program() -> str:
     beside = Path(sys.executable).with_name("uv")
-    found = str(beside) if beside.exists() else shutil.which("uv")
-    if found is None:
+    program = str(beside) if beside.exists() else shutil.which("uv")
+    if program is None:
         raise ImageError(
             "uv is needed to add packages to an image: install it with `pip install uv`."
         )
-    return found
+    return program
 
 
 def _index_settings() -> dict[str, str]:
-    """pip's indexes, for people who have set up pip and not uv."""
-    own = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "uv", "uv.toml")
-    if own.exists() or any(name in os.environ for name in ("UV_INDEX", "UV_DEFAULT_INDEX")):
+    """Return pip's indexes, for people who have set up pip and not uv."""
+    config = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "uv", "uv.toml")
+    if config.exists() or any(name in os.environ for name in ("UV_INDEX", "UV_DEFAULT_INDEX")):
         return {}
     return pip_settings()
 
 
 @functools.cache
 def pip_settings() -> dict[str, str]:
-    """pip's settings of indexes, as variables of uv."""
-    said = subprocess.run(
+    """Return pip's settings of indexes, as variables of uv."""
+    listed = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
     )
-    found: dict[str, str] = {}
-    for line in said.stdout.splitlines():
+    settings: dict[str, str] = {}
+    for line in listed.stdout.splitlines():
         key, equals, value = line.partition("=")
         name = _PIP_TO_UV.get(key.rpartition(".")[2].lower().replace("_", "-"))
         if equals and name:
             between = "," if name == "UV_FIND_LINKS" else " "
-            found[name] = between.join(str(ast.literal_eval(value)).split())
-    if "UV_INDEX" in found:
-        found.setdefault("UV_INDEX_STRATEGY", "unsafe-best-match")  # which is how pip chooses
-    return found
+            settings[name] = between.join(str(ast.literal_eval(value)).split())
+    if "UV_INDEX" in settings:
+        settings.setdefault("UV_INDEX_STRATEGY", "unsafe-best-match")  # which is how pip chooses
+    return settings
 
 
 def _lines(path: Path, lines: Sequence[str]) -> Path:
@@ -156,7 +156,7 @@ def _lines(path: Path, lines: Sequence[str]) -> Path:
 
 
 def _write_empty_wheel(folder: Path, name: str, version: str) -> None:
-    """A wheel with nothing in it, so that uv takes an installed package as given."""
+    """Write a wheel without files, so that uv takes an installed package for this version."""
     stem = f"{name.replace('-', '_')}-{version}"
     with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as wheel:
         info = f"{stem}.dist-info"

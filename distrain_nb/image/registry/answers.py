@@ -1,4 +1,4 @@
-"""What a registry's refusals mean, in a sentence with a way out."""
+"""Explains a registry's refusals, in a sentence with a way out."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 _LONGEST_REASON = 500
 
 
-def check(response: httpx.Response, what: str, allowed: tuple[int, ...], registry: str) -> None:
+def check(response: httpx.Response, action: str, allowed: tuple[int, ...], registry: str) -> None:
     """Raise RegistryError, with the registry's words and a way out, for any other status."""
     if response.status_code in allowed:
         return
-    check_busy(response, what)
+    check_busy(response, action)
     response.read()
     if response.status_code in (401, 403):
         host = response.url.netloc.decode()
         if response.history and host != response.history[0].url.netloc.decode():
             raise AuthenticationError(
-                f"{what}: {host}, to which {registry} redirects, doesn't allow it "
+                f"{action}: {host}, to which {registry} redirects, doesn't allow it "
                 f"({reason(response)})."
             )
         raise AuthenticationError(
-            f"{what}: {registry} doesn't allow it ({reason(response)}). {advice(registry)}"
+            f"{action}: {registry} doesn't allow it ({reason(response)}). {advice(registry)}"
         )
-    raise RegistryError(f"{what}: {reason(response)}{_hint(response)}", response.status_code)
+    raise RegistryError(f"{action}: {reason(response)}{_hint(response)}", response.status_code)
 
 
 def _hint(response: httpx.Response) -> str:
@@ -44,8 +44,8 @@ def _hint(response: httpx.Response) -> str:
 def reason(response: httpx.Response) -> str:
     """Return the registry's own words, else the status."""
     try:
-        said = response.json()["errors"][0]
-        words = f"{said.get('code', '')} {said.get('message', '')}".strip()
+        error = response.json()["errors"][0]
+        words = f"{error.get('code', '')} {error.get('message', '')}".strip()
     except (ValueError, LookupError, TypeError, AttributeError):
         words = response.reason_phrase
     return f"{response.status_code} {words}".strip()[:_LONGEST_REASON]

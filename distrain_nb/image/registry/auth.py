@@ -82,29 +82,29 @@ class RegistryAuth(httpx.Auth):
             self._renew(self._challenge)
 
     def _renew(self, challenge: dict[str, str]) -> None:
-        known = credentials.find(self._registry)
+        login = credentials.find(self._registry)
         if challenge["kind"] == "bearer":
-            self._header, life = self._token(challenge, known)
+            self._header, life = self._token(challenge, login)
             self._renew_at = time.monotonic() + 0.8 * life
-        elif known is None:
+        elif login is None:
             raise AuthenticationError(
                 f"{self._registry} requires a login. {credentials.advice(self._registry)}"
             )
         else:
-            self._header = known.basic()
+            self._header = login.basic()
 
     def _token(
-        self, challenge: dict[str, str], known: credentials.Credentials | None
+        self, challenge: dict[str, str], login: credentials.Credentials | None
     ) -> tuple[str, float]:
         realm = self._realm(challenge)
-        request = _token_request(realm, challenge.get("service", ""), self._scopes, known)
+        request = _token_request(realm, challenge.get("service", ""), self._scopes, login)
         try:
             with httpx.Client(verify=encryption(), timeout=60) as http:
                 answer = http.send(request)
         except httpx.TransportError as error:
             raise httpx.ConnectError(f"token server {realm.host}: {error}") from error
         if answer.status_code in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
-            raise self._refused(known)
+            raise self._refused(login)
         return _read_token(answer, realm.host)
 
     def _realm(self, challenge: dict[str, str]) -> httpx.URL:
@@ -115,15 +115,15 @@ class RegistryAuth(httpx.Auth):
             realm = httpx.URL(named)
         except httpx.InvalidURL:
             realm = httpx.URL()
-        here = self._origin.scheme == "http" and is_loopback(realm.host)
-        if not realm.host or (realm.scheme != "https" and not here):
+        is_local = self._origin.scheme == "http" and is_loopback(realm.host)
+        if not realm.host or (realm.scheme != "https" and not is_local):
             raise AuthenticationError(
                 f"{self._registry} sends logins to {named!r}: expected an https address."
             )
         return realm
 
-    def _refused(self, known: credentials.Credentials | None) -> AuthenticationError:
-        who = "an anonymous user" if known is None else f"the user {known.username!r}"
+    def _refused(self, login: credentials.Credentials | None) -> AuthenticationError:
+        who = "an anonymous user" if login is None else f"the user {login.username!r}"
         return AuthenticationError(
             f"{self._registry} doesn't let {who} do this: {', '.join(self._scopes)}. "
             + credentials.advice(self._registry)
@@ -137,7 +137,7 @@ def encryption() -> ssl.SSLContext:
 
 
 def refuse_plain(request: httpx.Request) -> None:
-    """For a client of a registry with TLS, wherever that sends a request. Raises RegistryError."""
+    """Raise RegistryError for a request without TLS by a client of a registry with TLS."""
     if request.url.scheme != "https":
         where = f"{request.url.scheme}://{request.url.netloc.decode()}"
         raise RegistryError(f"the registry redirects to {where}, without encryption")
@@ -147,19 +147,19 @@ def _token_request(
     realm: httpx.URL,
     service: str,
     scopes: Sequence[str],
-    known: credentials.Credentials | None,
+    login: credentials.Credentials | None,
 ) -> httpx.Request:
-    if known is not None and known.identity_token:
+    if login is not None and login.identity_token:
         form = {
             "grant_type": "refresh_token",
-            "refresh_token": known.password,
+            "refresh_token": login.password,
             "service": service,
             "scope": " ".join(scopes),
             "client_id": "distrain-nb",
         }
         return httpx.Request("POST", realm, data=form)
     query = httpx.QueryParams({"service": service, "scope": list(scopes)})
-    headers = {"Authorization": known.basic()} if known else {}
+    headers = {"Authorization": login.basic()} if login else {}
     return httpx.Request("GET", realm.copy_merge_params(query), headers=headers)
 
 
@@ -168,8 +168,8 @@ def _read_token(answer: httpx.Response, server: str) -> tuple[str, float]:
     if answer.status_code != httpx.codes.OK:
         check_busy(answer, f"token server {server}")
         raise AuthenticationError(f"The token server {server} answered {answer.status_code}.")
-    said = answer.json()
-    token = said.get("token") or said.get("access_token")
+    content = answer.json()
+    token = content.get("token") or content.get("access_token")
     if not token:
         raise AuthenticationError(f"The token server {server} gave no token.")
-    return f"Bearer {token}", float(said.get("expires_in") or _DEFAULT_LIFE_S)
+    return f"Bearer {token}", float(content.get("expires_in") or _DEFAULT_LIFE_S)

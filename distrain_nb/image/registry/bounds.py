@@ -28,7 +28,7 @@ def bound(response: httpx.Response) -> None:
 
 
 class _Bounded(httpx.SyncByteStream):
-    """What a registry sends, up to the size of a document."""
+    """A registry's answer, read up to the size of a document."""
 
     def __init__(self, stream: Any, host: str) -> None:
         self._stream = stream

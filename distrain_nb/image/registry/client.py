@@ -89,9 +89,9 @@ class Registry:
         path = f"/v2/{where.repository}/manifests/{where.identifier}"
         response = self._get(path, f"Reading {where}", {"Accept": ACCEPT})
         digest = digest_of(response.content)
-        said = where.digest or response.headers.get("Docker-Content-Digest", digest)
-        if digest != said:
-            raise DigestMismatch(f"{where} has the digest {digest}, not {said}.")
+        expected = where.digest or response.headers.get("Docker-Content-Digest", digest)
+        if digest != expected:
+            raise DigestMismatch(f"{where} has the digest {digest}, not {expected}.")
         media_type = response.headers.get("Content-Type", "")
         return Document(response.content, media_type, digest)
 
@@ -108,8 +108,8 @@ class Registry:
 
     def has_blob(self, repository: str, digest: str) -> bool:
         """Return whether the repository has the blob, at the cost of a HEAD."""
-        what = f"Looking for {digest} in {self.name}/{repository}"
-        response = self._ask("HEAD", f"/v2/{repository}/blobs/{digest}", what, (200, 404))
+        action = f"Looking for {digest} in {self.name}/{repository}"
+        response = self._ask("HEAD", f"/v2/{repository}/blobs/{digest}", action, (200, 404))
         return response.status_code == httpx.codes.OK
 
     def mount(self, repository: str, digest: str, origin: str) -> str | None:
@@ -118,8 +118,8 @@ class Registry:
         None when that is done; else the address for uploading it, because the registry refused.
         """
         path = f"/v2/{repository}/blobs/uploads/?mount={digest}&from={origin}"
-        what = f"Mounting {digest} from {self.name}/{origin}"
-        response = self._ask("POST", path, what, (201, 202))
+        action = f"Mounting {digest} from {self.name}/{origin}"
+        response = self._ask("POST", path, action, (201, 202))
         return None if response.status_code == httpx.codes.CREATED else _location(response)
 
     def upload(self, repository: str, blob: Blob, meter: Meter, address: str | None = None) -> None:
@@ -129,19 +129,19 @@ class Registry:
         arrived, or what was read, is not what the digest says.
         """
         begun = [address] if address else []
-        what = f"Sending {blob.digest} to {self.name}/{repository}"
+        action = f"Sending {blob.digest} to {self.name}/{repository}"
 
         def send() -> None:
-            url = begun.pop() if begun else self._begin(repository, what)
+            url = begun.pop() if begun else self._begin(repository, action)
             body = _Body(blob, meter)
             try:
-                self._finish(url, body, what)
+                self._finish(url, body, action)
             except BaseException:
-                meter.sent(-body.given)
+                meter.sent(-body._sent)
                 raise
 
         meter.expect(blob.size)
-        with_retries(what, send)
+        with_retries(action, send)
 
     def put_manifest(self, target: Reference, data: bytes, media_type: str) -> str:
         """Publish a manifest under the target's tag. Gives its digest, checked."""
@@ -155,39 +155,39 @@ class Registry:
             content=data,
         )
         digest = digest_of(data)
-        said = response.headers.get("Docker-Content-Digest", digest)
-        if said != digest:
-            raise DigestMismatch(f"{target} was stored as {said}, not as {digest}.")
+        stored = response.headers.get("Docker-Content-Digest", digest)
+        if stored != digest:
+            raise DigestMismatch(f"{target} was stored as {stored}, not as {digest}.")
         return digest
 
     def stream(self, path: str, start: int) -> Iterator[bytes]:
         """Yield the bytes at `path` from `start` on."""
         headers = {"Range": f"bytes={start}-"} if start else {}
-        what = f"Reading {path} from {self.name}"
+        action = f"Reading {path} from {self.name}"
         url, blob = self._origin.join(path), {BLOB: True}
         with self._http.stream("GET", url, headers=headers, extensions=blob) as response:
-            check(response, what, (206,) if start else (200,), self.name)
+            check(response, action, (206,) if start else (200,), self.name)
             yield from response.iter_raw(_CHUNK)
 
-    def _get(self, path: str, what: str, headers: dict[str, str] | None = None) -> httpx.Response:
-        return self._ask("GET", path, what, (200,), headers=headers)
+    def _get(self, path: str, action: str, headers: dict[str, str] | None = None) -> httpx.Response:
+        return self._ask("GET", path, action, (200,), headers=headers)
 
     def _ask(
-        self, method: str, path: str, what: str, allowed: tuple[int, ...], **more: Any
+        self, method: str, path: str, action: str, allowed: tuple[int, ...], **more: Any
     ) -> httpx.Response:
         def send() -> httpx.Response:
             response = self._http.request(method, self._origin.join(path), **more)
-            check(response, what, allowed, self.name)
+            check(response, action, allowed, self.name)
             return response
 
-        return with_retries(what, send)
+        return with_retries(action, send)
 
-    def _begin(self, repository: str, what: str) -> str:
+    def _begin(self, repository: str, action: str) -> str:
         response = self._http.post(self._origin.join(f"/v2/{repository}/blobs/uploads/"))
-        check(response, what, (202,), self.name)
+        check(response, action, (202,), self.name)
         return _location(response)
 
-    def _finish(self, address: str, body: _Body, what: str) -> None:
+    def _finish(self, address: str, body: _Body, action: str) -> None:
         url = httpx.URL(address).copy_merge_params({"digest": body.blob.digest})
         headers = {
             "Content-Type": "application/octet-stream",
@@ -195,13 +195,13 @@ class Registry:
         }
         response = self._http.put(url, headers=headers, content=body)
         if response.status_code in (400, 404, 416):  # damaged on its way, or the upload is lost
-            raise TryAgain(f"{what}: {reason(response)}", response.status_code)
-        check(response, what, (201,), self.name)
+            raise TryAgain(f"{action}: {reason(response)}", response.status_code)
+        check(response, action, (201,), self.name)
 
 
 @contextmanager
 def open_registries(where: Reference, target: Reference) -> Iterator[tuple[Registry, Registry]]:
-    """The base's registry and the target's: one and the same, where it is one."""
+    """Open the base's registry and the target's; both are one client if they are one registry."""
     pull = f"repository:{where.repository}:pull"
     push = f"repository:{target.repository}:pull,push"
     if where.name == target.name:
@@ -230,14 +230,14 @@ class RegistryBlob:
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the content. The last piece comes only once the digest of the whole is right."""
-        seen = hashlib.sha256()
+        digest_so_far = hashlib.sha256()
         held = b""
         for data in self._pieces():
-            seen.update(data)
+            digest_so_far.update(data)
             if held:
                 yield held
             held = data
-        if f"sha256:{seen.hexdigest()}" != self.digest:
+        if f"sha256:{digest_so_far.hexdigest()}" != self.digest:
             raise DigestMismatch(
                 f"{self.registry.name}/{self.repository} gave a damaged {self.digest}."
             )
@@ -245,21 +245,21 @@ class RegistryBlob:
 
     def _pieces(self) -> Iterator[bytes]:
         path = f"/v2/{self.repository}/blobs/{self.digest}"
-        what = f"Reading {self.digest} from {self.registry.name}"
+        action = f"Reading {self.digest} from {self.registry.name}"
         done, cuts = 0, 0
         while done < self.size:
             try:
                 for data in self.registry.stream(path, done):
                     done += len(data)
                     if done > self.size:
-                        raise DigestMismatch(f"{what}: it has more than its {self.size:,} bytes.")
+                        raise DigestMismatch(f"{action}: it has more than its {self.size:,} bytes.")
                     yield data
             except httpx.TransportError as cut:
                 cuts += 1
                 if cuts > 5:
-                    raise TryAgain(f"{what} failed {cuts} times: {cut}") from cut
+                    raise TryAgain(f"{action} failed {cuts} times: {cut}") from cut
             except httpx.RequestError as error:
-                raise RegistryError(f"{what}: {said_of(error)}") from error
+                raise RegistryError(f"{action}: {said_of(error)}") from error
             else:
                 break
 
@@ -269,15 +269,15 @@ class _Body(httpx.SyncByteStream):
 
     def __init__(self, blob: Blob, meter: Meter) -> None:
         self.blob = blob
-        self.given = 0
+        self._sent = 0
         self._meter = meter
 
     def __iter__(self) -> Iterator[bytes]:
-        self._meter.sent(-self.given)
-        self.given = 0
+        self._meter.sent(-self._sent)
+        self._sent = 0
         for data in self.blob.chunks():
             yield data
-            self.given += len(data)
+            self._sent += len(data)
             self._meter.sent(len(data))
 
 

@@ -1,4 +1,4 @@
-"""How somebody is logged in to a registry: Docker's file and helpers, Google's, Amazon's chain.
+"""Credentials for a registry: from Docker's file and helpers, Google's, Amazon's chain.
 
 Nothing here is stored, and a password is never printed.
 """
@@ -42,11 +42,11 @@ class Credentials:
 
 
 def find(registry: str) -> Credentials | None:
-    """Credentials for a registry from where the person at the keyboard logged in.
+    """Find the credentials for a registry where its user logged in.
 
     Docker's `config.json` first (its helpers before its own entries), then the cloud's own chain
-    for the registries of Google and Amazon. None means anonymous. Raises ImageError when a
-    helper or a chain is there and fails.
+    for the registries of Google and Amazon. None means anonymous. Raises ImageError when a helper
+    or a chain is there and fails.
     """
     credentials = _from_docker(registry)
     if credentials is None and _GOOGLE.fullmatch(registry):
@@ -58,7 +58,7 @@ def find(registry: str) -> Credentials | None:
 
 
 def advice(registry: str) -> str:
-    """What somebody does to log in to this registry."""
+    """Say how to log in to this registry."""
     if _GOOGLE.fullmatch(registry):
         return "Log in with `gcloud auth application-default login` (needs google-auth)."
     if _AMAZON.fullmatch(registry):
@@ -69,8 +69,8 @@ def advice(registry: str) -> str:
 def _from_docker(registry: str) -> Credentials | None:
     settings = _docker_settings()
     helper = _entry(settings.get("credHelpers"), registry) or settings.get("credsStore")
-    if helper and (found := _ask_helper(str(helper), registry)):
-        return found
+    if helper and (login := _ask_helper(str(helper), registry)):
+        return login
     entry = _entry(settings.get("auths"), registry)
     if not entry:
         return None
@@ -93,9 +93,9 @@ def _docker_settings() -> dict[str, Any]:
 
 def _entry(table: Mapping[str, Any] | None, registry: str) -> Any:
     """Return the table's entry for a registry, under any of the spellings in use."""
-    wanted = _HUB_KEYS if registry in _HUB_KEYS else (registry,)
+    names = _HUB_KEYS if registry in _HUB_KEYS else (registry,)
     for key, value in (table or {}).items():
-        if re.sub(r"^https?://", "", key).partition("/")[0] in wanted:
+        if re.sub(r"^https?://", "", key).partition("/")[0] in names:
             return value
     return None
 
@@ -123,11 +123,11 @@ def _ask_helper(name: str, registry: str) -> Credentials | None:
     if answer.returncode != 0:
         if "not found" in answer.stdout.lower():
             return None
-        said = (answer.stdout + answer.stderr).strip()[:300]
-        raise ImageError(f"docker-credential-{name} has no login for {registry}: {said}")
-    found = json.loads(answer.stdout)
-    token = found["Username"] == _IDENTITY_TOKEN
-    return Credentials(found["Username"], found["Secret"], identity_token=token)
+        output = (answer.stdout + answer.stderr).strip()[:300]
+        raise ImageError(f"docker-credential-{name} has no login for {registry}: {output}")
+    login = json.loads(answer.stdout)
+    token = login["Username"] == _IDENTITY_TOKEN
+    return Credentials(login["Username"], login["Secret"], identity_token=token)
 
 
 def google_token() -> str | None:

@@ -27,38 +27,38 @@ def read_document(data: bytes, where: str) -> dict[str, Any]:
 
 
 def part(of: Any, name: str, kind: type[T], where: str) -> T:
-    """What `of` has there. Raises ImageError where that is of another kind, or missing."""
-    found = _object(of, where).get(name)
-    if not isinstance(found, kind) or isinstance(found, bool):
-        raise damaged(where, f"{name} is {shown(found)} and not {_CALLED[kind]}")
-    return found
+    """Return a field of a JSON document. Raises ImageError if it is missing or of another type."""
+    value = _object(of, where).get(name)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise damaged(where, f"{name} is {shown(value)} and not {_CALLED[kind]}")
+    return value
 
 
 def texts(of: Any, name: str, where: str) -> list[str]:
     """Return a list of texts, empty where it is null or missing. Raises ImageError for anything
     else."""
-    found = optional(of, name, list, where)
-    for item in found:
-        if not isinstance(item, str) or "\0" in item:
-            raise damaged(where, f"{name} has {shown(item)} in it, which is not text")
-    return found
+    members = optional(of, name, list, where)
+    for member in members:
+        if not isinstance(member, str) or "\0" in member:
+            raise damaged(where, f"{name} has {shown(member)} in it, which is not text")
+    return members
 
 
 def optional(of: Any, name: str, kind: type[T], where: str) -> T:
-    """As `part`, but an empty one where it is null or missing."""
+    """Return a field as `part` does, or an empty value where it is null or missing."""
     return kind() if _object(of, where).get(name) is None else part(of, name, kind, where)
 
 
 def digest(of: Any, where: str) -> str:
     """Return the `digest`, which names files here. Raises ImageError for anything but a SHA-256."""
-    found = part(of, "digest", str, where)
-    if not _DIGEST.fullmatch(found):
-        raise damaged(where, f"digest is {shown(found)} and not sha256: with 64 digits")
-    return found
+    text = part(of, "digest", str, where)
+    if not _DIGEST.fullmatch(text):
+        raise damaged(where, f"digest is {shown(text)} and not sha256: with 64 digits")
+    return text
 
 
 def damaged(where: str, why: str) -> ImageError:
-    """What is wrong with an image, and what to do."""
+    """Make the error for a damaged image: what is wrong, and what to do."""
     return ImageError(f"cannot read {where}: its {why}. Build or push it again, or name another.")
 
 

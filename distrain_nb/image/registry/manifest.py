@@ -1,4 +1,4 @@
-"""What a registry says of an image: manifests, indexes and configurations, as values.
+"""A registry's documents about an image: manifests, indexes and configurations, as values.
 
 Fields that this module doesn't know stay as they are. Formats: the OCI image specification 1.1
 and Docker's image manifest version 2, schema 2.
@@ -135,12 +135,12 @@ def pick_platform(data: bytes, media_type: str, platform: str, where: str) -> st
     if "manifests" not in document or _family(document, media_type) is None:
         return None
     entries = documents.part(document, "manifests", list, where)
-    found = {_platform(entry, where): entry for entry in reversed(entries)}
-    for name, entry in found.items():
+    entry_of = {_platform(entry, where): entry for entry in reversed(entries)}
+    for name, entry in entry_of.items():
         if name == platform or name.startswith(f"{platform}/"):
             return documents.digest(entry, where)
-    known = ", ".join(sorted(name for name in found if "unknown" not in name))
-    raise ImageError(f"{where} has no image for {platform}. It has: {known[:_LONGEST] or 'none'}.")
+    names = ", ".join(sorted(name for name in entry_of if "unknown" not in name))
+    raise ImageError(f"{where} has no image for {platform}. It has: {names[:_LONGEST] or 'none'}.")
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,8 @@ class ImageConfig:
 
 @dataclass(frozen=True)
 class ContainerSettings:
-    """How a container of the new image starts; the base's other settings are kept."""
+    """The settings with which a container of the new image starts; the base's other settings are
+    kept."""
 
     entrypoint: tuple[str, ...]
     environment: Mapping[str, str]
@@ -232,12 +233,13 @@ class ContainerSettings:
 
 
 def to_json(document: Mapping[str, Any]) -> bytes:
-    """JSON in one spelling, so that equal documents have equal digests."""
+    """Write JSON in one spelling, so that equal documents have equal digests."""
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def _family(document: Mapping[str, Any], media_type: str) -> Family | None:
-    """By the document's own word, else by how it was sent (OCI's `mediaType` is optional)."""
+    """Return the family of a document by its own `mediaType`, which OCI makes optional, else by how
+    it was sent."""
     for kind in (document.get("mediaType"), media_type.partition(";")[0].strip()):
         for family in (OCI, DOCKER):
             if kind in (family.manifest, family.index):
@@ -246,8 +248,8 @@ def _family(document: Mapping[str, Any], media_type: str) -> Family | None:
 
 
 def _platform(entry: Mapping[str, Any], where: str) -> str:
-    said = documents.optional(entry, "platform", dict, where)
-    parts = [documents.optional(said, x, str, where) for x in ("os", "architecture", "variant")]
+    fields = documents.optional(entry, "platform", dict, where)
+    parts = [documents.optional(fields, x, str, where) for x in ("os", "architecture", "variant")]
     return "/".join(filter(None, (parts[0] or "unknown", parts[1] or "unknown", parts[2])))
 
 

@@ -18,7 +18,7 @@ _LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?")
 
 @dataclass(frozen=True)
 class Reference:
-    """Where an image is. Prints in full: `python` is `docker.io/library/python:latest`."""
+    """The name of an image. Prints in full: `python` is `docker.io/library/python:latest`."""
 
     registry: str
     repository: str
@@ -81,9 +81,9 @@ def _split_registry(name: str) -> tuple[str, str]:
     return _HUB, name if slash else f"library/{name}"
 
 
-def _require(pattern: re.Pattern[str], part: str, what: str, whole: str) -> None:
+def _require(pattern: re.Pattern[str], part: str, kind: str, name: str) -> None:
     if not pattern.fullmatch(part):
         raise ImageError(
-            f"invalid image name {whole!r}: {part!r} is not a valid {what}; "
+            f"invalid image name {name!r}: {part!r} is not a valid {kind}; "
             "expected a name such as registry.example.com/team/image:tag"
         )

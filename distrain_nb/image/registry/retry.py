@@ -34,9 +34,9 @@ class RegistryError(ImageError):
 class Unreachable(RegistryError):
     """Nobody answers at the registry's address, or there is no such address: `reason` says it."""
 
-    def __init__(self, what: str, reason: str) -> None:
+    def __init__(self, action: str, reason: str) -> None:
         self.reason = reason
-        super().__init__(f"{what}: {reason}")
+        super().__init__(f"{action}: {reason}")
 
 
 class DigestMismatch(RegistryError):
@@ -51,48 +51,48 @@ class TryAgain(RegistryError):
         super().__init__(message, status)
 
 
-def with_retries(what: str, action: Callable[[], T]) -> T:
+def with_retries(label: str, action: Callable[[], T]) -> T:
     """Run `action` until it succeeds, a few times at most, with growing pauses.
 
     Dropped connections, DigestMismatch and TryAgain are tried again. The last failure is raised
-    as a RegistryError that begins with `what`: Unreachable where nobody has answered at all.
+    as a RegistryError that begins with `label`: Unreachable where nobody has answered at all.
     """
     pause = _FIRST_PAUSE_S
-    for left in reversed(range(_ATTEMPTS)):
+    for remaining in reversed(range(_ATTEMPTS)):
         try:
             return action()
         except (httpx.TransportError, DigestMismatch, TryAgain) as error:
-            if not left:
-                raise _final(what, error) from None
-            asked = error.after if isinstance(error, TryAgain) else 0.0
-            time.sleep(min(max(asked, pause * random.uniform(0.5, 1.0)), _LONGEST_PAUSE_S))
+            if not remaining:
+                raise _final(label, error) from None
+            least = error.after if isinstance(error, TryAgain) else 0.0
+            time.sleep(min(max(least, pause * random.uniform(0.5, 1.0)), _LONGEST_PAUSE_S))
             pause *= 2
-        except (httpx.RequestError, httpx.InvalidURL) as wrong:
-            raise RegistryError(f"{what}: {said_of(wrong)}") from wrong
+        except (httpx.RequestError, httpx.InvalidURL) as error:
+            raise RegistryError(f"{label}: {said_of(error)}") from error
     raise AssertionError("unreachable")
 
 
-def check_busy(response: httpx.Response, what: str) -> None:
+def check_busy(response: httpx.Response, action: str) -> None:
     """Raise TryAgain for the statuses that say so, with the pause that was asked for."""
     if response.status_code in _BUSY:
-        asked = response.headers.get("Retry-After", "")
-        after = float(asked) if asked.isascii() and asked.isdigit() else 0.0
-        raise TryAgain(f"{what}: {response.status_code}", response.status_code, after)
+        header = response.headers.get("Retry-After", "")
+        after = float(header) if header.isascii() and header.isdigit() else 0.0
+        raise TryAgain(f"{action}: {response.status_code}", response.status_code, after)
 
 
-def said_of(wrong: Exception) -> str:
-    """What went wrong on the way, where trying again is of no use."""
-    if isinstance(wrong, httpx.TooManyRedirects):
+def said_of(error: Exception) -> str:
+    """Describe a failed transfer that a retry wouldn't help."""
+    if isinstance(error, httpx.TooManyRedirects):
         return "the registry redirects in a loop. Is the name of the registry right?"
-    return str(wrong) or type(wrong).__name__
+    return str(error) or type(error).__name__
 
 
-def _final(what: str, error: Exception) -> RegistryError:
+def _final(action: str, error: Exception) -> RegistryError:
     if isinstance(error, DigestMismatch):
         return error
     if isinstance(error, httpx.ConnectError):
         host, why = error.request.url.host, _ERROR_NUMBER.sub("", str(error))
-        return Unreachable(what, f"{host} can't be reached from this machine ({why})")
+        return Unreachable(action, f"{host} can't be reached from this machine ({why})")
     status = error.status if isinstance(error, RegistryError) else 0
     why = str(error) or type(error).__name__
-    return RegistryError(f"{what} failed {_ATTEMPTS} times; the last time: {why}", status)
+    return RegistryError(f"{action} failed {_ATTEMPTS} times; the last time: {why}", status)

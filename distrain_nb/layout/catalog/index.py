@@ -1,4 +1,4 @@
-"""What the rules ask of the tables, answered from indexes that are built once a catalog."""
+"""Answers to the rules' questions about the tables, from indexes that are built once a catalog."""
 
 from __future__ import annotations
 
@@ -19,43 +19,46 @@ _CACHED = 4096
 
 @lru_cache(maxsize=8)
 def counts(catalog: Catalog, place: str) -> Mapping[str, Mapping[str, Counts]]:
-    """By machine type and accelerator, how many of it the machine takes at a place."""
+    """Return how many of an accelerator a machine takes at a place, by machine type and
+    accelerator."""
     table = catalog.ai_platform_counts if place == "ai-platform" else catalog.vertex_counts
-    found: dict[str, dict[str, Counts]] = {}
+    counts_of: dict[str, dict[str, Counts]] = {}
     for row in table.values():
-        found.setdefault(row.machine_type, {})[row.accelerator] = row.counts
-    return found
+        counts_of.setdefault(row.machine_type, {})[row.accelerator] = row.counts
+    return counts_of
 
 
 @lru_cache(maxsize=8)
 def takers(catalog: Catalog, place: str) -> Mapping[str, Mapping[str, Counts]]:
-    """By accelerator and machine type, how many of it the machine takes at a place."""
-    found: dict[str, dict[str, Counts]] = {}
+    """Return how many of an accelerator a machine takes at a place, by accelerator and machine
+    type."""
+    counts_of: dict[str, dict[str, Counts]] = {}
     for machine, accelerators in counts(catalog, place).items():
         for accelerator, allowed in accelerators.items():
-            found.setdefault(accelerator, {})[machine] = allowed
-    return found
+            counts_of.setdefault(accelerator, {})[machine] = allowed
+    return counts_of
 
 
 @lru_cache(maxsize=8)
 def offers(catalog: Catalog, place: str) -> Mapping[str, Mapping[str, str]]:
-    """By accelerator and region, whether training gets it there: yes, no or allowlist."""
+    """Return whether training gets an accelerator (yes, no or allowlist), by accelerator and
+    region."""
     service = "aiplatform" if place == "ai-platform" else place
-    found: dict[str, dict[str, str]] = {}
+    regions_of: dict[str, dict[str, str]] = {}
     for row in catalog.regions.values():
         if row.service == service:
-            found.setdefault(row.accelerator, {})[row.region] = row.training
-    return found
+            regions_of.setdefault(row.accelerator, {})[row.region] = row.training
+    return regions_of
 
 
 @lru_cache(maxsize=8)
 def topologies(catalog: Catalog) -> Mapping[str, tuple[Topology, ...]]:
-    """By machine type, the TPU slices that can be had of it."""
-    found: dict[str, tuple[Topology, ...]] = {}
+    """Return the TPU slices of a machine type, by machine type."""
+    rows_of: dict[str, tuple[Topology, ...]] = {}
     for row in catalog.topologies.values():
         if row.topology:
-            found[row.machine_type] = (*found.get(row.machine_type, ()), row)
-    return found
+            rows_of[row.machine_type] = (*rows_of.get(row.machine_type, ()), row)
+    return rows_of
 
 
 @lru_cache(maxsize=_CACHED)

@@ -65,14 +65,14 @@ def query(*words: str) -> Lookup:
     catalog = current()
     if not words:
         return Lookup((), (_contents(catalog),))
-    wanted = tuple(word.lower() for word in words)
-    grids = (_grid(subject, catalog, wanted) for subject in _SUBJECTS)
+    folded = tuple(word.lower() for word in words)
+    grids = (_grid(subject, catalog, folded) for subject in _SUBJECTS)
     return Lookup(words, tuple(grid for grid in grids if grid.rows))
 
 
 @dataclass(frozen=True)
 class _Subject:
-    """What is shown of a table: a title, the columns, and how a row fills them.
+    """The view of a table: a title, the columns, and how a row fills them.
 
     `place` is where the row's accelerator is looked up, so that its regions are found as well.
     """
@@ -85,13 +85,13 @@ class _Subject:
 
 
 def _grid(subject: _Subject, catalog: Catalog, words: Sequence[str]) -> Grid:
-    found = []
+    lines = []
     for row in catalog.table(subject.table).values():
         line = tuple(map(_text, subject.cells(row)))
         regions = _regions(catalog, subject.place, row.accelerator) if subject.place else ()
         if _has((*line, *regions), words):
-            found.append(line)
-    return Grid(subject.head, tuple(found), subject.title)
+            lines.append(line)
+    return Grid(subject.head, tuple(lines), subject.title)
 
 
 def _regions(catalog: Catalog, place: str, accelerator: str) -> Iterator[str]:
@@ -126,8 +126,8 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 def _html_row(tag: str, cells: Iterable[str]) -> str:
     """Return a row; a heading without words is an empty cell, since readers would announce it."""
     tags = ((tag if cell else "td", escape(cell)) for cell in cells)
-    left = "style='text-align:left'"
-    return "<tr>" + "".join(f"<{tag} {left}>{text}</{tag}>" for tag, text in tags) + "</tr>"
+    style = "style='text-align:left'"
+    return "<tr>" + "".join(f"<{tag} {style}>{text}</{tag}>" for tag, text in tags) + "</tr>"
 
 
 def _instance(row: Any) -> Iterator[object]:

@@ -76,5 +76,5 @@ def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (list, tuple)):
-        return ";".join(_cell(item) for item in value)
+        return ";".join(_cell(part) for part in value)
     return "" if value is None else str(value)

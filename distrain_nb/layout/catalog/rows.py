@@ -55,7 +55,7 @@ class Accelerator(NamedTuple):
 
 
 class GpuCounts(NamedTuple):
-    """How many of an accelerator a machine type takes. What has no row is not allowed."""
+    """The allowed counts of an accelerator on a machine type. What has no row is not allowed."""
 
     machine_type: str
     accelerator: str

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Table(NamedTuple):
-    """What a table holds, in which file, and which columns tell its rows apart."""
+    """A table's row type, its file, and the columns that tell its rows apart."""
 
     kind: type[Any]
     file: str
@@ -64,8 +64,8 @@ class Catalog:
 
     def table(self, name: str) -> Mapping[Any, Any]:
         """Return a table by its name in `TABLES`."""
-        found: Mapping[Any, Any] = getattr(self, name)
-        return found
+        rows: Mapping[Any, Any] = getattr(self, name)
+        return rows
 
     @cached_property
     def machines(self) -> Mapping[str, rows.Machine]:
@@ -135,14 +135,14 @@ class Catalog:
     def _read(self, name: str) -> dict[Any, Any]:
         kind, file, key = TABLES[name]
         key_of = _key_of(key)
-        found = {key_of(row): row for row in read(file, kind)}
+        rows = {key_of(row): row for row in read(file, kind)}
         for number, values in enumerate(self._overrides.get(name, ()), start=1):
             try:
-                row = _overridden(kind, key, values, found)
+                row = _overridden(kind, key, values, rows)
             except ValueError as error:
                 raise ValueError(f"table {name}, row {number}: {error}") from None
-            found[key_of(row)] = row
-        return found
+            rows[key_of(row)] = row
+        return rows
 
 
 def _key_of(key: tuple[str, ...]) -> Callable[[Any], Any]:
@@ -153,12 +153,12 @@ def _key_of(key: tuple[str, ...]) -> Callable[[Any], Any]:
 
 
 def _overridden(
-    kind: type[Any], key: tuple[str, ...], values: Mapping[str, object], found: dict[Any, Any]
+    kind: type[Any], key: tuple[str, ...], values: Mapping[str, object], rows: dict[Any, Any]
 ) -> Any:
     if not isinstance(values, dict):
         raise ValueError(f"{values!r} is not a mapping of columns to values")
     if not values.get(key[0]):
         raise ValueError(f"it needs the column {key[0]!r}")
     fresh = row_from(kind, values)
-    base = found.get(_key_of(key)(fresh))
+    base = rows.get(_key_of(key)(fresh))
     return fresh if base is None else row_from(kind, values, base)

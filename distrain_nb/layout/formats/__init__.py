@@ -66,8 +66,8 @@ class Export:
 
         Those are the ones without which the text would be the same.
         """
-        whole = self.text(layout)
-        return tuple(path for path, without in _without(layout) if self.text(without) == whole)
+        text = self.text(layout)
+        return tuple(path for path, without in _without(layout) if self.text(without) == text)
 
 
 def _without(layout: Layout) -> Iterator[tuple[str, Layout]]:

@@ -92,8 +92,8 @@ def _is_literal(text: str) -> bool:
 
 
 def _tidied(text: str) -> str:
-    """JSON without what documents put into it: comments, `...`, and the commas these leave."""
-    text = _STRINGS_AND_COMMENTS.sub(lambda found: "" if found[0][0] == "/" else found[0], text)
+    """Strip JSON of what documents put into it: comments, `...`, and the commas these leave."""
+    text = _STRINGS_AND_COMMENTS.sub(lambda match: "" if match[0][0] == "/" else match[0], text)
     text = re.sub(r"\.\.\.", "", text)
     return re.sub(r",(\s*[}\]])", r"\1", text)
 

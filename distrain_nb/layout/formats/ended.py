@@ -23,5 +23,5 @@ def no_jobs(layout: Layout) -> OptionError:
         f"AI Platform itself is:\n{training_command(layout)}"
     )
     move = Fix("Run it on Vertex AI", on_vertex)
-    found = in_cell(Finding("", Severity.ERROR, "on", message, (move,)), layout)
-    return OptionError(message, where=found.where, fixes=found.fixes)
+    finding = in_cell(Finding("", Severity.ERROR, "on", message, (move,)), layout)
+    return OptionError(message, where=finding.where, fixes=finding.fixes)

@@ -31,7 +31,7 @@ ROLE_FLAGS = {
 
 
 def custom_job_command(layout: Layout, name: str = placeholders.JOB_NAME) -> str:
-    """`gcloud ai custom-jobs create`: with flags, or with a file for what flags can't say."""
+    """Write `gcloud ai custom-jobs create`: with flags, or with a file for what flags can't say."""
     head = [f"--region={layout.region or placeholders.LOCATION}", f"--display-name={name}"]
     if _needs_file(layout):
         return _with_file(VERTEX, [*head, f"--config={_FILE}"], custom_job_spec(layout), "  ")
@@ -62,10 +62,8 @@ def _flag(layout: Layout, role: Role, pool: Pool) -> str:
 def training_command(
     layout: Layout, name: str = placeholders.ITS_NAME, args: Sequence[str] = ()
 ) -> str:
-    """`gcloud ai-platform jobs submit training`: with flags, or with a file for the rest.
-
-    `args` are the program's own, a line each.
-    """
+    """Write `gcloud ai-platform jobs submit training`: with flags, or with a file for the rest.
+    `args` are the program's own, a line each."""
     head = [
         *(() if _has_images(layout) else _PACKAGE),
         f"--job-dir {placeholders.JOB_DIR}",

@@ -12,7 +12,7 @@ from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.formats.ai_platform import from_training_input
 from distrain_nb.layout.formats.gcloud import AI_PLATFORM, ROLE_FLAGS, VERTEX
-from distrain_nb.layout.formats.pieces import Imported, is_variable, unchosen, whole
+from distrain_nb.layout.formats.pieces import Imported, is_variable, unchosen, whole_number
 from distrain_nb.layout.formats.placeholders import WORDS
 from distrain_nb.layout.formats.vertex import from_specs, shared_image
 from distrain_nb.layout.pool import Pool, Role
@@ -44,13 +44,13 @@ def from_command(text: str) -> Imported:
     command, files = _apart(text)
     config = yaml_texts(files[0]) if files else None
     if "custom-jobs create" in command:
-        found = _from_custom_job(_words(command), config)
+        imported = _from_custom_job(_words(command), config)
     elif "jobs submit training" in command:
-        found = _from_training(_words(command), config)
+        imported = _from_training(_words(command), config)
     else:
         raise OptionError(f"only `{VERTEX}` and `{AI_PLATFORM}` can be read")
     more = [f"file {number} of {len(files)}" for number in range(2, len(files) + 1)]
-    return replace(found, left_out=(*found.left_out, *more))
+    return replace(imported, left_out=(*imported.left_out, *more))
 
 
 def _apart(text: str) -> tuple[str, list[str]]:
@@ -93,7 +93,7 @@ def _flags(words: Sequence[str], verb: str) -> Iterator[tuple[str, str]]:
     while rest:
         word = rest.pop(0)
         if word == "--":
-            yield from (("--", item) for item in rest)
+            yield from (("--", script_word) for script_word in rest)
             return
         name, equals, value = word.removeprefix("--").partition("=")
         if not word.startswith("--"):
@@ -104,8 +104,8 @@ def _flags(words: Sequence[str], verb: str) -> Iterator[tuple[str, str]]:
             yield name, rest.pop(0)
 
 
-def _left(name: str, value: str, *, has_file: bool) -> list[str]:
-    """What is lost with a flag, or a word, that a layout has no place for."""
+def _lost_with(name: str, value: str, *, has_file: bool) -> list[str]:
+    """List what is lost with a flag, or a word, that a layout has no place for."""
     if name == "config":
         return [] if has_file else [f"--config {value}"]
     if name == "--":
@@ -116,27 +116,27 @@ def _left(name: str, value: str, *, has_file: bool) -> list[str]:
 
 
 def _from_custom_job(words: Sequence[str], config: object) -> Imported:
-    region, specs, left, arguments = None, [], [], []
+    region, specs, dropped, arguments = None, [], [], []
     for name, value in _flags(words, "create"):
         if name == "args":
             arguments += value.split(",")
         elif name == "worker-pool-spec" and ("=" in value or not unchosen(value)):
             specs.append(_spec(value))
         elif unchosen(value) or name != "region":
-            left += _left(name, value, has_file=config is not None)
+            dropped += _lost_with(name, value, has_file=config is not None)
         else:
             region = value
     spec = dict(config) if isinstance(config, dict) else {}
     if specs and "workerPoolSpecs" in spec:
-        left.append("workerPoolSpecs of the file, in whose place are the flags")
+        dropped.append("workerPoolSpecs of the file, in whose place are the flags")
     if specs or not spec:
         spec["workerPoolSpecs"] = specs
     script = _script_of_specs(specs)
-    left += [] if script else [f"--args={argument}" for argument in arguments]
-    found = from_specs(spec)
-    layout = _near_image(replace(found.layout, region=region))
+    dropped += [] if script else [f"--args={argument}" for argument in arguments]
+    imported = from_specs(spec)
+    layout = _near_image(replace(imported.layout, region=region))
     return Imported(
-        VERTEX, layout, (*found.left_out, *left), (*script, *arguments) if script else ()
+        VERTEX, layout, (*imported.left_out, *dropped), (*script, *arguments) if script else ()
     )
 
 
@@ -165,7 +165,7 @@ def _spec(text: str) -> dict[str, Json]:
     for pair in filter(None, text.split(",")):
         key, _, value = pair.partition("=")
         if key == "replica-count":
-            spec["replicaCount"] = value if is_variable(value) else whole(value, key)
+            spec["replicaCount"] = value if is_variable(value) else whole_number(value, key)
         elif key in _SPEC:
             part, name = _SPEC[key]
             parts.setdefault(part, {})[name] = value
@@ -177,8 +177,8 @@ def _spec(text: str) -> dict[str, Json]:
 
 
 def _from_training(words: Sequence[str], config: object) -> Imported:
-    found = from_training_input(config or {"trainingInput": {}})
-    layout, left = found.layout, list(found.left_out)
+    imported = from_training_input(config or {"trainingInput": {}})
+    layout, dropped = imported.layout, list(imported.left_out)
     flags = list(_flags(words, "training"))
     script = _module(dict(flags))
     for name, value in flags:
@@ -186,7 +186,7 @@ def _from_training(words: Sequence[str], config: object) -> Imported:
         if script and name in _OF_SCRIPTS:
             script += (value,) if name == "--" else ()
         elif unchosen(value):
-            left += _left(name, value, has_file=config is not None)
+            dropped += _lost_with(name, value, has_file=config is not None)
         elif role and field in _FIELDS:
             layout = _with_flag(layout, role, field, value)
         elif name == "region":
@@ -195,8 +195,8 @@ def _from_training(words: Sequence[str], config: object) -> Imported:
             tier = value.upper().replace("-", "_")
             layout = replace(layout, tier=None if tier == "CUSTOM" else tier)
         else:
-            left += _left(name, value, has_file=config is not None)
-    return Imported(AI_PLATFORM, shared_image(layout), tuple(left), script)
+            dropped += _lost_with(name, value, has_file=config is not None)
+    return Imported(AI_PLATFORM, shared_image(layout), tuple(dropped), script)
 
 
 def _module(flags: Mapping[str, str]) -> tuple[str, ...]:
@@ -216,7 +216,7 @@ def _target(name: str) -> tuple[Role | None, str]:
 def _with_flag(layout: Layout, role: Role, field: str, value: str) -> Layout:
     pool = layout.pool(role) or Pool()
     if field == "count":
-        pool = replace(pool, replicas=whole(value, f"--{ROLE_FLAGS[role]}-count"))
+        pool = replace(pool, replicas=whole_number(value, f"--{ROLE_FLAGS[role]}-count"))
     elif field == "machine-type":
         pool = replace(pool, machine=value)
     elif field == "image-uri":
@@ -226,6 +226,8 @@ def _with_flag(layout: Layout, role: Role, field: str, value: str) -> Layout:
         pool = replace(
             pool,
             accelerator=parts.get("type") or None,
-            accelerator_count=whole(parts.get("count", 1), f"--{ROLE_FLAGS[role]}-accelerator"),
+            accelerator_count=whole_number(
+                parts.get("count", 1), f"--{ROLE_FLAGS[role]}-accelerator"
+            ),
         )
     return layout.edited({role.value: pool})

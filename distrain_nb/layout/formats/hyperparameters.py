@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.formats import placeholders
-from distrain_nb.layout.formats.pieces import whole
+from distrain_nb.layout.formats.pieces import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from distrain_nb.layout.formats.pieces import Given
+    from distrain_nb.layout.formats.pieces import MappingReader
     from distrain_nb.layout.layout import Layout
     from distrain_nb.types import Json
 
@@ -42,52 +42,52 @@ _WITHOUT_INSTANCE_TYPE = {"parameter_server", "multi_worker_mirrored_strategy", 
 def hyperparameters(
     distributions: Mapping[str, Mapping[str, Json]], machine: str | None
 ) -> dict[str, Json]:
-    """Return those of distributions, by full name with their options, on an instance type; yet to
-    be encoded."""
-    found: dict[str, Json] = {}
+    """Return the hyperparameters of distributions, by full name with their options, on an instance
+    type; yet to be encoded."""
+    encoded: dict[str, Json] = {}
     for name, options in distributions.items():
-        found |= _ENABLED.get(name, {})
+        encoded |= _ENABLED.get(name, {})
         if "processes_per_host" in options:
-            found[_MPI_RANKS] = options["processes_per_host"]
+            encoded[_MPI_RANKS] = options["processes_per_host"]
         if name in _MPI_OPTIONS:
-            found[_MPI_OPTIONS[name]] = options.get("custom_mpi_options", "")
+            encoded[_MPI_OPTIONS[name]] = options.get("custom_mpi_options", "")
     if distributions.keys() - _WITHOUT_INSTANCE_TYPE:
-        found[_INSTANCE_TYPE] = machine or placeholders.INSTANCE_TYPE
-    return found
+        encoded[_INSTANCE_TYPE] = machine or placeholders.INSTANCE_TYPE
+    return encoded
 
 
-def read(layout: Layout, given: Given) -> Layout:
+def read(layout: Layout, reader: MappingReader) -> Layout:
     """Return the layout with what hyperparameters say of its distribution; takes these out of
-    `given`.
+    `reader`.
 
     Raises OptionError, naming its path, for a value that can't be read.
     """
-    for name, wanted in _ENABLED.items():
-        ((key, value),) = wanted.items()
-        if key not in given.values or _decoded(given, key) is not value:
+    for name, enabled in _ENABLED.items():
+        ((key, value),) = enabled.items()
+        if key not in reader.values or _decoded(reader, key) is not value:
             continue
-        del given.values[key]
+        del reader.values[key]
         row = current().distributions.get(name)
         if row and row.launcher:
             layout = replace(layout, launcher=row.launcher)
         else:
             layout = replace(layout, distribution=name)
-        if _MPI_OPTIONS.get(name) in given.values:
-            options = str(_decoded(given, _MPI_OPTIONS[name]))
-            del given.values[_MPI_OPTIONS[name]]
+        if _MPI_OPTIONS.get(name) in reader.values:
+            options = str(_decoded(reader, _MPI_OPTIONS[name]))
+            del reader.values[_MPI_OPTIONS[name]]
             layout = replace(layout, mpi_options=options or None)
-        if name == "mpi" and _MPI_RANKS in given.values:
-            ranks = whole(_decoded(given, _MPI_RANKS), given.at(_MPI_RANKS))
-            del given.values[_MPI_RANKS]
+        if name == "mpi" and _MPI_RANKS in reader.values:
+            ranks = whole_number(_decoded(reader, _MPI_RANKS), reader.at(_MPI_RANKS))
+            del reader.values[_MPI_RANKS]
             layout = replace(layout, ranks_per_replica=ranks)
     if layout.launcher != "auto" or layout.distribution:
-        given.values.pop(_INSTANCE_TYPE, None)  # which the request has as well
+        reader.values.pop(_INSTANCE_TYPE, None)  # which the request has as well
     return layout
 
 
-def _decoded(given: Given, key: str) -> Json:
+def _decoded(reader: MappingReader, key: str) -> Json:
     try:
-        value: Json = json.loads(str(given.values[key]))
+        value: Json = json.loads(str(reader.values[key]))
     except (ValueError, RecursionError):
-        raise OptionError(f"{given.at(key)} is not JSON, as AWS's containers read it") from None
+        raise OptionError(f"{reader.at(key)} is not JSON, as AWS's containers read it") from None
     return value

@@ -1,4 +1,4 @@
-"""What the forms have in common: placeholders, durations, and reading that forgets nothing."""
+"""The shared parts of the forms: placeholders, durations, and reading that forgets nothing."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Imported:
 
 
 @dataclass
-class Given:
+class MappingReader:
     """A mapping that is taken apart key by key, so that what nobody took can be listed."""
 
     values: dict[str, object]
     path: str = ""
 
     @classmethod
-    def of(cls, value: object, path: str) -> Given:
+    def of(cls, value: object, path: str) -> MappingReader:
         """Raise OptionError, naming the path, if the value is no mapping."""
         if not isinstance(value, dict):
             raise OptionError(f"invalid {path or 'text'} {shown(value)}: expected a mapping")
@@ -69,11 +69,11 @@ class Given:
         if is_variable(self.values.get(key)):
             return None
         value = self.values.pop(key, None)
-        return None if value is None else whole(value, self.at(key))
+        return None if value is None else whole_number(value, self.at(key))
 
-    def below(self, key: str) -> Given:
+    def below(self, key: str) -> MappingReader:
         """Return the mapping at a key, empty if there is none."""
-        return Given.of(self.values.pop(key, None) or {}, self.at(key))
+        return MappingReader.of(self.values.pop(key, None) or {}, self.at(key))
 
     def flag(self, key: str) -> bool:
         """Return a truth value, or its text. Raises OptionError, naming its path, if it is none."""
@@ -82,13 +82,13 @@ class Given:
             raise OptionError(f"invalid {self.at(key)} {shown(value)}: expected true or false")
         return str(value).lower() == "true"
 
-    def rest(self, *parts: Given) -> tuple[str, ...]:
-        """Return the same as `done` without what says nothing: placeholders and empty values."""
-        said = [key for key, value in self.values.items() if not _is_empty(value)]
+    def rest(self, *parts: MappingReader) -> tuple[str, ...]:
+        """Return the paths that `done` gives, without placeholders and empty values."""
+        names = [key for key, value in self.values.items() if not _is_empty(value)]
         below = [path for part in parts for path in part.rest()]
-        return (*map(self.at, said), *below)
+        return (*map(self.at, names), *below)
 
-    def done(self, *parts: Given) -> tuple[str, ...]:
+    def done(self, *parts: MappingReader) -> tuple[str, ...]:
         """Return the paths that nobody took here and in the parts below."""
         below = [path for part in parts for path in part.done()]
         return (*(self.at(key) for key in self.values), *below)
@@ -108,17 +108,17 @@ def as_arguments(values: Mapping[str, object]) -> Iterator[str]:
 def camel_keys(value: object) -> object:
     """Return a value with keys as JSON has them, where they are written as in Python."""
     if isinstance(value, dict):
-        return {camel(str(key)): camel_keys(item) for key, item in value.items()}
-    return [camel_keys(item) for item in value] if isinstance(value, (list, tuple)) else value
+        return {camel(str(key)): camel_keys(member) for key, member in value.items()}
+    return [camel_keys(member) for member in value] if isinstance(value, (list, tuple)) else value
 
 
 def camel(name: str) -> str:
-    """`machineSpec` of `machine_spec`."""
+    """Convert `machine_spec` to `machineSpec`."""
     return re.sub(r"_([a-z])", lambda part: part[1].upper(), name)
 
 
 def snake(name: str) -> str:
-    """`machine_spec` of `machineSpec`."""
+    """Convert `machineSpec` to `machine_spec`."""
     return re.sub(r"[A-Z]", lambda part: f"_{part[0].lower()}", name)
 
 
@@ -140,7 +140,7 @@ def _is_empty(value: object) -> bool:
     return value in (None, "", {}, []) or (isinstance(value, str) and value in WORDS)
 
 
-def whole(value: object, path: str) -> int:
+def whole_number(value: object, path: str) -> int:
     """Return a whole number from a number or its text. Raises OptionError, naming the path."""
     try:
         return int(str(value))
@@ -149,8 +149,8 @@ def whole(value: object, path: str) -> int:
 
 
 def seconds_of(value: str | None, path: str) -> int | None:
-    """3600 of `3600s`. Raises OptionError, naming the path."""
-    return None if value is None else whole(value.removesuffix("s"), path)
+    """Parse a duration such as `3600s` into seconds. Raises OptionError, naming the path."""
+    return None if value is None else whole_number(value.removesuffix("s"), path)
 
 
 def present(**values: Json) -> dict[str, Json]:

@@ -1,4 +1,4 @@
-"""What stands in a form where something is to be filled in, as the clouds' documents write it.
+"""Placeholders in a form where something is to be filled in, as the clouds' documents write them.
 
 Exports write these words, and read back they say nothing. Any other word in capitals is a value.
 """

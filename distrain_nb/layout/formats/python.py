@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.active import current
-from distrain_nb.layout.formats.pieces import Given, Imported, as_arguments, present, unchosen
+from distrain_nb.layout.formats.pieces import (
+    Imported,
+    MappingReader,
+    as_arguments,
+    present,
+    unchosen,
+)
 from distrain_nb.layout.formats.python_names import Call, Unread
 from distrain_nb.layout.formats.python_source import PythonSource
-from distrain_nb.layout.formats.python_values import PIPELINE_POSITIONS, known
+from distrain_nb.layout.formats.python_values import PIPELINE_POSITIONS, known_values
 from distrain_nb.layout.formats.sagemaker import CLASSES, InstanceGroup, pools_of
 from distrain_nb.layout.formats.vertex_python import POSITIONS, from_vertex, is_for_vertex
 from distrain_nb.layout.layout import Layout
@@ -62,12 +68,12 @@ def from_python(text: str) -> Imported:
     calls = trainers or [call for call in source.calls if _is_estimator(call)]
     if not calls:
         return from_vertex(source)
-    first, *others = calls
-    values, left = _arguments(first)
-    given, unread = known(values)
-    read = _from_trainer(given) if trainers else _from_estimator(first.name, given)
+    first, *rest = calls
+    values, dropped = _arguments(first)
+    arguments, unread = known_values(values)
+    read = _from_trainer(arguments) if trainers else _from_estimator(first.name, arguments)
     tuners = [call for call in source.calls if call.name in TUNERS]
-    named = (*read.left_out, *left, *unread, *first.late, *map(str, [*others, *tuners]))
+    named = (*read.left_out, *dropped, *unread, *first.late, *map(str, [*rest, *tuners]))
     return replace(read, left_out=tuple(dict.fromkeys(named)))
 
 
@@ -93,7 +99,7 @@ def _is_estimator(call: Call) -> bool:
 def _arguments(call: Call) -> tuple[dict[str, object], list[str]]:
     """Return the arguments as they are when the job starts, and what can't be read of them."""
     values = {_OLD_NAMES.get(name, name): value for name, value in call.values.items()}
-    left = list(call.unnamed)
+    dropped = list(call.unnamed)
     has_started = False
     for step in call.steps:
         if step.name in _STARTS:
@@ -103,7 +109,7 @@ def _arguments(call: Call) -> tuple[dict[str, object], list[str]]:
             if step.assigns:
                 changes = {_OLD_NAMES.get(step.name, step.name): step.args[0]}
             if has_started:
-                left.append(f"{step.name} (line {step.line})")
+                dropped.append(f"{step.name} (line {step.line})")
                 continue
             if not call.surely(step):
                 changes = {name: Unread(step.line) for name in changes}
@@ -111,8 +117,8 @@ def _arguments(call: Call) -> tuple[dict[str, object], list[str]]:
                 values |= changes
             else:
                 values["hyperparameters"] = _with(values.get("hyperparameters"), changes)
-                left += [f"{step.name}({text})" for text in step.unnamed]
-    return values, left
+                dropped += [f"{step.name}({text})" for text in step.unnamed]
+    return values, dropped
 
 
 def _with(value: object, changes: Mapping[str, object]) -> dict[str, object]:
@@ -124,35 +130,35 @@ def _with(value: object, changes: Mapping[str, object]) -> dict[str, object]:
 
 
 def _from_estimator(name: str, values: dict[str, object]) -> Imported:
-    given = Given(values)
-    framework, number = _FRAMEWORKS.get(name), given.text("framework_version")
-    disk, spot = given.number("volume_size"), given.values.pop("use_spot_instances", None)
-    primary, workers = pools_of(_machines(given))
+    reader = MappingReader(values)
+    framework, number = _FRAMEWORKS.get(name), reader.text("framework_version")
+    disk, spot = reader.number("volume_size"), reader.values.pop("use_spot_instances", None)
+    primary, workers = pools_of(_machines(reader))
     layout = Layout(
         "sagemaker",
         primary=replace(primary, disk_gb=disk) if primary else None,
         workers=replace(workers, disk_gb=disk),
         framework=f"{framework}-{number}" if framework and number else framework,
-        image=given.text("image_uri"),
+        image=reader.text("image_uri"),
         scheduling="SPOT" if spot else None,
-        timeout=given.number("max_run"),
-        max_wait=given.number("max_wait"),
-        checkpoint=given.text("checkpoint_s3_uri"),
+        timeout=reader.number("max_run"),
+        max_wait=reader.number("max_wait"),
+        checkpoint=reader.text("checkpoint_s3_uri"),
     )
-    layout, left = _distributed(layout, given)
+    layout, dropped = _distributed(layout, reader)
     if number and not framework:
-        left = (*left, "framework_version")
-    script = _script(given, "entry_point", given)
-    return Imported("SageMaker estimator", layout, (*given.rest(), *left), script)
+        dropped = (*dropped, "framework_version")
+    script = _script(reader, "entry_point", reader)
+    return Imported("SageMaker estimator", layout, (*reader.rest(), *dropped), script)
 
 
-def _script(given: Given, entry: str, hyper: Given) -> tuple[str, ...]:
+def _script(reader: MappingReader, entry: str, hyper: MappingReader) -> tuple[str, ...]:
     """Return the script by its path from the notebook's folder, and hyperparameters as its
     arguments."""
-    folder = str(given.values.get("source_dir") or "")
-    if "://" in folder or unchosen(folder) or (name := given.text(entry)) is None:
+    folder = str(reader.values.get("source_dir") or "")
+    if "://" in folder or unchosen(folder) or (name := reader.text(entry)) is None:
         return ()
-    given.values.pop("source_dir", None)
+    reader.values.pop("source_dir", None)
     values = hyper.values.get("hyperparameters")
     if not isinstance(values, dict):
         return (PurePosixPath(folder, name).as_posix(),)
@@ -160,18 +166,18 @@ def _script(given: Given, entry: str, hyper: Given) -> tuple[str, ...]:
     return PurePosixPath(folder, name).as_posix(), *as_arguments(values)
 
 
-def _machines(given: Given) -> Given:
+def _machines(reader: MappingReader) -> MappingReader:
     """Return the instances of an estimator's arguments, in the request's words."""
-    listed = given.values.pop("instance_groups", None) or []
+    listed = reader.values.pop("instance_groups", None) or []
     if not isinstance(listed, list) or not all(map(_is_group, listed)):
         raise OptionError(
             f"invalid instance_groups {shown(listed)}: expected a list of InstanceGroup(…)"
         )
-    return Given(
+    return MappingReader(
         {
-            "InstanceType": given.values.pop("instance_type", None),
-            "InstanceCount": given.values.pop("instance_count", None),
-            "InstanceGroups": [_as_request(item.values) for item in listed],
+            "InstanceType": reader.values.pop("instance_type", None),
+            "InstanceCount": reader.values.pop("instance_count", None),
+            "InstanceGroups": [_as_request(group.values) for group in listed],
         }
     )
 
@@ -188,18 +194,18 @@ def _as_request(group: Mapping[str, Unknown]) -> dict[str, Json]:
     return present(InstanceType=group["instance_type"], InstanceCount=group["instance_count"])
 
 
-def _distributed(layout: Layout, given: Given) -> tuple[Layout, tuple[str, ...]]:
+def _distributed(layout: Layout, reader: MappingReader) -> tuple[Layout, tuple[str, ...]]:
     """Return the layout with the launcher, distribution and MPI options of a `distribution`
     argument."""
-    argument = given.below("distribution")
-    left: list[str] = []
+    argument = reader.below("distribution")
+    dropped: list[str] = []
     for name, values in _flat(argument.values):
-        options = Given.of(values or {}, argument.at(name))
+        options = MappingReader.of(values or {}, argument.at(name))
         row = current().distributions.get(name)
         launcher = row.launcher if row else ""
         taken = layout.launcher != "auto" if launcher else layout.distribution
         if not options.values.pop("enabled", False) or taken:
-            left += [argument.at(name)] if taken else options.rest()
+            dropped += [argument.at(name)] if taken else options.rest()
             continue
         if launcher:
             layout = replace(layout, launcher=launcher)
@@ -209,8 +215,8 @@ def _distributed(layout: Layout, given: Given) -> tuple[Layout, tuple[str, ...]]
             layout = replace(layout, ranks_per_replica=options.number("processes_per_host"))
         if "custom_mpi_options" in options.values:
             layout = replace(layout, mpi_options=options.word("custom_mpi_options"))
-        left += options.rest()
-    return layout, tuple(left)
+        dropped += options.rest()
+    return layout, tuple(dropped)
 
 
 def _flat(argument: Mapping[str, object]) -> Iterator[tuple[str, object]]:
@@ -224,9 +230,9 @@ def _flat(argument: Mapping[str, object]) -> Iterator[tuple[str, object]]:
 
 
 def _from_trainer(values: dict[str, object]) -> Imported:
-    given = Given(values)
-    compute, stop = _part(given, "compute"), _part(given, "stopping_condition")
-    checkpoint = _part(given, "checkpoint_config")
+    reader = MappingReader(values)
+    compute, stop = _part(reader, "compute"), _part(reader, "stopping_condition")
+    checkpoint = _part(reader, "checkpoint_config")
     disk, spot = compute.number("volume_size_in_gb"), "enable_managed_spot_training"
     is_spot = compute.values.pop(spot, None)
     primary, workers = pools_of(_machines(compute))
@@ -234,7 +240,7 @@ def _from_trainer(values: dict[str, object]) -> Imported:
         "sagemaker",
         primary=replace(primary, disk_gb=disk) if primary else None,
         workers=replace(workers, disk_gb=disk),
-        image=given.text("training_image"),
+        image=reader.text("training_image"),
         scheduling="SPOT" if is_spot else None,
         timeout=stop.number("max_runtime_in_seconds"),
         max_wait=stop.number(
@@ -242,32 +248,34 @@ def _from_trainer(values: dict[str, object]) -> Imported:
         ),
         checkpoint=checkpoint.text("s3_uri"),
     )
-    layout, left = _launched(layout, given)
-    code = _part(given, "source_code")
-    script = _script(code, "entry_script", given)
-    rest = (item for part in (given, compute, stop, checkpoint, code) for item in part.rest())
-    return Imported("SageMaker ModelTrainer", layout, (*rest, *left), script)
+    layout, dropped = _launched(layout, reader)
+    code = _part(reader, "source_code")
+    script = _script(code, "entry_script", reader)
+    rest = (path for part in (reader, compute, stop, checkpoint, code) for path in part.rest())
+    return Imported("SageMaker ModelTrainer", layout, (*rest, *dropped), script)
 
 
-def _part(given: Given, key: str) -> Given:
-    """What an argument's class is given, or the argument is as a mapping."""
-    value = given.values.pop(key, None)
-    return Given.of(value.values if isinstance(value, Call) else value or {}, given.at(key))
+def _part(reader: MappingReader, key: str) -> MappingReader:
+    """Take an argument: the values of its class, or of the mapping that it is."""
+    value = reader.values.pop(key, None)
+    return MappingReader.of(
+        value.values if isinstance(value, Call) else value or {}, reader.at(key)
+    )
 
 
-def _launched(layout: Layout, given: Given) -> tuple[Layout, Iterator[str]]:
+def _launched(layout: Layout, reader: MappingReader) -> tuple[Layout, Iterator[str]]:
     """Return the layout with what a trainer's `distributed` says."""
-    how = given.values.get("distributed")
+    how = reader.values.get("distributed")
     if not isinstance(how, Call) or how.name not in _LAUNCHERS:
         return layout, iter(())
-    options = _part(given, "distributed")
+    options = _part(reader, "distributed")
     more = options.values.pop("mpi_additional_options", None) or []
     listed = more if isinstance(more, list | tuple) else [more]
-    said = options.word("mpi_options") or " ".join(map(str, listed))
+    mpi_options = options.word("mpi_options") or " ".join(map(str, listed))
     layout = replace(
         layout,
         launcher=_LAUNCHERS[how.name],
         ranks_per_replica=options.number("process_count_per_node"),
-        mpi_options=said or None,
+        mpi_options=mpi_options or None,
     )
     return layout, iter(options.rest())

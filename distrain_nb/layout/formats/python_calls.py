@@ -37,15 +37,15 @@ class Calls(Expressions):
             if keyword.arg is not None:
                 call.values[keyword.arg] = value
             elif isinstance(value, dict):
-                call.values |= {str(key): item for key, item in value.items()}
+                call.values |= {str(key): entry for key, entry in value.items()}
             else:
                 call.values[stars(keyword.value)] = Unread()
         call.unnamed = [ast.unparse(argument) for argument in node.args if node.keywords]
-        known = self._builtin(call, func)
-        return call if known is MISSING else known
+        result = self._builtin(call, func)
+        return call if result is MISSING else result
 
     def _builtin(self, call: Call, func: ast.expr) -> object:
-        """What a call of Python's own gives, or of a function of the text; MISSING for others."""
+        """Evaluate a call of a builtin, or of a function of the text; MISSING for others."""
         if isinstance(func, ast.Name):
             function = self.names.get(call.name)
             if isinstance(function, Function):
@@ -100,8 +100,8 @@ class Calls(Expressions):
         elif call.name == "extend" and isinstance(first, (list, tuple)):
             if len(owner) + len(first) > MOST_PARTS:
                 raise OptionError(f"line {call.line} stands for more than {MOST_PARTS:,} values")
-            for item in list(first):
-                self._write(owner, None, item)
+            for member in list(first):
+                self._write(owner, None, member)
         elif call.name == "copy":
             return list(owner)
         elif call.name not in ("index", "count"):

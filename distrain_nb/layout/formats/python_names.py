@@ -1,4 +1,4 @@
-"""What names, dictionaries and calls of a text hold, and which changes of them are unsure."""
+"""Values of names, dictionaries and calls of a text, and which changes of them are unsure."""
 
 from __future__ import annotations
 
@@ -89,11 +89,11 @@ class PythonNames:
     """
 
     def __init__(
-        self, wanted: Callable[[Call], bool], positions: Mapping[str, Sequence[str]]
+        self, is_kept: Callable[[Call], bool], positions: Mapping[str, Sequence[str]]
     ) -> None:
         self.names: dict[Unknown, object] = {}
         self.calls: list[Call] = []
-        self._wanted, self._positions = wanted, positions
+        self._is_kept, self._positions = is_kept, positions
         self._used: dict[int, tuple[object, Call, str]] = {}
         self._journal: list[list[Mutation]] = []
         self._blocks: tuple[int, ...] = ()
@@ -105,7 +105,7 @@ class PythonNames:
             self._write(change.container, change.key, Unread(change.line))
 
     def _block(self, read: Callable[[], None]) -> list[Mutation]:
-        """What a block changes; it is read, and its changes are taken back."""
+        """Read a block and return its changes, which are then taken back."""
         before = self._blocks
         self._count += 1
         self._blocks = (*before, self._count)
@@ -162,7 +162,7 @@ class PythonNames:
             call.values |= dict(zip(names, call.args, strict=False))
             call.args, call.unnamed = [], []
         self.calls.append(call)
-        if self._wanted(call):
+        if self._is_kept(call):
             for argument, value in call.values.items():
                 self._use(value, call, argument)
             call.values = {name: self._copy(value) for name, value in call.values.items()}
@@ -178,20 +178,20 @@ class PythonNames:
             if isinstance(inner, Call):
                 inner = inner.values
             if isinstance(inner, dict):
-                rest += [(item, f"{path}.{key}") for key, item in inner.items()]
+                rest += [(member, f"{path}.{key}") for key, member in inner.items()]
             elif isinstance(inner, (list, tuple)):
-                rest += [(item, f"{path}[{number}]") for number, item in enumerate(inner)]
+                rest += [(member, f"{path}[{number}]") for number, member in enumerate(inner)]
         self._copied += count
         if self._copied > _MOST_COPIED:
             raise OptionError(f"the calls stand for more than {_MOST_COPIED:,} values")
 
     def _copy(self, value: object) -> object:
         if isinstance(value, dict):
-            return {key: self._copy(item) for key, item in value.items()}
+            return {key: self._copy(member) for key, member in value.items()}
         if isinstance(value, (list, tuple)):
-            return type(value)(self._copy(item) for item in value)
+            return type(value)(self._copy(member) for member in value)
         if isinstance(value, Call):
-            settled = {key: self._copy(item) for key, item in value.settled().items()}
+            settled = {key: self._copy(member) for key, member in value.settled().items()}
             return Call(value.name, value.line, value.args, settled, value.blocks)
         return value
 

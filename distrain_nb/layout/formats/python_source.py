@@ -31,10 +31,10 @@ class PythonSource(Calls):
     def __init__(
         self,
         text: str,
-        wanted: Callable[[Call], bool],
+        is_kept: Callable[[Call], bool],
         positions: Mapping[str, Sequence[str]],
     ) -> None:
-        super().__init__(wanted, positions)
+        super().__init__(is_kept, positions)
         self.shown: list[tuple[str, object]] = []
         try:
             self._run(parsed(text).body)
@@ -68,10 +68,10 @@ class PythonSource(Calls):
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             self._define(node)
         elif isinstance(node, (ast.With, ast.AsyncWith)):
-            for item in node.items:
-                value = self._value(item.context_expr)
-                if item.optional_vars is not None:
-                    self._assign(item.optional_vars, Unread(node.lineno), value)
+            for manager in node.items:
+                value = self._value(manager.context_expr)
+                if manager.optional_vars is not None:
+                    self._assign(manager.optional_vars, Unread(node.lineno), value)
             self._run(node.body)
         elif isinstance(node, ast.If):
             self._if(node)
@@ -82,7 +82,7 @@ class PythonSource(Calls):
             self._blocks_of(node)
 
     def _blocks_of(self, node: ast.stmt) -> None:
-        """Any other statement: each of its blocks may run or not."""
+        """Return the blocks of any other statement, each of which may run or not."""
         bodies: list[Sequence[ast.AST]] = []
         for _, value in ast.iter_fields(node):
             if isinstance(value, ast.expr):
@@ -90,7 +90,7 @@ class PythonSource(Calls):
             elif isinstance(value, list) and value and isinstance(value[0], ast.stmt):
                 bodies.append(value)
             elif isinstance(value, list):
-                bodies += [[item] for item in value if isinstance(item, ast.AST)]
+                bodies += [[statement] for statement in value if isinstance(statement, ast.AST)]
         targets = [node.target] if isinstance(node, (ast.For, ast.AsyncFor)) else []
         ends = node.finalbody if isinstance(node, ast.Try) else []
         self._maybe([body for body in bodies if body is not ends], targets)
@@ -109,7 +109,7 @@ class PythonSource(Calls):
         self._mark(changes)
 
     def _read(self, body: Sequence[ast.AST], targets: Sequence[ast.expr]) -> list[Mutation]:
-        """What a block changes, with targets that nobody knows."""
+        """Read a block whose targets have unknown values, and return its changes."""
 
         def read() -> None:
             for target in targets:
@@ -125,7 +125,7 @@ class PythonSource(Calls):
         return self._block(read)
 
     def _clause(self, node: ast.AST) -> None:
-        """An `except` or a `case`: the names that it gives, and its body."""
+        """Read an `except` or a `case`: the names that it binds, and its body."""
         for part in ast.walk(getattr(node, "pattern", node)):
             for name in (getattr(part, "name", None), getattr(part, "rest", None)):
                 if isinstance(name, str):
@@ -137,12 +137,12 @@ class PythonSource(Calls):
     def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
         for decorator in node.decorator_list:
             self._value(decorator)
-        shared = {name for item in ast.walk(node) if isinstance(item, ast.Global)
-                  for name in item.names}  # fmt: skip
-        own = [] if isinstance(node, ast.ClassDef) else parameters(node.args)
+        shared = {name for statement in ast.walk(node) if isinstance(statement, ast.Global)
+                  for name in statement.names}  # fmt: skip
+        names_of_arguments = [] if isinstance(node, ast.ClassDef) else parameters(node.args)
         changes = [
             change
-            for change in self._read(node.body, own)
+            for change in self._read(node.body, names_of_arguments)
             if change.container is not self.names or change.key in shared
         ]
         self._mark(changes)
@@ -154,14 +154,14 @@ class PythonSource(Calls):
         elif isinstance(target, ast.Subscript):
             container, key = self._value(target.value), self._value(target.slice)
             is_item = isinstance(container, dict) and is_plain(key)
-            self._item(container, key, MISSING if is_item else Unread(target.lineno))
+            self._entry(container, key, MISSING if is_item else Unread(target.lineno))
 
     def _augment(self, node: ast.AugAssign) -> None:
         old = self._value(node.target)
         value = self._calculated(node.op, old, self._value(node.value))
         if isinstance(old, list) and isinstance(value, list):
-            for item in value[len(old) :]:
-                self._write(old, None, item)
+            for member in value[len(old) :]:
+                self._write(old, None, member)
         elif isinstance(old, dict) and isinstance(value, dict):
             self._update(old, value)
         else:
@@ -217,7 +217,7 @@ def _without_command(line: str) -> str:
 
 
 class _OpenCode:
-    """Whether a statement goes on, in which a line that begins with `%` is no command."""
+    """Tells whether a statement goes on, in which a line that begins with `%` is no command."""
 
     def __init__(self) -> None:
         self._depth, self._quotes, self._is_continued = 0, "", False

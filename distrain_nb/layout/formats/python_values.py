@@ -44,9 +44,9 @@ _OPERATORS: dict[type[ast.AST], Callable[[Unknown, Unknown], Unknown]] = {
     ast.GtE: operator.ge,
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
-    ast.In: lambda one, other: one in other,
-    ast.NotIn: lambda one, other: one not in other,
-    ast.BitOr: lambda one, other: {**one, **other},
+    ast.In: lambda first, second: first in second,
+    ast.NotIn: lambda first, second: first not in second,
+    ast.BitOr: lambda first, second: {**first, **second},
 }
 
 
@@ -65,13 +65,13 @@ class Expressions(PythonNames):
         elif isinstance(target, ast.Starred):
             self._assign(target.value, Unread(target.lineno))
         elif isinstance(target, ast.Subscript):
-            self._item(self._value(target.value), self._value(target.slice), value)
+            self._entry(self._value(target.value), self._value(target.slice), value)
         elif isinstance(target, ast.Attribute):
             of = self._value(target.value)
             if isinstance(of, Call):
                 self._step(of, Call(target.attr, target.lineno, [value], {}, assigns=True))
 
-    def _item(self, container: object, key: object, value: object) -> None:
+    def _entry(self, container: object, key: object, value: object) -> None:
         if (isinstance(container, dict) and is_plain(key)) or (
             isinstance(container, list) and is_index(key, container)
         ):
@@ -98,29 +98,29 @@ class Expressions(PythonNames):
         return self.names.get(node.id, Unread())
 
     def _of_dict(self, node: ast.Dict) -> object:
-        made: dict[object, object] = {}
+        entries: dict[object, object] = {}
         for key_node, value_node in zip(node.keys, node.values, strict=True):
             value = self._value(value_node)
             if key_node is None:
-                made |= value if isinstance(value, dict) else {stars(value_node): Unread()}
+                entries |= value if isinstance(value, dict) else {stars(value_node): Unread()}
                 continue
             key = self._value(key_node)
-            made[key if is_plain(key) else ast.unparse(key_node)] = (
+            entries[key if is_plain(key) else ast.unparse(key_node)] = (
                 value if is_plain(key) else Unread()
             )
-        return made
+        return entries
 
     def _of_list(self, node: ast.List) -> object:
-        made: list[object] = []
+        members: list[object] = []
         for element in node.elts:
             value = self._value(element.value if isinstance(element, ast.Starred) else element)
             if not isinstance(element, ast.Starred):
-                made.append(value)
-            elif isinstance(value, (list, tuple)) and len(made) + len(value) <= MOST_PARTS:
-                made += value
+                members.append(value)
+            elif isinstance(value, (list, tuple)) and len(members) + len(value) <= MOST_PARTS:
+                members += value
             else:
-                made.append(Unread())
-        return made
+                members.append(Unread())
+        return members
 
     def _of_tuple(self, node: ast.Tuple) -> object:
         return tuple(self._value(element) for element in node.elts)
@@ -159,16 +159,16 @@ class Expressions(PythonNames):
         return self._calculated(node.op, self._value(node.left), self._value(node.right))
 
     def _of_compare(self, node: ast.Compare) -> object:
-        one, others = (
+        first, rest = (
             self._value(node.left),
             [self._value(comparator) for comparator in node.comparators],
         )
-        return self._calculated(node.ops[0], one, others[0]) if len(others) == 1 else Unread()
+        return self._calculated(node.ops[0], first, rest[0]) if len(rest) == 1 else Unread()
 
     def _of_boolop(self, node: ast.BoolOp) -> object:
         value: object = None
-        for item in node.values:
-            value = self._value(item)
+        for operand in node.values:
+            value = self._value(operand)
             if isinstance(value, (Unread, Call)):
                 return Unread(value.line)
             if bool(value) is isinstance(node.op, ast.Or):
@@ -221,17 +221,17 @@ class Expressions(PythonNames):
         self._inside([node.body], parameters(node.args))
         return Unread()
 
-    def _calculated(self, sign: ast.AST, one: object, other: object) -> object:
-        """What an operator gives of two known values, as far as it stays small."""
-        for value in (one, other):
+    def _calculated(self, sign: ast.AST, first: object, second: object) -> object:
+        """Apply an operator to two known values, as long as the result stays small."""
+        for value in (first, second):
             if isinstance(value, (Unread, Call, Function)):
                 return Unread(self._line)
-        if isinstance(sign, ast.Mod) and not isinstance(one, (int, float)):
+        if isinstance(sign, ast.Mod) and not isinstance(first, (int, float)):
             return Unread(self._line)  # a text that is formatted, of any width
-        if isinstance(sign, ast.Mult) and not _are_numbers(one, other):
+        if isinstance(sign, ast.Mult) and not _are_numbers(first, second):
             return Unread(self._line)
         try:
-            result = _OPERATORS[type(sign)](one, other)
+            result = _OPERATORS[type(sign)](first, second)
         except (TypeError, ArithmeticError, LookupError, ValueError):
             return Unread(self._line)
         if isinstance(result, int) and abs(result) > _MOST_NUMBER:
@@ -243,12 +243,12 @@ class Expressions(PythonNames):
 def parameters(arguments: ast.arguments) -> list[ast.expr]:
     """Return the parameters of a function as targets of an assignment."""
     listed = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    more = [item for item in (arguments.vararg, arguments.kwarg) if item is not None]
-    return [ast.Name(item.arg, ast.Store(), lineno=item.lineno) for item in (*listed, *more)]
+    more = [star for star in (arguments.vararg, arguments.kwarg) if star is not None]
+    return [ast.Name(star.arg, ast.Store(), lineno=star.lineno) for star in (*listed, *more)]
 
 
 def stars(node: ast.expr) -> str:
-    """Return how a mapping of unknown keys is named."""
+    """Return the name of a mapping with unknown keys."""
     return f"**{ast.unparse(node)}"
 
 
@@ -262,24 +262,26 @@ def is_index(key: object, container: list[object]) -> bool:
     return isinstance(key, int) and -len(container) <= key < len(container)
 
 
-def _are_numbers(one: object, other: object) -> bool:
-    return isinstance(one, (int, float)) and isinstance(other, (int, float))
+def _are_numbers(first: object, second: object) -> bool:
+    return isinstance(first, (int, float)) and isinstance(second, (int, float))
 
 
-def known(values: Mapping[str, object], path: str = "") -> tuple[dict[str, Unknown], list[str]]:
+def known_values(
+    values: Mapping[str, object], path: str = ""
+) -> tuple[dict[str, Unknown], list[str]]:
     """Return a mapping without what can't be read, and the paths of that."""
     clean: dict[str, object] = {}
-    left: list[str] = []
+    unknown: list[str] = []
     for key, inner in values.items():
-        value, unread = _known(inner, f"{path}.{key}" if path else str(key))
-        left += unread
+        value, unread = _known_value(inner, f"{path}.{key}" if path else str(key))
+        unknown += unread
         if not isinstance(value, Unread):
             clean[key] = value
-    return clean, left
+    return clean, unknown
 
 
 def _default(parameter: Call, path: str) -> tuple[object, list[str]]:
-    """What a pipeline's parameter stands for unless an execution is given another value."""
+    """Return a pipeline parameter's default, and a note that an execution may set another value."""
     default = parameter.values.get("default_value")
     name = parameter.values.get("name")
     if not isinstance(name, str) or not isinstance(default, (str, int, float)):
@@ -287,7 +289,7 @@ def _default(parameter: Call, path: str) -> tuple[object, list[str]]:
     return default, [f"{path}: the pipeline's parameter {name} (its default is read)"]
 
 
-def _known(value: object, path: str) -> tuple[object, list[str]]:
+def _known_value(value: object, path: str) -> tuple[object, list[str]]:
     if isinstance(value, Unread):
         return value, [value.path(path)]
     if isinstance(value, Call):
@@ -295,17 +297,17 @@ def _known(value: object, path: str) -> tuple[object, list[str]]:
             return _default(value, path)
         if not value.makes:
             return Unread(), [path]
-        inner, left = known(value.settled(), path)
+        inner, unknown = known_values(value.settled(), path)
         missing = dict.fromkeys(value.values, None)
-        return Call(value.name, value.line, [], {**missing, **inner}), left
+        return Call(value.name, value.line, [], {**missing, **inner}), unknown
     if isinstance(value, dict):
-        return known(value, path)
+        return known_values(value, path)
     if isinstance(value, (list, tuple)):
-        parts = [_known(item, f"{path}[{number}]") for number, item in enumerate(value)]
-        left = [name for _, names in parts for name in names]
+        parts = [_known_value(member, f"{path}[{number}]") for number, member in enumerate(value)]
+        unknown = [name for _, names in parts for name in names]
         if any(isinstance(part, dict) for part, _ in parts):
-            return [{} if isinstance(part, Unread) else part for part, _ in parts], left
+            return [{} if isinstance(part, Unread) else part for part, _ in parts], unknown
         if any(isinstance(part, Unread) for part, _ in parts):
-            return Unread(), [path, *left]
-        return type(value)(part for part, _ in parts), left
+            return Unread(), [path, *unknown]
+        return type(value)(part for part, _ in parts), unknown
     return (Unread(), [path]) if isinstance(value, Function) else (value, [])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.formats import hyperparameters, placeholders
-from distrain_nb.layout.formats.pieces import Given, Imported, present
+from distrain_nb.layout.formats.pieces import Imported, MappingReader, present
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool
 from distrain_nb.layout.rules.sagemaker_distributions import distribution_of
@@ -118,7 +118,7 @@ def estimator_text(layout: Layout) -> str:
 
 
 def training_job(layout: Layout) -> dict[str, Json]:
-    """What the layout says of a `CreateTrainingJob` request."""
+    """Write the layout's part of a `CreateTrainingJob` request."""
     pool, apart = hosts(layout), groups(layout)
     encoded = hyperparameters.hyperparameters({} if apart else distributions(layout), pool.machine)
     return present(
@@ -142,13 +142,15 @@ def resources(layout: Layout) -> dict[str, Json]:
     pool, apart = hosts(layout), groups(layout)
     machines = present(InstanceType=pool.machine, InstanceCount=pool.replicas)
     if apart:
-        machines = {"InstanceGroups": [_group(name, item) for name, item in apart]}
+        machines = {
+            "InstanceGroups": [_group(name, pool_of_group) for name, pool_of_group in apart]
+        }
     return {**machines, **present(VolumeSizeInGB=pool.disk_gb)}
 
 
 def times(layout: Layout) -> dict[str, Json]:
-    """What was chosen of how long the job may take, as a `StoppingCondition`. On spot machines the
-    time to wait counts the run; otherwise it is what the job may be pending."""
+    """Write the time limits that the layout sets, as a `StoppingCondition`. On spot machines the
+    time to wait includes the run; otherwise it limits how long the job may be pending."""
     waits = "MaxWaitTimeInSeconds" if layout.spot else "MaxPendingTimeInSeconds"
     return present(**{"MaxRuntimeInSeconds": layout.timeout, waits: layout.max_wait})
 
@@ -159,13 +161,13 @@ def _group(name: str, pool: Pool) -> dict[str, Json]:
 
 def from_training_job(value: object) -> Imported:
     """Read what `training_job` gives. Raises OptionError, naming the path, for anything else."""
-    given = Given.of(value, "")
-    machines, stop = given.below("ResourceConfig"), given.below("StoppingCondition")
-    checkpoint, more = given.below("CheckpointConfig"), given.below("HyperParameters")
-    algorithm, output = given.below("AlgorithmSpecification"), given.below("OutputDataConfig")
+    reader = MappingReader.of(value, "")
+    machines, stop = reader.below("ResourceConfig"), reader.below("StoppingCondition")
+    checkpoint, more = reader.below("CheckpointConfig"), reader.below("HyperParameters")
+    algorithm, output = reader.below("AlgorithmSpecification"), reader.below("OutputDataConfig")
     if algorithm.values.get("TrainingInputMode") == _INPUT_MODE:
         del algorithm.values["TrainingInputMode"]
-    disk, spot = machines.number("VolumeSizeInGB"), given.flag("EnableManagedSpotTraining")
+    disk, spot = machines.number("VolumeSizeInGB"), reader.flag("EnableManagedSpotTraining")
     waits = "MaxWaitTimeInSeconds" if spot else "MaxPendingTimeInSeconds"
     primary, workers = pools_of(machines)
     layout = Layout(
@@ -179,18 +181,18 @@ def from_training_job(value: object) -> Imported:
         checkpoint=checkpoint.text("S3Uri"),
     )
     layout = hyperparameters.read(layout, more)
-    left = given.rest(machines, stop, checkpoint, algorithm, output)
+    dropped = reader.rest(machines, stop, checkpoint, algorithm, output)
     # The program's own are no placeholders, whatever they look like.
-    return Imported("SageMaker training job", layout, (*left, *more.done()))
+    return Imported("SageMaker training job", layout, (*dropped, *more.done()))
 
 
-def pools_of(machines: Given) -> tuple[Pool | None, Pool]:
+def pools_of(machines: MappingReader) -> tuple[Pool | None, Pool]:
     """Return the primary, where it is an instance group of its own, and the workers."""
     listed = machines.values.pop("InstanceGroups", None) or []
     path = machines.at("InstanceGroups")
     if not isinstance(listed, list):
         raise OptionError(f"invalid {path} {shown(listed)}: expected a list")
-    apart = [_pool(Given.of(item, path)) for item in listed]
+    apart = [_pool(MappingReader.of(group, path)) for group in listed]
     if not apart:
         return None, _pool(machines)
     if len(apart) == 1:
@@ -203,6 +205,6 @@ def pools_of(machines: Given) -> tuple[Pool | None, Pool]:
     return apart[0], apart[1]
 
 
-def _pool(given: Given) -> Pool:
-    count = given.number("InstanceCount")
-    return Pool(1 if count is None else count, given.text("InstanceType"))
+def _pool(reader: MappingReader) -> Pool:
+    count = reader.number("InstanceCount")
+    return Pool(1 if count is None else count, reader.text("InstanceType"))

@@ -9,8 +9,8 @@ from distrain_nb.errors import OptionError
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.formats import placeholders
 from distrain_nb.layout.formats.pieces import (
-    Given,
     Imported,
+    MappingReader,
     camel_keys,
     present,
     seconds_of,
@@ -52,7 +52,7 @@ def worker_pool_specs(layout: Layout) -> list[dict[str, Json]]:
 
 
 def scheduling(layout: Layout) -> dict[str, Json]:
-    """What was chosen of how machines are obtained."""
+    """Write how machines are obtained, where the layout says so, as a `Scheduling`."""
     return present(
         strategy=layout.scheduling,
         timeout=_duration(layout.timeout),
@@ -62,11 +62,11 @@ def scheduling(layout: Layout) -> dict[str, Json]:
 
 def machine_spec(pool: Pool) -> dict[str, Json]:
     """Return the machines of a pool, as a `MachineSpec`."""
-    asked = pool.accelerator or pool.accelerator_count
+    has_accelerator = pool.accelerator or pool.accelerator_count
     return present(
         machineType=pool.machine,
         acceleratorType=pool.accelerator,
-        acceleratorCount=pool.accelerator_count if asked else None,
+        acceleratorCount=pool.accelerator_count if has_accelerator else None,
         tpuTopology=pool.topology,
     )
 
@@ -101,8 +101,8 @@ def from_specs(spec: object) -> Imported:
     """
     if not _is_in_snake_case(spec):
         return _from_specs(spec)
-    found = _from_specs(camel_keys(spec))
-    return replace(found, left_out=tuple(map(snake, found.left_out)))
+    imported = _from_specs(camel_keys(spec))
+    return replace(imported, left_out=tuple(map(snake, imported.left_out)))
 
 
 def _is_in_snake_case(spec: object) -> bool:
@@ -113,33 +113,33 @@ def _is_in_snake_case(spec: object) -> bool:
 
 
 def _from_specs(spec: object) -> Imported:
-    given = Given.of({"workerPoolSpecs": spec} if isinstance(spec, list) else spec, "")
-    outer = given.done() if "jobSpec" in given.values else ()
-    if "jobSpec" in given.values:
-        given = given.below("jobSpec")
-    pools = given.values.pop("workerPoolSpecs", None)
+    reader = MappingReader.of({"workerPoolSpecs": spec} if isinstance(spec, list) else spec, "")
+    outer = reader.done() if "jobSpec" in reader.values else ()
+    if "jobSpec" in reader.values:
+        reader = reader.below("jobSpec")
+    pools = reader.values.pop("workerPoolSpecs", None)
     if not isinstance(pools, list) or len(pools) > _POSITIONS:
         raise OptionError(f"invalid workerPoolSpecs: expected a list of up to {_POSITIONS} pools")
-    times = given.below("scheduling")
+    times = reader.below("scheduling")
     layout = Layout(
         "vertex",
         scheduling=times.word("strategy"),
         timeout=seconds_of(times.text("timeout"), times.at("timeout")),
         max_wait=seconds_of(times.text("maxWaitDuration"), times.at("maxWaitDuration")),
     )
-    left = [path for path in outer if path != "jobSpec"]
-    found: dict[str, Pool] = {}
+    dropped = [path for path in outer if path != "jobSpec"]
+    pool_of_role: dict[str, Pool] = {}
     for number, value in enumerate(pools):
         if value:
-            part = Given.of(value, f"workerPoolSpecs[{number}]")
+            part = MappingReader.of(value, f"workerPoolSpecs[{number}]")
             pool, lost = _pool(part)
-            found[_role(number, pool).value] = pool
-            left += lost
-    layout = shared_image(layout.edited(found))
-    return Imported("Vertex AI job", layout, (*left, *given.done(times)))
+            pool_of_role[_role(number, pool).value] = pool
+            dropped += lost
+    layout = shared_image(layout.edited(pool_of_role))
+    return Imported("Vertex AI job", layout, (*dropped, *reader.done(times)))
 
 
-def _pool(part: Given) -> tuple[Pool, tuple[str, ...]]:
+def _pool(part: MappingReader) -> tuple[Pool, tuple[str, ...]]:
     machine, disk = part.below("machineSpec"), part.below("diskSpec")
     container = part.below("containerSpec")
     replicas = part.number("replicaCount")

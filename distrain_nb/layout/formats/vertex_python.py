@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.catalog.active import current
-from distrain_nb.layout.formats.pieces import Given, Imported, unchosen
+from distrain_nb.layout.formats.pieces import Imported, MappingReader, unchosen
 from distrain_nb.layout.formats.python_names import Call, Unread
-from distrain_nb.layout.formats.python_values import known
+from distrain_nb.layout.formats.python_values import known_values
 from distrain_nb.layout.formats.vertex import from_specs
 from distrain_nb.layout.sizing import reduction_image
 
@@ -62,14 +62,14 @@ def from_vertex(source: PythonSource) -> Imported:
     jobs = [call for call in calls if call.name not in _STARTS or call.owner not in calls]
     if not jobs:
         return _from_names(source)
-    first, *others = jobs
+    first, *rest = jobs
     read = _from_job(first) if first.name == _JOB else _from_run(first)
-    region, left = _region(source)
+    region, dropped = _region(source)
     layout = read.layout
     if layout.region is None and region:
         layout = layout.edited({"region": region})
-    named = [*read.left_out, *left, *first.late, *first.unnamed]
-    named += map(str, others)
+    named = [*read.left_out, *dropped, *first.late, *first.unnamed]
+    named += map(str, rest)
     named += [str(call) for call in source.calls if call.name == "HyperparameterTuningJob"]
     return replace(read, layout=layout, left_out=tuple(dict.fromkeys(named)))
 
@@ -80,24 +80,24 @@ def _region(source: PythonSource) -> tuple[str | None, list[str]]:
               if call.name == "init" and "location" in call.values]  # fmt: skip
     if not places:
         return None, []
-    values, left = known({"location": places[-1]})
-    return Given(values).text("location"), left
+    values, dropped = known_values({"location": places[-1]})
+    return MappingReader(values).text("location"), dropped
 
 
 def _from_job(job: Call) -> Imported:
-    values, left = _with_steps(job)
-    given = Given(values)
-    asked = given.values.pop("job_spec", None)
-    if isinstance(asked, dict):  # as the API's own class has it
-        read = from_specs({"job_spec": asked})
+    values, dropped = _with_steps(job)
+    reader = MappingReader(values)
+    job_spec = reader.values.pop("job_spec", None)
+    if isinstance(job_spec, dict):  # as the API's own class has it
+        read = from_specs({"job_spec": job_spec})
     else:
-        specs = given.values.pop("worker_pool_specs", None) or []
-        read = from_specs({"worker_pool_specs": specs, "scheduling": _scheduling(given)})
-    region = given.text("location")
+        specs = reader.values.pop("worker_pool_specs", None) or []
+        read = from_specs({"worker_pool_specs": specs, "scheduling": _scheduling(reader)})
+    region = reader.text("location")
     return replace(
         read,
         layout=read.layout.edited({"region": region}) if region else read.layout,
-        left_out=(*read.left_out, *given.rest(), *left),
+        left_out=(*read.left_out, *reader.rest(), *dropped),
     )
 
 
@@ -107,14 +107,14 @@ def _with_steps(job: Call) -> tuple[dict[str, Unknown], list[str]]:
     starts = [step for step in job.steps if step.name in _STARTS and not step.assigns]
     for step in starts[:1]:
         values |= step.values
-    clean, left = known(values)
-    return clean, [*left, *map(str, starts[1:])]
+    clean, dropped = known_values(values)
+    return clean, [*dropped, *map(str, starts[1:])]
 
 
-def _scheduling(given: Given) -> dict[str, object]:
-    timeout, wait = given.number("timeout"), given.number("max_wait_duration")
+def _scheduling(reader: MappingReader) -> dict[str, object]:
+    timeout, wait = reader.number("timeout"), reader.number("max_wait_duration")
     scheduling: dict[str, object] = {}
-    if strategy := given.word("scheduling_strategy"):
+    if strategy := reader.word("scheduling_strategy"):
         scheduling["strategy"] = strategy
     if timeout is not None:
         scheduling["timeout"] = f"{timeout}s"
@@ -125,56 +125,56 @@ def _scheduling(given: Given) -> dict[str, object]:
 
 def _from_run(job: Call) -> Imported:
     """Read what starts a training job: the machines are its arguments, one of them the primary."""
-    values, left = _with_steps(job)
-    given = Given(values)
-    region = given.text("location")
-    replicas = given.number("replica_count")
+    values, dropped = _with_steps(job)
+    reader = MappingReader(values)
+    region = reader.text("location")
+    replicas = reader.number("replica_count")
     pool: dict[str, object] = {
         "machine_spec": {
-            name: given.values.pop(name)
+            name: reader.values.pop(name)
             for name in _MACHINES
-            if given.values.get(name) not in (None, _UNSAID)
+            if reader.values.get(name) not in (None, _UNSAID)
         },
-        "disk_spec": {n: given.values.pop(n) for n in _DISKS if given.values.get(n) is not None},
-        "container_spec": {"image_uri": given.text("container_uri")},
+        "disk_spec": {n: reader.values.pop(n) for n in _DISKS if reader.values.get(n) is not None},
+        "container_spec": {"image_uri": reader.text("container_uri")},
         "replica_count": 1,
     }
-    if given.values.get("accelerator_type") == _UNSAID:
-        del given.values["accelerator_type"]
+    if reader.values.get("accelerator_type") == _UNSAID:
+        del reader.values["accelerator_type"]
     specs = [pool]
     if replicas and replicas > 1:
         specs.append({**pool, "replica_count": replicas - 1})
-    if reducers := _reducers(given):
+    if reducers := _reducers(reader):
         specs += [{} for _ in range(2 - len(specs))]
         specs.append(reducers)
-    read = from_specs({"worker_pool_specs": specs, "scheduling": _scheduling(given)})
-    script = tuple(_script(given))
+    read = from_specs({"worker_pool_specs": specs, "scheduling": _scheduling(reader)})
+    script = tuple(_script(reader))
     layout = read.layout.edited({"region": region}) if region else read.layout
-    named = (*read.left_out, *given.rest(), *left)
+    named = (*read.left_out, *reader.rest(), *dropped)
     return Imported("Vertex AI training job", layout, named, script)
 
 
-def _reducers(given: Given) -> dict[str, object]:
-    count = given.number("reduction_server_replica_count")
+def _reducers(reader: MappingReader) -> dict[str, object]:
+    count = reader.number("reduction_server_replica_count")
     if not count:
         return {}
-    image = given.text("reduction_server_container_uri")
+    image = reader.text("reduction_server_container_uri")
     return {
-        "machine_spec": {"machine_type": given.values.pop("reduction_server_machine_type", None)},
+        "machine_spec": {"machine_type": reader.values.pop("reduction_server_machine_type", None)},
         "replica_count": count,
         "container_spec": {"image_uri": image or reduction_image(current(), None)},
     }
 
 
-def _script(given: Given) -> Iterator[str]:
+def _script(reader: MappingReader) -> Iterator[str]:
     """Yield the script with its arguments, if it is a file beside the notebook."""
-    script = given.values.get("script_path")
+    script = reader.values.get("script_path")
     if not isinstance(script, str) or "://" in script or unchosen(script):
         return
-    yield str(given.values.pop("script_path"))
-    arguments = given.values.get("args")
+    yield str(reader.values.pop("script_path"))
+    arguments = reader.values.get("args")
     if isinstance(arguments, (list, tuple)):
-        del given.values["args"]
+        del reader.values["args"]
         yield from map(str, arguments)
 
 
@@ -183,10 +183,10 @@ def _from_names(source: PythonSource) -> Imported:
     for name, value in _values(source):
         specs = _pools(value)
         if specs is not None:
-            clean, left = known({str(name): specs})
+            clean, dropped = known_values({str(name): specs})
             if clean:
                 read = from_specs(_filled(clean[str(name)]))
-                return replace(read, left_out=(*read.left_out, *left))
+                return replace(read, left_out=(*read.left_out, *dropped))
     if any(call.name.endswith(("ParameterSpec", "TuningJob")) for call in source.calls):
         raise OptionError(
             "this is Python for Vertex AI with what a study tries, which no layout has; for "
@@ -199,7 +199,7 @@ def _from_names(source: PythonSource) -> Imported:
 
 
 def _values(source: PythonSource) -> Iterator[tuple[object, object]]:
-    """What has a name, stands alone, or is given to a call, as to the clients of the API."""
+    """Yield the values that have a name, stand alone, or are given to a call, with their names."""
     yield from reversed(source.names.items())
     yield from source.shown
     for call in source.calls:
@@ -208,12 +208,12 @@ def _values(source: PythonSource) -> Iterator[tuple[object, object]]:
 
 
 def _filled(specs: Unknown) -> Unknown:
-    """With empty pools where a pool can't be read."""
+    """Replace pools that can't be read by empty ones."""
     return [spec or {} for spec in specs] if isinstance(specs, list) else specs
 
 
 def _pools(value: object) -> object:
-    """What `from_specs` takes of a value, None if it has no pools."""
+    """Return a value as `from_specs` takes it; None if it has no pools."""
     if isinstance(value, (list, tuple)):
         return list(value) if any(map(_is_pool, value)) else None
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What really runs the replicas of a rehearsal."""
+"""Engines that run the replicas of a rehearsal."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def choose(*, bare: bool = False) -> Engine:
 
     Raises DistrainError if there is none.
     """
-    found = docker.find() or sandbox.find()
-    if found is not None:
-        return found
+    engine = docker.find() or sandbox.find()
+    if engine is not None:
+        return engine
     if bare:
         return BareProcesses()
     raise DistrainError(

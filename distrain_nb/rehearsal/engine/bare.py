@@ -63,7 +63,7 @@ class BareNetwork:
     interface: ClassVar[str] = "lo"
 
     def reach(self, port: int) -> str:
-        """They are where we are."""
+        """Return `127.0.0.1:PORT`: replicas run on this machine itself."""
         return f"127.0.0.1:{port}"
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -78,11 +78,11 @@ class BareNetwork:
     def start(self, replica: ReplicaSpec) -> BareProcess:
         """Run our worker with the replica's program, in a copy of where that works."""
         image = unpack(replica.image)
-        own = Path(tempfile.mkdtemp(dir=self._scratch.path))
-        work, temporary = own / "work", own / "tmp"
+        folder = Path(tempfile.mkdtemp(dir=self._scratch.path))
+        work, temporary = folder / "work", folder / "tmp"
         temporary.mkdir()
-        there = make_folder(image.root, image.settings.get("WorkingDir") or "/tmp")
-        shutil.copytree(there, work, symlinks=True)
+        origin = make_folder(image.root, image.settings.get("WorkingDir") or "/tmp")
+        shutil.copytree(origin, work, symlinks=True)
         command = [sys.executable, "-m", "distrain_nb.worker", *replica.arguments]
         environment = {"TMPDIR": str(temporary), **_environment(replica, image)}
         return BareProcess(processes.start(command, environment, folder=work))
@@ -97,24 +97,27 @@ class BareProcess(processes.Started):
     """A replica's worker, whose ranks end with it."""
 
     def stop(self, grace: float = GRACE_S) -> None:
-        """SIGTERM to the worker, SIGKILL to what is left after `grace` seconds."""
+        """Send SIGTERM to the worker, and SIGKILL to what is left after `grace` seconds."""
         processes.stop(self.process, grace)
 
 
 def _environment(replica: ReplicaSpec, image: UnpackedImage) -> dict[str, str]:
     worker = place(image.root, image.environment["PYTHONPATH"].partition(":")[0])
     left_out = {_PACKAGES, "TMPDIR"}
-    own = {name: value for name, value in os.environ.items() if name not in left_out}
+    inherited = {name: value for name, value in os.environ.items() if name not in left_out}
     return {
-        **own,
-        **{name: _here(value, replica.mounts) for name, value in replica.environment.items()},
+        **inherited,
+        **{
+            name: _on_this_machine(value, replica.mounts)
+            for name, value in replica.environment.items()
+        },
         "PYTHONUNBUFFERED": "1",
         _PROGRAM: str(place(image.root, image.environment[_PROGRAM])),
         "PYTHONPATH": os.pathsep.join(filter(None, (str(worker), os.environ.get("PYTHONPATH")))),
     }
 
 
-def _here(value: str, mounts: Mapping[str, Path]) -> str:
+def _on_this_machine(value: str, mounts: Mapping[str, Path]) -> str:
     """Return a folder in Cloud Storage as this machine has it."""
     for target, folder in mounts.items():
         bucket = target.replace(_MOUNTED, _CLOUD_STORAGE, 1)

@@ -58,11 +58,11 @@ class Docker:
             with subprocess.Popen(
                 command, stdout=subprocess.PIPE, stderr=errors, text=True
             ) as pulling:
-                said = _layers_counted(pulling.stdout or ())
+                message = _layers_counted(pulling.stdout or ())
             errors.seek(0)
-            said = errors.read().strip() or said
+            message = errors.read().strip() or message
         if pulling.returncode and self._run("image", "inspect", image).returncode:
-            raise ImageError(said)
+            raise ImageError(message)
 
     def network(
         self,
@@ -105,13 +105,13 @@ def find() -> Docker | None:
 
 def _layers_counted(lines: Iterable[str]) -> str:
     """Report how many layers of a `docker pull` are there; gives its last other line."""
-    there: dict[str, bool] = {}
+    is_done: dict[str, bool] = {}
     last = ""
     for line in lines:
-        layer, _, what = line.strip().partition(": ")
-        if what in _LAYER_BEGINS or layer in there:
-            there[layer] = there.get(layer, False) or what in _LAYER_THERE
-            report(f"pulling the image, {sum(there.values())} of {len(there)} layers are here")
+        layer, _, state = line.strip().partition(": ")
+        if state in _LAYER_BEGINS or layer in is_done:
+            is_done[layer] = is_done.get(layer, False) or state in _LAYER_THERE
+            report(f"pulling the image, {sum(is_done.values())} of {len(is_done)} layers are here")
         else:
             last = line.strip() or last
     return last
@@ -138,7 +138,7 @@ class DockerNetwork:
     interface: ClassVar[str] = "eth0"
 
     def reach(self, port: int) -> str:
-        """By the network's own address on this machine, if the engine runs on this machine."""
+        """Return the network's own address on this machine, if the engine runs on this machine."""
         form = "{{(index .IPAM.Config 0).Gateway}}"
         command = [self.client, "network", "inspect", "--format", form, self.job]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

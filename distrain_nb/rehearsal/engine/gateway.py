@@ -15,7 +15,7 @@ _CHUNK = 1 << 16
 
 
 class Gateway:
-    """Whoever connects to `listener`, and may, speaks with the port or the socket of that path.
+    """Connects allowed clients of `listener` to the port or the socket of that path.
 
     Takes the listener over.
     """
@@ -29,8 +29,8 @@ class Gateway:
         self._listener = listener
         self._target = target
         self._allowed = allowed
-        host, own = listener.getsockname()[:2]
-        self.address = f"{host}:{own}"
+        host, port = listener.getsockname()[:2]
+        self.address = f"{host}:{port}"
         threading.Thread(target=self._run, name="gateway", daemon=True).start()
 
     def _run(self) -> None:

@@ -69,8 +69,8 @@ class Namespaces:
         script = ["sh", "-c", _SCRIPT, "sh", GATEWAY, str(count)]
         self._holder = processes.start([*_unshare(), "setpriv", "--pdeathsig", "TERM", *script])
         assert self._holder.stdout is not None and self._holder.stderr is not None
-        said = [self._holder.stdout.readline() for _ in range(count)]
-        self._pids = [line.decode().strip() for line in said if line.strip()]
+        lines = [self._holder.stdout.readline() for _ in range(count)]
+        self._pids = [line.decode().strip() for line in lines if line.strip()]
         if len(self._pids) < count:
             processes.stop(self._holder, 0.0)
             error = self._holder.stderr.read().decode("utf-8", "replace").strip()
@@ -81,7 +81,7 @@ class Namespaces:
         return f"10.77.0.{number + 1}"
 
     def command(self, number: int) -> Sequence[str]:
-        """What runs the command that follows it in the namespace of a host."""
+        """Return the command prefix that enters the namespace of a host."""
         return _enter(self._pids[number])
 
     def listen(self) -> socket.socket:
@@ -95,8 +95,8 @@ class Namespaces:
                 subprocess.run([*_enter(str(self._holder.pid)), *code], check=True)
                 friend, _ = server.accept()
                 with friend:
-                    _, found, _, _ = socket.recv_fds(friend, 1, 1)
-        return socket.socket(fileno=found[0])
+                    _, descriptors, _, _ = socket.recv_fds(friend, 1, 1)
+        return socket.socket(fileno=descriptors[0])
 
     def close(self) -> None:
         """Take the network down."""

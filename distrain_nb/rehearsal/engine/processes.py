@@ -52,7 +52,7 @@ def start(
 
 
 def stop(process: subprocess.Popen[bytes], grace: float) -> None:
-    """SIGTERM to the process, then SIGKILL to its whole group."""
+    """Send SIGTERM to the process, then SIGKILL to its whole group."""
     process.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(grace)
@@ -73,8 +73,8 @@ class Started:
 
     def status(self) -> int | None:
         """Return its exit status as a shell gives it; None while it runs."""
-        found = self.process.poll()
-        return 128 - found if found is not None and found < 0 else found
+        code = self.process.poll()
+        return 128 - code if code is not None and code < 0 else code
 
 
 def lines(process: subprocess.Popen[bytes]) -> Iterator[tuple[str, str]]:
@@ -92,8 +92,8 @@ def lines(process: subprocess.Popen[bytes]) -> Iterator[tuple[str, str]]:
             yield line
 
 
-def _read(kind: str, stream: IO[bytes], found: SimpleQueue[tuple[str, str] | None]) -> None:
+def _read(kind: str, stream: IO[bytes], lines: SimpleQueue[tuple[str, str] | None]) -> None:
     with stream:
         for line in stream:
-            found.put((kind, line.decode("utf-8", "replace").rstrip("\r\n")))
-    found.put(None)
+            lines.put((kind, line.decode("utf-8", "replace").rstrip("\r\n")))
+    lines.put(None)

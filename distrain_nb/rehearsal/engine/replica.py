@@ -1,4 +1,4 @@
-"""What an engine is asked for and what it gives, whichever engine it is."""
+"""The interface of all engines: what one is asked for and what it gives."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Running(Protocol):
         """Return the exit status, as a shell gives it; None while it runs."""
 
     def stop(self, grace: float = GRACE_S) -> None:
-        """SIGTERM, then SIGKILL after `grace` seconds. Returns when it has ended."""
+        """Send SIGTERM, then SIGKILL after `grace` seconds. Returns when it has ended."""
 
 
 class Network(Protocol):
@@ -53,7 +53,8 @@ class Network(Protocol):
         """The network interface by which they meet, such as `eth0`."""
 
     def reach(self, port: int) -> str:
-        """`host:port` by which replicas reach a port of this machine; empty where they can't."""
+        """Return the `host:port` by which replicas reach a port of this machine; empty where they
+        can't."""
 
     def start(self, replica: ReplicaSpec) -> Running:
         """Run a replica. Its image has been pulled."""

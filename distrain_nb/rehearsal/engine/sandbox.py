@@ -60,8 +60,8 @@ class Sandboxes:
     ) -> Sandboxed:
         """Return addresses and ports for the replicas. Raises DistrainError if there is no
         network."""
-        own = Namespaces(len(names)) if apart and namespaces.possible() else None
-        return Sandboxed(self.program, names, own)
+        own_namespaces = Namespaces(len(names)) if apart and namespaces.possible() else None
+        return Sandboxed(self.program, names, own_namespaces)
 
 
 def find() -> Sandboxes | None:
@@ -77,10 +77,12 @@ def find() -> Sandboxes | None:
 class Sandboxed:
     """One job's sandboxes, and the folder with what each of them may write."""
 
-    def __init__(self, program: str, names: Sequence[str], own: Namespaces | None = None) -> None:
+    def __init__(
+        self, program: str, names: Sequence[str], own_namespaces: Namespaces | None = None
+    ) -> None:
         self._program = program
         self._names = tuple(names)
-        self._own = own
+        self._namespaces = own_namespaces
         self._gateways: list[Gateway] = []
         self._scratch = Scratch("sandbox")
         self._held = {name: HeldPort() for name in names}
@@ -90,17 +92,17 @@ class Sandboxed:
         self._hosts.write_text("".join(f"{line}\n" for line in hosts), encoding="utf-8")
 
     def _address(self, number: int) -> str:
-        return self._own.address(number) if self._own else f"127.0.1.{number + 1}"
+        return self._namespaces.address(number) if self._namespaces else f"127.0.1.{number + 1}"
 
     @property
     def interface(self) -> str:
-        return "eth0" if self._own else "lo"
+        return "eth0" if self._namespaces else "lo"
 
     def reach(self, port: int) -> str:
-        """Through a gateway where they are in a network of their own."""
-        if self._own is None:
+        """Return the address of a gateway where replicas are in a network of their own."""
+        if self._namespaces is None:
             return f"127.0.0.1:{port}"
-        self._gateways.append(Gateway(self._own.listen(), port))
+        self._gateways.append(Gateway(self._namespaces.listen(), port))
         return self._gateways[-1].address
 
     @property
@@ -114,7 +116,9 @@ class Sandboxed:
         arguments = replica.arguments
         if not replica.command and not arguments:
             arguments = tuple(image.settings.get("Cmd") or ())
-        inside = self._own.command(self._names.index(replica.name)) if self._own else ()
+        inside = (
+            self._namespaces.command(self._names.index(replica.name)) if self._namespaces else ()
+        )
         with _unlisted(self._options(replica, image)) as options:
             sandbox = [*inside, self._program, "--args", str(options), "--", *command, *arguments]
             return Sandbox(processes.start(sandbox, inherited=(options,)))
@@ -152,16 +156,18 @@ class Sandboxed:
         """Forget what the replicas wrote, and take their network down."""
         for gateway in self._gateways:
             gateway.close()
-        if self._own is not None:
-            self._own.close()
+        if self._namespaces is not None:
+            self._namespaces.close()
         self._held.clear()
         self._scratch.close()
 
 
 @contextmanager
 def _unlisted(options: Iterable[str]) -> Iterator[int]:
-    """A descriptor to read options from: every user of this machine may read a command line, and
-    these have the values of variables."""
+    """Yield a descriptor from which options are read.
+
+    Every user of this machine may read a command line, and these options have variables' values.
+    """
     with tempfile.TemporaryFile() as file:
         file.write(b"".join(os.fsencode(option) + b"\0" for option in options))
         file.seek(0)
@@ -169,9 +175,8 @@ def _unlisted(options: Iterable[str]) -> Iterator[int]:
 
 
 def _mount_point(root: Path, target: str, mounted: Sequence[str]) -> str:
-    """Return where to mount something: what the image has below other mounts isn't there any
-    more."""
-    outer = max((item for item in mounted if target.startswith(f"{item}/")), key=len, default="")
+    """Return where to mount something. Other mounts cover what the image has below them."""
+    outer = max((mount for mount in mounted if target.startswith(f"{mount}/")), key=len, default="")
     return inside(root, outer) + target.removeprefix(outer) if outer else inside(root, target)
 
 
@@ -179,7 +184,7 @@ class Sandbox(processes.Started):
     """A running sandbox; its first process is the replica's own."""
 
     def stop(self, grace: float = GRACE_S) -> None:
-        """SIGTERM to the replica's first process; everything is killed after `grace` seconds."""
+        """Send SIGTERM to the replica's first process; kill everything after `grace` seconds."""
         if grace and self.process.poll() is None:
             for inner in descendants(self.process.pid)[:1]:
                 with suppress(ProcessLookupError):

@@ -32,15 +32,15 @@ def place(root: Path, name: str) -> Path:
     What isn't there yet is named as if it were. Raises BadEntry for a path without an end.
     """
     parts = [part for part in reversed(name.split("/")) if part]
-    found, links, depth = root, 0, 0
+    path, links, depth = root, 0, 0
     while parts:
         part = parts.pop()
         if part == "..":
-            found, depth = (found.parent, depth - 1) if depth else (root, 0)
+            path, depth = (path.parent, depth - 1) if depth else (root, 0)
             continue
-        step = found / part
+        step = path / part
         if part == "." or not step.is_symlink():
-            found, depth = (step, depth + 1) if part != "." else (found, depth)
+            path, depth = (step, depth + 1) if part != "." else (path, depth)
             if depth > _DEEPEST:
                 raise BadEntry(f"{shown(name)} is more than {_DEEPEST} folders deep")
             continue
@@ -48,9 +48,9 @@ def place(root: Path, name: str) -> Path:
         if links > _LINKS:
             raise BadEntry(f"{shown(name)} has too many links on its way")
         target = str(step.readlink())
-        found, depth = (root, 0) if target.startswith("/") else (found, depth)
+        path, depth = (root, 0) if target.startswith("/") else (path, depth)
         parts += [x for x in reversed(target.split("/")) if x]
-    return found
+    return path
 
 
 def inside(root: Path, name: str) -> str:
@@ -67,31 +67,31 @@ def make_folder(root: Path, name: str) -> Path:
 
 
 def make_file(root: Path, name: str) -> None:
-    """A file of that name, empty if none is there, and where its links lead."""
+    """Create an empty file below the root unless it exists; follow links within the root."""
     file = place(root, name)
     file.parent.mkdir(parents=True, exist_ok=True)
     if not file.exists():
         file.touch()
 
 
-def white_out(root: Path, name: Name, own: Container[Path]) -> None:
-    """Remove what the layers below have there; `own` are the files of the layer itself."""
+def white_out(root: Path, name: Name, kept_paths: Container[Path]) -> None:
+    """Remove what the layers below have there; `kept_paths` are the files of the layer itself."""
     folder = place(root, name.folder)
     if not folder.is_dir():
         return
     for path in folder.iterdir() if name.opaque else (folder / name.removed,):
-        _cover(path, own)
+        _cover(path, kept_paths)
 
 
-def _cover(path: Path, own: Container[Path]) -> None:
-    """What is the layer's own may have come before."""
+def _cover(path: Path, kept_paths: Container[Path]) -> None:
+    """Remove what lower layers have at a path. `kept_paths` are this layer's files, which stay."""
     if path.is_dir() and not path.is_symlink():
         for inner in path.iterdir():
-            _cover(inner, own)
-        if path not in own:
+            _cover(inner, kept_paths)
+        if path not in kept_paths:
             with suppress(OSError):  # something of its own is in it
                 path.rmdir()
-    elif path not in own:
+    elif path not in kept_paths:
         path.unlink(missing_ok=True)
 
 

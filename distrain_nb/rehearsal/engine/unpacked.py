@@ -118,22 +118,25 @@ def lay(archive: Iterator[bytes], root: Path) -> None:
 
     Raises BadEntry, OSError, ValueError, OverflowError or TarError for one that can't be unpacked.
     """
-    own: set[Path] = set()
+    extracted: set[Path] = set()
     stream: IO[bytes] = io.BufferedReader(_Pieces(archive), _AT_ONCE)
     with open_layer(stream, "r|", bufsize=_AT_ONCE // 16) as tar:
         for entry in tar:
             name = name_of(entry.name)
             if name.opaque or name.removed:
-                white_out(root, name, own)
+                white_out(root, name, extracted)
             elif name.last and not name.ignored:
-                own.add(extract(tar, entry, root, name))
+                extracted.add(extract(tar, entry, root, name))
     while stream.read(_AT_ONCE):
         pass  # the digest is of the whole blob
 
 
 def gunzipped(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """What is in all members of a gzip file. Python's own reader takes 8 KiB at a time, tarfile's
-    only the first member. Raises EOFError where the last one isn't whole, and zlib.error."""
+    """Yield the contents of all members of a gzip file.
+
+    Python's own reader takes 8 KiB at a time, tarfile's only the first member. Raises EOFError
+    where the last member is cut off, and zlib.error.
+    """
     member = None
     for piece in pieces:
         rest = piece

@@ -38,7 +38,7 @@ _LONGEST_FAILURE = 1 << 16
 
 @dataclass(frozen=True)
 class JobContext:
-    """What jobs run on and reach; `s3_port` is where S3 listens.
+    """The surroundings of jobs; `s3_port` is where S3 listens.
 
     `kept` are the buckets for which folders stand. A job that is stopped gets `grace` seconds
     between SIGTERM and SIGKILL. Steps of jobs are reported in the context `steps`.
@@ -94,7 +94,9 @@ class Attempt:
         self._pipes: list[Pipe] = []
         self._running: dict[str, Running] = {}
         self._readers: list[threading.Thread] = []
-        self._awaited = {one.text for one in context.faults.preemptions if one.text}
+        self._awaited = {
+            preemption.text for preemption in context.faults.preemptions if preemption.text
+        }
         self.printed: set[str] = set()  # of the texts that a fault waits for
 
     def prepare(self) -> None:
@@ -116,7 +118,7 @@ class Attempt:
             self._synced_folder(machine, "TensorBoardOutputConfig", "S3OutputPath", below)
 
     def _download_data(self, machine: HostDisk) -> None:
-        names = [one.host.name for one in self._machines]
+        names = [disk.host.name for disk in self._machines]
         below = "input/data"
         for channel in channels(self._job.request):
             folder = JobFolder(machine.folder, f"{below}/{channel.name}")
@@ -132,16 +134,16 @@ class Attempt:
                 self._pipes.append(Pipe(channel, pieces, store, where))
 
     def _synced_folder(
-        self, machine: HostDisk, asked: str, uri: str, below: str
+        self, machine: HostDisk, section: str, uri: str, below: str
     ) -> SyncedFolder | None:
-        inside = place_of(self._job.request, asked)
+        inside = place_of(self._job.request, section)
         if inside is None:
             return None
-        place = S3Location.of(self._job.request[asked][uri])
+        place = S3Location.of(self._job.request[section][uri])
         place = place.below(below) if below else place
-        kept = SyncedFolder(machine.within(inside), place, self._context.store)
-        self._synced.append(kept)
-        return kept
+        folder = SyncedFolder(machine.within(inside), place, self._context.store)
+        self._synced.append(folder)
+        return folder
 
     def start(self) -> None:
         """Start every host's container, and read what it prints."""
@@ -169,11 +171,11 @@ class Attempt:
         return {name: running.status() for name, running in self._running.items()}
 
     def trouble(self) -> str:
-        """What went wrong in feeding pipes; empty if nothing did."""
+        """Return the error of the first pipe that failed; empty if none did."""
         return next((pipe.error for pipe in self._pipes if pipe.error), "")
 
     def failure(self, host: str) -> str:
-        """What a host has written to /opt/ml/output/failure."""
+        """Return what a host has written to /opt/ml/output/failure."""
         for machine in self._machines:
             if machine.host.name == host:
                 with suppress(OSError), JobFolder(machine.folder, "output").open("failure") as file:
@@ -182,26 +184,26 @@ class Attempt:
 
     def save(self) -> None:
         """Upload checkpoints and event files to S3 as they are now."""
-        for kept in self._synced:
-            kept.save()
+        for folder in self._synced:
+            folder.save()
 
     def stop(self, grace: float) -> None:
-        """SIGTERM to every host that runs, SIGKILL after `grace` seconds."""
-        running = [one for one in self._running.values() if one.status() is None]
+        """Send SIGTERM to every host that runs, and SIGKILL after `grace` seconds."""
+        running = [process for process in self._running.values() if process.status() is None]
         if running:
             with ThreadPoolExecutor(len(running)) as threads:
-                list(threads.map(lambda one: one.stop(grace), running))
+                list(threads.map(lambda process: process.stop(grace), running))
 
     def upload(self) -> str:
         """Upload the model and the other output to S3. Returns the model's URI.
 
         Raises botocore's ClientError where the role may not write.
         """
-        asked = self._job.request["OutputDataConfig"]
-        place = S3Location.of(asked["S3OutputPath"]).below(f"{self._job.name}/output")
+        config = self._job.request["OutputDataConfig"]
+        place = S3Location.of(config["S3OutputPath"]).below(f"{self._job.name}/output")
         output = [JobFolder(machine.folder, "output/data") for machine in self._machines]
         model = [JobFolder(machine.folder, "model") for machine in self._machines]
-        if asked.get("CompressionType") == "NONE":
+        if config.get("CompressionType") == "NONE":
             self._upload_files(output, place.below("data"))
             self._upload_files(model, place.below("model"))
             return f"{place.below('model')}/"
@@ -242,10 +244,10 @@ class Attempt:
 def _files(folders: list[JobFolder]) -> Iterator[tuple[str, IO[bytes]]]:
     """Yield the files of all hosts by their names, open; of those with one name, the first
     host's."""
-    seen = set()
+    names = set()
     for folder in folders:
         for name, _ in folder.files():
-            if name not in seen:
-                seen.add(name)
+            if name not in names:
+                names.add(name)
                 with folder.open(name) as file:
                     yield name, file

@@ -39,7 +39,7 @@ _XML = "<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>
 
 @contextmanager
 def aws(folder: Path, faults: Faults) -> Iterator[str]:
-    """Runs the services; gives the URL of all of them.
+    """Run the services; give the URL that all of them have.
 
     Raises DistrainError if moto is not installed.
     """
@@ -60,8 +60,8 @@ def aws(folder: Path, faults: Faults) -> Iterator[str]:
         deadline = time.monotonic() + _START_S
         while not _listens(port):
             if process.poll() is not None or time.monotonic() > deadline:
-                said = log.read_text(encoding="utf-8", errors="replace")[-1000:]
-                raise DistrainError(f"The rehearsal's S3 doesn't start: {said}")
+                output = log.read_text(encoding="utf-8", errors="replace")[-1000:]
+                raise DistrainError(f"The rehearsal's S3 doesn't start: {output}")
             time.sleep(0.05)
         yield f"http://127.0.0.1:{port}"
     finally:
@@ -85,13 +85,13 @@ class FaultyApplication:
     def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         target = environ.get("HTTP_X_AMZ_TARGET", "")
         if target.startswith(_LOGS):
-            said = self._refusal(target.removeprefix(_LOGS))
-            if said is not None:
-                return _respond(start, "400 Bad Request", "application/x-amz-json-1.1", said)
+            refusal = self._refusal(target.removeprefix(_LOGS))
+            if refusal is not None:
+                return _respond(start, "400 Bad Request", "application/x-amz-json-1.1", refusal)
         elif target == _SECRET and self._permission == "secretsmanager:GetSecretValue":
             text = f"User is not authorized to perform: {self._permission}"
-            said = json.dumps({"__type": "AccessDeniedException", "message": text})
-            return _respond(start, "400 Bad Request", "application/x-amz-json-1.1", said)
+            refusal = json.dumps({"__type": "AccessDeniedException", "message": text})
+            return _respond(start, "400 Bad Request", "application/x-amz-json-1.1", refusal)
         elif self._permission and self._permission == _s3_action(environ):
             return _respond(start, "403 Forbidden", "application/xml", _XML)
         answer: Iterable[bytes] = self._application(environ, start)
@@ -111,7 +111,7 @@ class FaultyApplication:
 
 
 def _s3_action(environ: dict[str, Any]) -> str:
-    """What the job's role asks of S3, in the words of its policies; empty for other callers."""
+    """Return the S3 action that a request of the job's role needs; empty for other callers."""
     if f"Credential={ROLE_KEY}/" not in environ.get("HTTP_AUTHORIZATION", ""):
         return ""
     _, _, key = environ.get("PATH_INFO", "").lstrip("/").partition("/")

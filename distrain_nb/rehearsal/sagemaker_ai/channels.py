@@ -35,8 +35,8 @@ class InputChannel:
     @property
     def source(self) -> Mapping[str, Any]:
         """Where in S3 it comes from; empty for file systems."""
-        found: Mapping[str, Any] = self.asked["DataSource"].get("S3DataSource") or {}
-        return found
+        location: Mapping[str, Any] = self.asked["DataSource"].get("S3DataSource") or {}
+        return location
 
     @property
     def augmented(self) -> bool:
@@ -49,7 +49,7 @@ class InputChannel:
         return self.asked.get("RecordWrapperType") == "RecordIO"
 
     def config(self) -> dict[str, Any]:
-        """Return its part of `inputdataconfig.json`."""
+        """Return the channel's part of `inputdataconfig.json`."""
         config = {
             "TrainingInputMode": self.mode,
             "S3DistributionType": self.source.get("S3DataDistributionType", "FullyReplicated"),
@@ -65,23 +65,23 @@ class InputChannel:
         if self.augmented:
             return [InputObject(place, _name(place.key, place.key))]
         if self.source["S3DataType"] == "ManifestFile":
-            found = list(_listed(store, place))
+            objects = list(_listed(store, place))
         else:
             keys = store.keys(place)
-            found = [
+            objects = [
                 InputObject(S3Location(place.bucket, key), _name(key, place.key)) for key in keys
             ]
         if self.source.get("S3DataDistributionType") == "ShardedByS3Key":
-            return found[hosts.index(host) :: len(hosts)]
-        return found
+            return objects[hosts.index(host) :: len(hosts)]
+        return objects
 
 
 def channels(request: Mapping[str, Any]) -> tuple[InputChannel, ...]:
     """Return the channels of a job."""
     mode = request["AlgorithmSpecification"]["TrainingInputMode"]
     return tuple(
-        InputChannel(asked["ChannelName"], asked.get("InputMode", mode), asked)
-        for asked in request.get("InputDataConfig", ())
+        InputChannel(entry["ChannelName"], entry.get("InputMode", mode), entry)
+        for entry in request.get("InputDataConfig", ())
     )
 
 
@@ -93,7 +93,7 @@ def download(pieces: Sequence[InputObject], store: ObjectStore, folder: JobFolde
 
 
 def _listed(store: ObjectStore, manifest: S3Location) -> Iterator[InputObject]:
-    """What a manifest lists: `[{"prefix": "s3://…"}, "name", …]`."""
+    """Yield the objects of a manifest: `[{"prefix": "s3://…"}, "name", …]`."""
     first, *names = json.loads(store.read(manifest).read())
     prefix = S3Location.of(first["prefix"])
     for name in sorted(names):

@@ -1,4 +1,4 @@
-"""What the service refuses and its model doesn't tell."""
+"""Checks of the service that its model doesn't describe."""
 
 from __future__ import annotations
 
@@ -24,31 +24,35 @@ def refuse(request: Mapping[str, Any], region: str, store: ObjectStore) -> None:
     _check_algorithm(request["AlgorithmSpecification"])
     _check_resources(request.get("ResourceConfig") or {})
     _check_times(request)
-    there = channels(request)
-    twice = [name for name, count in Counter(one.name for one in there).items() if count > 1]
+    inputs = channels(request)
+    twice = [
+        name
+        for name, count in Counter(channel_of_job.name for channel_of_job in inputs).items()
+        if count > 1
+    ]
     if twice:
         raise invalid(f"Channel names must be unique. Found duplicate channel names: {twice}")
-    for channel in there:
+    for channel in inputs:
         _check_channel(channel, "VpcConfig" in request)
         if channel.source:
             _check_objects(channel, request["RoleArn"], region, store)
 
 
-def _check_algorithm(asked: Mapping[str, Any]) -> None:
-    if bool(asked.get("TrainingImage")) == bool(asked.get("AlgorithmName")):
+def _check_algorithm(algorithm: Mapping[str, Any]) -> None:
+    if bool(algorithm.get("TrainingImage")) == bool(algorithm.get("AlgorithmName")):
         raise invalid("You must specify either AlgorithmName or TrainingImage, and not both.")
-    if asked.get("AlgorithmName"):
+    if algorithm.get("AlgorithmName"):
         raise invalid("A rehearsal runs a TrainingImage; it has no algorithms of the service.")
-    for metric in asked.get("MetricDefinitions", ()):
+    for metric in algorithm.get("MetricDefinitions", ()):
         try:
             re.compile(metric["Regex"])
         except re.error as error:
             raise invalid(f"Metric {metric['Name']}: {metric['Regex']!r}: {error}") from None
 
 
-def _check_resources(asked: Mapping[str, Any]) -> None:
-    groups = asked.get("InstanceGroups")
-    single = [name for name in ("InstanceType", "InstanceCount") if asked.get(name)]
+def _check_resources(resources: Mapping[str, Any]) -> None:
+    groups = resources.get("InstanceGroups")
+    single = [name for name in ("InstanceType", "InstanceCount") if resources.get(name)]
     if groups and single:
         raise invalid(f"{' and '.join(single)} must not be given together with InstanceGroups.")
     if not groups and len(single) < 2:
@@ -95,10 +99,10 @@ def _check_channel(channel: InputChannel, networked: bool) -> None:
 
 def _check_objects(channel: InputChannel, role: str, region: str, store: ObjectStore) -> None:
     uri = channel.source["S3Uri"]
-    place, said = S3Location.of(uri), ""
+    place, message = S3Location.of(uri), ""
     try:
         if store.keys(place):
             return
     except ClientError as error:
-        said = error.response["Error"]["Message"]
-    raise no_objects(uri, region, role, place.bucket, said)
+        message = error.response["Error"]["Message"]
+    raise no_objects(uri, region, role, place.bucket, message)

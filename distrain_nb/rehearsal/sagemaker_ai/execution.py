@@ -102,9 +102,9 @@ class TrainingJobExecution:
         self._enter("Starting", "Preparing the instances for training")
         self._pull()
         names = [host.name for host in hosts(self._job.request)]
-        own = hashlib.sha256(f"{self._job.arn}{number}".encode()).hexdigest()[:10]
+        suffix = hashlib.sha256(f"{self._job.arn}{number}".encode()).hexdigest()[:10]
         try:
-            network = self._context.engine.network(f"distrain-{own}", names, apart=True)
+            network = self._context.engine.network(f"distrain-{suffix}", names, apart=True)
         except DistrainError as error:
             raise JobFailed(f"InternalServerError: {error}") from None
         with closing(Attempt(self._context, self._job, number, network)) as attempt:
@@ -112,7 +112,9 @@ class TrainingJobExecution:
             try:
                 attempt.prepare()
             except ClientError as error:
-                raise JobFailed(f"ClientError: Data download failed:{_said(error)}") from None
+                raise JobFailed(
+                    f"ClientError: Data download failed:{_refusal_text(error)}"
+                ) from None
             except OutsideJobFolder as error:
                 raise JobFailed(f"ClientError: Data download failed:{error}") from None
             if self._stopped.is_set():
@@ -129,25 +131,26 @@ class TrainingJobExecution:
             self._record.enter(phase, message)
 
     def _note_omissions(self) -> None:
-        """In a stream of its own: how hosts run in a rehearsal, and what of theirs isn't here."""
+        """Write into a stream of its own how hosts run in a rehearsal, and what of theirs isn't
+        here."""
         notes = [f"This is a rehearsal on one machine. {self._context.engine.note}"]
         for instance in dict.fromkeys(host.instance for host in hosts(self._job.request)):
             row = current().instances.get(instance)
             if row is not None and (row.gpu_count or row.neuron_count):
-                what = f"{row.gpu_count} x {row.gpu_name}"
+                hardware = f"{row.gpu_count} x {row.gpu_name}"
                 if not row.gpu_count:
-                    what = f"{row.neuron_count} x {row.neuron_name}"
+                    hardware = f"{row.neuron_count} x {row.neuron_name}"
                 notes.append(
-                    f"Each {instance} runs without its {what}: a rehearsal has no accelerators."
+                    f"Each {instance} runs without its {hardware}: a rehearsal has no accelerators."
                 )
         files = [x for x in self._job.request.get("InputDataConfig", ()) if _of_file_system(x)]
         notes += [
             f"Channel {x['ChannelName']} is empty: a rehearsal has no file systems." for x in files
         ]
         streams = self._context.streams
-        own = streams.open(self._job.region, self._job.notes.name)
+        stream = streams.open(self._job.region, self._job.notes.name)
         for note in notes:
-            streams.write(own, note)
+            streams.write(stream, note)
 
     def _pull(self) -> None:
         try:
@@ -161,7 +164,7 @@ class TrainingJobExecution:
             ) from None
 
     def _watch(self, attempt: Attempt) -> str:
-        """Until all hosts have ended, one has failed, or the job has to stop; gives which."""
+        """Watch until all hosts have ended, one failed, or the job has to stop; return which."""
         began = saved = time.monotonic()
         while True:
             stopped = self._stopped.wait(_LOOK_EVERY_S)
@@ -203,33 +206,33 @@ class TrainingJobExecution:
     def _fail(self, attempt: Attempt, host: str, status: int) -> None:
         attempt.stop(min(self._grace, GRACE_S))
         self._save(attempt)
-        said = attempt.failure(host)
-        if status == _KILLED and not said:
+        reason = attempt.failure(host)
+        if status == _KILLED and not reason:
             raise JobFailed(
                 "ClientError: Please use an instance type with more memory, or reduce the size "
                 "of training data processed on an instance."
             )
-        raise JobFailed(f"AlgorithmError: {said}, exit code: {status}")
+        raise JobFailed(f"AlgorithmError: {reason}, exit code: {status}")
 
     def _save(self, attempt: Attempt) -> None:
         try:
             attempt.save()
         except ClientError as error:
-            raise JobFailed(f"ClientError: Artifact upload failed:{_said(error)}") from None
+            raise JobFailed(f"ClientError: Artifact upload failed:{_refusal_text(error)}") from None
 
     def _upload(self, attempt: Attempt) -> None:
         self._record.enter("Uploading")
         try:
             self._record.keep_model(attempt.upload())
         except ClientError as error:
-            raise JobFailed(f"ClientError: Artifact upload failed:{_said(error)}") from None
+            raise JobFailed(f"ClientError: Artifact upload failed:{_refusal_text(error)}") from None
 
 
-def _said(wrong: ClientError) -> str:
-    """S3's error in the service's words."""
-    error = wrong.response["Error"]
-    what = f"{wrong.operation_name} ({error['Code']}: {error['Message']})"
-    return f"S3 refused {what}. Please ensure that the job's role may do this."
+def _refusal_text(refused: ClientError) -> str:
+    """Describe S3's error in the service's words."""
+    error = refused.response["Error"]
+    action = f"{refused.operation_name} ({error['Code']}: {error['Message']})"
+    return f"S3 refused {action}. Please ensure that the job's role may do this."
 
 
 def _of_file_system(channel: dict[str, object]) -> bool:

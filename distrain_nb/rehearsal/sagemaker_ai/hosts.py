@@ -71,7 +71,7 @@ class HostDisk:
         configs = {
             "hyperparameters": request.get("HyperParameters", {}),
             "resourceconfig": self._resources(request, interface),
-            "inputdataconfig": {one.name: one.config() for one in channels(request)},
+            "inputdataconfig": {channel.name: channel.config() for channel in channels(request)},
         }
         for name, value in configs.items():
             path = self.folder / "input" / "config" / f"{name}.json"
@@ -97,7 +97,7 @@ class HostDisk:
         }
 
     def container(self, arn: str, request: Mapping[str, Any], s3: str) -> ReplicaSpec:
-        """What the host runs: the image with `train`, or with the job's own command."""
+        """Describe the host's container: the image with `train`, or with the job's own command."""
         algorithm = request["AlgorithmSpecification"]
         command = tuple(algorithm.get("ContainerEntrypoint", ()))
         arguments = tuple(algorithm.get("ContainerArguments", ()))
@@ -120,15 +120,16 @@ class HostDisk:
 
 def place_of(request: Mapping[str, Any], name: str) -> PurePosixPath | None:
     """Return where hosts have the folder of `CheckpointConfig` or `TensorBoardOutputConfig`."""
-    asked = request.get(name)
-    if not asked:
+    section = request.get(name)
+    if not section:
         return None
     default = CHECKPOINTS if name == "CheckpointConfig" else TENSORBOARD
-    return PurePosixPath(asked.get("LocalPath", default))
+    return PurePosixPath(section.get("LocalPath", default))
 
 
 def _service_environment(arn: str, s3: str) -> dict[str, str]:
-    """What the service tells every container, and how one that can reaches a rehearsal's S3."""
+    """Return the variables that the service gives every container, and the address of a rehearsal's
+    S3."""
     region, name = arn.split(":")[3], arn.partition("/")[2]
     variables = {
         "AWS_REGION": region,

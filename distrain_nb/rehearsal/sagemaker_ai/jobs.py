@@ -50,7 +50,7 @@ class TrainingJobService:
         self._lock = threading.Lock()
 
     def operations(self) -> dict[str, Callable[[str, Mapping[str, Any]], Mapping[str, Any]]]:
-        """Return each by its name: a region and a checked request make an answer, or raise
+        """Return the operations by name: a region and a checked request make an answer, or raise
         ApiError."""
         return {
             "CreateTrainingJob": self.create,
@@ -61,35 +61,35 @@ class TrainingJobService:
             "ListTags": self.list_tags,
         }
 
-    def create(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    def create(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Take a job and start it."""
-        arn = _arn(region, asked["TrainingJobName"])
+        arn = _arn(region, request["TrainingJobName"])
         self.permit("CreateTrainingJob", arn)
-        self.check(region, asked)
-        self.start(region, asked)
+        self.check(region, request)
+        self.start(region, request)
         self.answer()
         return {"TrainingJobArn": arn}
 
-    def check(self, region: str, asked: Mapping[str, Any]) -> None:
+    def check(self, region: str, request: Mapping[str, Any]) -> None:
         """Raise ApiError for a job that the service would not take."""
-        role = asked["RoleArn"]
+        role = request["RoleArn"]
         if self._permission == "iam:PassRole":
             raise denied("iam:PassRole", role)
         if self._permission == "sts:AssumeRole":
             raise role_not_assumed(role)
-        refuse(asked, region, self._context.store)
+        refuse(request, region, self._context.store)
         if self._context.faults.quota:
-            raise quota_exceeded(self._context.faults.quota, len(hosts(asked)))
+            raise quota_exceeded(self._context.faults.quota, len(hosts(request)))
 
-    def start(self, region: str, asked: Mapping[str, Any]) -> TrainingJob:
+    def start(self, region: str, request: Mapping[str, Any]) -> TrainingJob:
         """Start a job that has been checked. Raises ApiError for a name that is taken."""
-        arn = _arn(region, asked["TrainingJobName"])
+        arn = _arn(region, request["TrainingJobName"])
         with self._lock:
             if arn in self._jobs:
                 raise taken(arn)
-            job = TrainingJob(arn, asked, JobRecord(arn, asked))
+            job = TrainingJob(arn, request, JobRecord(arn, request))
             self._jobs[arn] = job
-            self._tags[arn] = {tag["Key"]: tag["Value"] for tag in asked.get("Tags", ())}
+            self._tags[arn] = {tag["Key"]: tag["Value"] for tag in request.get("Tags", ())}
             self._executions[arn] = TrainingJobExecution(job, self._context)
         self._executions[arn].start()
         return job
@@ -99,15 +99,15 @@ class TrainingJobService:
         if next(self._lost) < self._context.faults.lost:
             raise ApiError("ServiceUnavailable", "The service is currently unavailable.", 503)
 
-    def describe(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    def describe(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the job as it stands."""
-        arn = _arn(region, asked["TrainingJobName"])
+        arn = _arn(region, request["TrainingJobName"])
         self.permit("DescribeTrainingJob", arn)
         return self._find(arn).record.description()
 
-    def stop(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    def stop(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Ask a job to end."""
-        arn = _arn(region, asked["TrainingJobName"])
+        arn = _arn(region, request["TrainingJobName"])
         self.permit("StopTrainingJob", arn)
         status = self.end(self._find(arn))
         if status != "InProgress":
@@ -123,37 +123,43 @@ class TrainingJobService:
             self._executions[job.arn].stop()
         return status
 
-    def list(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    def list(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a page of the jobs, the newest first unless asked otherwise."""
         self.permit("ListTrainingJobs", _arn(region, "*"))
         with self._lock:
-            here = [job for arn, job in self._jobs.items() if arn.startswith(_arn(region, ""))]
+            of_region = [job for arn, job in self._jobs.items() if arn.startswith(_arn(region, ""))]
         described = [
-            job.record.description() for job in here if asked.get("NameContains", "") in job.name
+            job.record.description()
+            for job in of_region
+            if request.get("NameContains", "") in job.name
         ]
-        wanted = asked.get("StatusEquals")
-        found = [one for one in described if wanted in (None, one["TrainingJobStatus"])]
-        if asked.get("SortOrder") != "Ascending":
-            found.reverse()
-        start = int(asked.get("NextToken", 0))
-        end = start + asked.get("MaxResults", _PAGE)
-        page = [{name: x[name] for name in _SUMMARY if name in x} for x in found[start:end]]
-        more = {"NextToken": str(end)} if end < len(found) else {}
+        status = request.get("StatusEquals")
+        listed = [
+            description
+            for description in described
+            if status in (None, description["TrainingJobStatus"])
+        ]
+        if request.get("SortOrder") != "Ascending":
+            listed.reverse()
+        start = int(request.get("NextToken", 0))
+        end = start + request.get("MaxResults", _PAGE)
+        page = [{name: x[name] for name in _SUMMARY if name in x} for x in listed[start:end]]
+        more = {"NextToken": str(end)} if end < len(listed) else {}
         return {"TrainingJobSummaries": page, **more}
 
-    def add_tags(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002
+    def add_tags(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002
         """Put tags on a job."""
-        self.permit("AddTags", asked["ResourceArn"])
-        self._find(asked["ResourceArn"])
-        tags = self._tags[asked["ResourceArn"]]
-        tags |= {tag["Key"]: tag["Value"] for tag in asked["Tags"]}
+        self.permit("AddTags", request["ResourceArn"])
+        self._find(request["ResourceArn"])
+        tags = self._tags[request["ResourceArn"]]
+        tags |= {tag["Key"]: tag["Value"] for tag in request["Tags"]}
         return {"Tags": _pairs(tags)}
 
-    def list_tags(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002
+    def list_tags(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002
         """Return a job's tags."""
-        self.permit("ListTags", asked["ResourceArn"])
-        self._find(asked["ResourceArn"])
-        return {"Tags": _pairs(self._tags[asked["ResourceArn"]])}
+        self.permit("ListTags", request["ResourceArn"])
+        self._find(request["ResourceArn"])
+        return {"Tags": _pairs(self._tags[request["ResourceArn"]])}
 
     def close(self) -> None:
         """Stop what runs, and wait for it."""

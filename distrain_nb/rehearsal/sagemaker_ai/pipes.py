@@ -82,15 +82,15 @@ class Pipe:
         return None
 
     def close(self) -> None:
-        """Feed nobody any more. Who read has ended."""
+        """Feed the pipe no more: its reader has ended."""
         self._closed.set()
         self._thread.join()
 
 
 def _write(file: Any, chunk: bytes) -> None:
-    left = memoryview(chunk)
-    while left:
-        left = left[file.write(left) :]
+    rest = memoryview(chunk)
+    while rest:
+        rest = rest[file.write(rest) :]
 
 
 def _chunks(

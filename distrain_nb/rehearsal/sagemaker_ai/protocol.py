@@ -27,7 +27,7 @@ _SCOPE = re.compile(r"Credential=[^/]+/\d{8}/([a-z0-9-]+)/sagemaker/aws4_request
 
 @contextmanager
 def serve(operations: Mapping[str, Operation]) -> Iterator[str]:
-    """Serves the operations on a port of this machine; gives the URL."""
+    """Serve the operations on a port of this machine; give the URL."""
 
     def answer(_: str, headers: Message, body: bytes) -> tuple[int, Mapping[str, Any]]:
         try:

@@ -1,4 +1,4 @@
-"""What the service says of a training job: its request, and its state."""
+"""The description of a training job: its request, and its state."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class JobRecord:
         self._metrics: dict[str, dict[str, Any]] = {}
         self._values: dict[str, list[float]] = {}
         self._patterns = [
-            (one["Name"], re.compile(one["Regex"]))
-            for one in request["AlgorithmSpecification"].get("MetricDefinitions", ())
+            (metric["Name"], re.compile(metric["Regex"]))
+            for metric in request["AlgorithmSpecification"].get("MetricDefinitions", ())
         ]
         self._lock = threading.RLock()
         self.enter("Starting")
@@ -67,10 +67,10 @@ class JobRecord:
     def description(self) -> dict[str, Any]:
         """Return the answer to DescribeTrainingJob, with times in seconds since the epoch."""
         with self._lock:
-            found = copy.deepcopy(self._description)
+            fields = copy.deepcopy(self._description)
             if self._metrics:
-                found["FinalMetricDataList"] = list(self._metrics.values())
-            return found
+                fields["FinalMetricDataList"] = list(self._metrics.values())
+            return fields
 
     def values(self, metric: str) -> list[float]:
         """Return all that the log has said of a metric so far."""

@@ -1,4 +1,4 @@
-"""What the service says when it turns a request down."""
+"""Messages with which the service refuses a request."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def invalid(text: str) -> ApiError:
 
 
 def not_found() -> ApiError:
-    """There is no training job of that name."""
+    """Make the error for a training job that doesn't exist."""
     return invalid("Requested resource not found.")
 
 
 def taken(arn: str) -> ApiError:
-    """There has been a training job of that name."""
+    """Make the error for the name of an earlier training job."""
     return ApiError(
         "ResourceInUse",
         "Training job names must be unique within an AWS account and region, and a training job "
@@ -33,12 +33,12 @@ def taken(arn: str) -> ApiError:
 
 
 def no_tuning_job(name: str) -> ApiError:
-    """There is no tuning job of that name."""
+    """Make the error for a tuning job that doesn't exist."""
     return ApiError("ResourceNotFound", f"Amazon SageMaker can't find a tuning job {name}.")
 
 
 def tuning_job_taken(arn: str) -> ApiError:
-    """There has been a tuning job of that name."""
+    """Make the error for the name of an earlier tuning job."""
     return ApiError(
         "ResourceInUse",
         "Tuning job names must be unique within an AWS account and region, and a tuning job with "
@@ -63,7 +63,7 @@ def denied(action: str, resource: str) -> ApiError:
 
 
 def denial(action: str, resource: str) -> str:
-    """Return how AWS says that the caller may not do this."""
+    """Write AWS's message that the caller may not do this."""
     return (
         f"User: {CALLER} is not authorized to perform: {action} on resource: {resource} because "
         f"no identity-based policy allows the {action} action"
@@ -71,21 +71,21 @@ def denial(action: str, resource: str) -> str:
 
 
 def role_not_assumed(role: str) -> ApiError:
-    """SageMaker may not act in the job's role."""
+    """Make the error for a role that SageMaker may not act in."""
     return invalid(
         f"Could not assume role {role}. Please ensure that the role exists and allows principal "
         "'sagemaker.amazonaws.com' to assume the role."
     )
 
 
-def no_objects(uri: str, region: str, role: str, bucket: str, said: str) -> ApiError:
+def no_objects(uri: str, region: str, role: str, bucket: str, message: str) -> ApiError:
     """Return a channel's place in S3 has no objects, or the role may not list them."""
     return invalid(
         f'No S3 objects found under S3 URL "{uri}" given in input data source. Please ensure '
         f"that the bucket exists in the selected region ({region}), that objects exist under "
         f'that S3 prefix, and that the role "{role}" has "s3:ListBucket" permissions on bucket '
         f'"{bucket}".'
-        + (f' Error message from S3: "{said}"' if said else "")
+        + (f' Error message from S3: "{message}"' if message else "")
         + f" In a rehearsal, the files below {home() / DATA / bucket} are the bucket's objects: "
         "put some there."
     )

@@ -19,10 +19,10 @@ def create_secrets(request: Mapping[str, Any], endpoint: str, region: str) -> No
     """Create every secret that the job's variables name; `NAME#KEY` is a JSON object's."""
     named = json.loads(request.get("Environment", {}).get(SECRETS_VARIABLE, "{}"))
     values: dict[str, Any] = {}
-    for item in named.values():
-        name, _, key = item.partition("#")
+    for address in named.values():
+        name, _, key = address.partition("#")
         if key:
-            values.setdefault(name, {})[key] = secret_value(item)
+            values.setdefault(name, {})[key] = secret_value(address)
         else:
             values[name] = secret_value(name)
     store = client("secretsmanager", endpoint, region)
@@ -36,5 +36,5 @@ def create_secrets(request: Mapping[str, Any], endpoint: str, region: str) -> No
 
 
 def _name(secret: str) -> str:
-    """Without what an ARN has before and after it."""
+    """Return the name of a secret in its ARN."""
     return secret.rpartition(":")[2]

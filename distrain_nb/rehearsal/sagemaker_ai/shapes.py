@@ -32,11 +32,11 @@ _TYPES: dict[str, tuple[type, ...]] = {
 def check(operation: str, request: Mapping[str, Any]) -> None:
     """Raise ApiError, naming every value that the model doesn't allow."""
     shape = request_shape(operation)
-    there = [_typed(part) for part in parts(request, shape)] if shape else []
-    found = [text for part in there for text in _violations(part)]
-    if found:
-        errors = "errors" if len(found) > 1 else "error"
-        raise invalid(f"{len(found)} validation {errors} detected: " + "; ".join(found))
+    typed = [_typed(part) for part in parts(request, shape)] if shape else []
+    violations = [text for part in typed for text in _violations(part)]
+    if violations:
+        errors = "errors" if len(violations) > 1 else "error"
+        raise invalid(f"{len(violations)} validation {errors} detected: " + "; ".join(violations))
 
 
 def _typed(part: Part) -> Part:
@@ -51,31 +51,35 @@ def _typed(part: Part) -> Part:
 
 
 def _violations(part: Part) -> Iterator[str]:
-    """In the service's words. Keys and values are told of with their map, as a whole."""
+    """Describe violations in the service's words. Keys and values of a map are named together."""
     path, value, shape = part
     if path and path[-1].kind in ("key", "value"):
         return
     for needed in _needed(value, shape):
-        yield _said(path, f"'{value}'", needed)
+        yield _violation(path, f"'{value}'", needed)
     if isinstance(shape, StructureShape):
         for name in shape.required_members:
             if value.get(name) is None:
-                yield _said((*path, PathStep("member", name)), "null", "Member must not be null")
+                yield _violation(
+                    (*path, PathStep("member", name)), "null", "Member must not be null"
+                )
     elif isinstance(shape, MapShape):
         inner = (("keys", shape.key, value), ("value", shape.value, value.values()))
-        for what, member, found in inner:
-            error = sorted({needed for one in found for needed in _needed(one, member)})
+        for kind, member, values in inner:
+            error = sorted(
+                {needed for wrong_value in values for needed in _needed(wrong_value, member)}
+            )
             if error:
-                needed = f"Map {what} must satisfy constraint: [{', '.join(error)}]"
-                yield _said(path, f"'{value}'", needed)
+                needed = f"Map {kind} must satisfy constraint: [{', '.join(error)}]"
+                yield _violation(path, f"'{value}'", needed)
 
 
-def _said(path: Iterable[PathStep], value: str, needed: str) -> str:
+def _violation(path: Iterable[PathStep], value: str, needed: str) -> str:
     return f"Value {value} at '{_written(path)}' failed to satisfy constraint: {needed}"
 
 
 def _written(path: Iterable[PathStep]) -> str:
-    """`inputDataConfig.1.member.channelName`: lists count from 1."""
+    """Write a path as `inputDataConfig.1.member.channelName`: lists count from 1."""
     steps = (
         f"{name + 1}.member" if isinstance(name, int) else name[:1].lower() + name[1:]
         for _, name in path
@@ -84,12 +88,12 @@ def _written(path: Iterable[PathStep]) -> str:
 
 
 def _needed(value: Any, shape: Shape) -> Iterator[str]:
-    """What a value fails to be."""
-    what = "value" if isinstance(value, int | float) else "length"
+    """Yield the constraints that a value fails, in the service's words."""
+    measure = "value" if isinstance(value, int | float) else "length"
     for kind, bound in failed(value, shape):
         yield {
-            "min": f"Member must have {what} greater than or equal to {bound}",
-            "max": f"Member must have {what} less than or equal to {bound}",
+            "min": f"Member must have {measure} greater than or equal to {bound}",
+            "max": f"Member must have {measure} less than or equal to {bound}",
             "pattern": f"Member must satisfy regular expression pattern: {bound}",
             "enum": f"Member must satisfy enum value set: {bound}",
         }[kind]

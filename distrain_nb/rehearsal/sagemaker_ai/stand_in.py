@@ -36,7 +36,7 @@ class SageMakerStandIn:
 
 @contextmanager
 def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[SageMakerStandIn]:
-    """Services with these buckets, which have what is below `DATA` of our home.
+    """Run services with these buckets, which have what is below `DATA` of our home.
 
     Raises DistrainError naming what is not installed.
     """
@@ -47,20 +47,22 @@ def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[SageMakerS
         report("starting the rehearsal's registry")
         images = stack.enter_context(registry(private_home() / "rehearsal" / "registry"))
         report("starting the rehearsal's S3")
-        kept = stack.enter_context(aws(folder, faults))
-        store = ObjectStore(client("s3", kept))
+        endpoint = stack.enter_context(aws(folder, faults))
+        store = ObjectStore(client("s3", endpoint))
         folders = {name: private_home() / DATA / name for name in buckets}
         for name in folders:
             store.create(name)
-        own = ObjectStore(client("s3", kept, key="rehearsal"))
-        standing = [KeptBucket(*folder, own) for folder in folders.items() if folder[1].is_dir()]
-        for item in standing:
-            item.fill()
-        streams = LogStreams(kept, faults.late)
+        user_store = ObjectStore(client("s3", endpoint, key="rehearsal"))
+        standing = [
+            KeptBucket(*folder, user_store) for folder in folders.items() if folder[1].is_dir()
+        ]
+        for bucket in standing:
+            bucket.fill()
+        streams = LogStreams(endpoint, faults.late)
         stack.callback(streams.close)
         report("starting the rehearsal's SageMaker")
         context = JobContext(
-            chosen, store, streams, faults, int(kept.rpartition(":")[2]), folder, kept=standing
+            chosen, store, streams, faults, int(endpoint.rpartition(":")[2]), folder, kept=standing
         )
         jobs = TrainingJobService(context)
         stack.callback(jobs.close)
@@ -69,9 +71,9 @@ def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[SageMakerS
         url = stack.enter_context(serve({**jobs.operations(), **tuning.operations()}))
         endpoints = {
             "sagemaker": url,
-            "s3": kept,
-            "sts": kept,
-            "logs": kept,
+            "s3": endpoint,
+            "sts": endpoint,
+            "logs": endpoint,
             "registry": images,
             "late": str(faults.late),
         }

@@ -45,7 +45,7 @@ class S3Location:
 
     @classmethod
     def of(cls, uri: str) -> S3Location:
-        """From `s3://BUCKET/KEY`."""
+        """Parse `s3://BUCKET/KEY`."""
         match = _URI.fullmatch(uri)
         return cls(match[1], match[2]) if match else cls("", uri)
 
@@ -70,9 +70,9 @@ class ObjectStore:
 
     def fill(self, bucket: str, folder: Path) -> None:
         """Make objects of the files of a folder of the user's, also of those behind its links."""
-        for item in Folder.of(folder).files:
-            with item.path.open("rb") as file:
-                self.write(S3Location(bucket, item.name), file)
+        for member in Folder.of(folder).files:
+            with member.path.open("rb") as file:
+                self.write(S3Location(bucket, member.name), file)
 
     def keys(self, place: S3Location) -> list[str]:
         """Return the keys that begin as the place's does, folders' own objects left out, in
@@ -80,15 +80,15 @@ class ObjectStore:
         pages = self.s3.get_paginator("list_objects_v2").paginate(
             Bucket=place.bucket, Prefix=place.key
         )
-        found = (one["Key"] for page in pages for one in page.get("Contents", ()))
-        return sorted(key for key in found if not key.endswith("/"))
+        names = (entry["Key"] for page in pages for entry in page.get("Contents", ()))
+        return sorted(key for key in names if not key.endswith("/"))
 
     def versions(self, bucket: str) -> dict[str, str]:
         """Return which version of each object a bucket has, by key; folders' own objects left
         out."""
         pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=bucket)
-        found = {one["Key"]: one["ETag"] for page in pages for one in page.get("Contents", ())}
-        return {key: tag for key, tag in found.items() if not key.endswith("/")}
+        tags = {entry["Key"]: entry["ETag"] for page in pages for entry in page.get("Contents", ())}
+        return {key: tag for key, tag in tags.items() if not key.endswith("/")}
 
     def read(self, place: S3Location) -> Any:
         """Return an object as a file to read from."""
@@ -99,7 +99,7 @@ class ObjectStore:
         self.s3.upload_fileobj(file, place.bucket, place.key)
 
     def pieces(self, place: S3Location) -> Iterator[bytes]:
-        """What is in an object."""
+        """Yield the contents of an object."""
         pieces: Iterator[bytes] = self.read(place).iter_chunks(PIECE)
         return pieces
 
@@ -111,24 +111,24 @@ class KeptBucket:
     name: str
     folder: Path
     store: ObjectStore
-    _known: dict[str, str] = field(default_factory=dict)
+    _versions: dict[str, str] = field(default_factory=dict)
     _busy: Lock = field(default_factory=Lock)
 
     def fill(self) -> None:
         """Have objects of the folder's files."""
         self.store.fill(self.name, self.folder)
-        self._known = self.store.versions(self.name)
+        self._versions = self.store.versions(self.name)
 
     def save(self) -> Iterator[str]:
         """Have the folder as the bucket is now; says what is not kept."""
         with self._busy:
-            found = self.store.versions(self.name)
+            versions = self.store.versions(self.name)
             yield from BucketFolder(self.folder).update(
-                (key for key, _ in found.items() - self._known.items()),
-                self._known.keys() - found.keys(),
+                (key for key, _ in versions.items() - self._versions.items()),
+                self._versions.keys() - versions.keys(),
                 lambda key: self.store.pieces(S3Location(self.name, key)),
             )
-            self._known = found
+            self._versions = versions
 
 
 @dataclass
@@ -138,7 +138,7 @@ class SyncedFolder:
     folder: JobFolder
     place: S3Location
     store: ObjectStore
-    _known: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _saved: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def restore(self) -> None:
         """Bring here what is kept there.
@@ -149,15 +149,15 @@ class SyncedFolder:
         for key in self.store.keys(start):
             data = self.store.pieces(S3Location(start.bucket, key))
             self.folder.write(key[len(start.key) :], data)
-        self._known = dict(self._versions())
+        self._saved = dict(self._versions())
 
     def save(self) -> None:
         """Keep what has been written since the last time."""
         for name, version in self._versions():
-            if self._known.get(name) != version:
+            if self._saved.get(name) != version:
                 with passing_over(), self.folder.open(name) as file:
                     self.store.write(self.place.below(name), file)
-                    self._known[name] = version
+                    self._saved[name] = version
 
     def _versions(self) -> Iterator[tuple[str, tuple[int, int]]]:
         for name, stat in self.folder.files():

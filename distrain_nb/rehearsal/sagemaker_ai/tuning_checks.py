@@ -1,4 +1,4 @@
-"""What the service refuses of a tuning job and its model doesn't tell."""
+"""Checks of a tuning job that the service's model doesn't describe."""
 
 from __future__ import annotations
 
@@ -35,23 +35,28 @@ def definition_of(request: Mapping[str, Any]) -> Mapping[str, Any]:
         )
     if "TrainingJobDefinitions" in request:
         raise invalid("A rehearsal tunes one TrainingJobDefinition.")
-    found: Mapping[str, Any] = request["TrainingJobDefinition"]
-    return found
+    definition: Mapping[str, Any] = request["TrainingJobDefinition"]
+    return definition
 
 
 def ranges_of(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the kind and the range of each parameter."""
     for kind in _KINDS:
-        for item in config.get("ParameterRanges", {}).get(f"{kind}ParameterRanges", ()):
-            yield kind, item
+        for entry in config.get("ParameterRanges", {}).get(f"{kind}ParameterRanges", ()):
+            yield kind, entry
 
 
 def most_epochs(config: Mapping[str, Any], definition: Mapping[str, Any]) -> int | None:
-    """Hyperband's `MaxResource`, or what the service takes for it; None without any."""
-    given = config.get("StrategyConfig", {}).get("HyperbandStrategyConfig", {}).get("MaxResource")
+    """Return Hyperband's `MaxResource`, or what the service takes for it; None without any."""
+    resource = (
+        config.get("StrategyConfig", {}).get("HyperbandStrategyConfig", {}).get("MaxResource")
+    )
     fixed = definition.get("StaticHyperParameters", {})
-    found = [given, *(fixed.get(name) for name in EPOCHS)]
-    return next((int(item) for item in found if item and str(item).isdecimal()), None)
+    candidates = [resource, *(fixed.get(name) for name in EPOCHS)]
+    return next(
+        (int(candidate) for candidate in candidates if candidate and str(candidate).isdecimal()),
+        None,
+    )
 
 
 def _check_rehearsed(request: Mapping[str, Any], definition: Mapping[str, Any]) -> None:
@@ -73,7 +78,7 @@ def _check_objective(config: Mapping[str, Any], definition: Mapping[str, Any]) -
     if not objective:
         raise invalid("HyperParameterTuningJobObjective is required for a custom algorithm.")
     defined = definition["AlgorithmSpecification"].get("MetricDefinitions", ())
-    if objective["MetricName"] not in [item["Name"] for item in defined]:
+    if objective["MetricName"] not in [metric["Name"] for metric in defined]:
         raise invalid(
             f"The objective metric {objective['MetricName']} must be one of the metrics that "
             "MetricDefinitions of the AlgorithmSpecification define."
@@ -81,37 +86,37 @@ def _check_objective(config: Mapping[str, Any], definition: Mapping[str, Any]) -
 
 
 def _check_ranges(config: Mapping[str, Any], definition: Mapping[str, Any]) -> None:
-    found = list(ranges_of(config))
-    names = Counter(item["Name"] for _, item in found)
-    if not found:
+    ranges = list(ranges_of(config))
+    names = Counter(entry["Name"] for _, entry in ranges)
+    if not ranges:
         raise invalid("ParameterRanges must have at least one hyperparameter to tune.")
-    if len(found) > _MOST_RANGES:
-        raise invalid(f"There are {len(found)} parameter ranges; at most {_MOST_RANGES} can be.")
+    if len(ranges) > _MOST_RANGES:
+        raise invalid(f"There are {len(ranges)} parameter ranges; at most {_MOST_RANGES} can be.")
     both = names.keys() & definition.get("StaticHyperParameters", {}).keys()
     for name in (*(name for name, count in names.items() if count > 1), *sorted(both)):
         raise invalid(f"Hyperparameter {name} is given more than once.")
-    for kind, item in found:
+    for kind, entry in ranges:
         if kind != "Categorical":
-            _check_bounds(kind, item)
+            _check_bounds(kind, entry)
 
 
-def _check_bounds(kind: str, each: Mapping[str, Any]) -> None:
+def _check_bounds(kind: str, entry: Mapping[str, Any]) -> None:
     read = int if kind == "Integer" else float
     try:
-        low, high = read(each["MinValue"]), read(each["MaxValue"])
+        low, high = read(entry["MinValue"]), read(entry["MaxValue"])
     except ValueError:
         raise invalid(
-            f"{each['Name']}: MinValue and MaxValue must be of type {kind}, not "
-            f"{each['MinValue']!r} and {each['MaxValue']!r}."
+            f"{entry['Name']}: MinValue and MaxValue must be of type {kind}, not "
+            f"{entry['MinValue']!r} and {entry['MaxValue']!r}."
         ) from None
     if not low < high:
-        raise invalid(f"{each['Name']}: MinValue {low} must be less than MaxValue {high}.")
-    scaling = each.get("ScalingType")
+        raise invalid(f"{entry['Name']}: MinValue {low} must be less than MaxValue {high}.")
+    scaling = entry.get("ScalingType")
     if scaling == "Logarithmic" and low <= 0:
-        raise invalid(f"{each['Name']}: Logarithmic scaling works for values greater than 0 only.")
+        raise invalid(f"{entry['Name']}: Logarithmic scaling works for values greater than 0 only.")
     if scaling == "ReverseLogarithmic" and (kind == "Integer" or not 0 <= low < high < 1):
         raise invalid(
-            f"{each['Name']}: ReverseLogarithmic scaling works for continuous ranges within "
+            f"{entry['Name']}: ReverseLogarithmic scaling works for continuous ranges within "
             "0 <= x < 1.0 only."
         )
 
@@ -136,10 +141,10 @@ def _check_strategy(config: Mapping[str, Any], definition: Mapping[str, Any]) ->
 
 def _check_grid(config: Mapping[str, Any]) -> None:
     count = 1
-    for kind, item in ranges_of(config):
+    for kind, entry in ranges_of(config):
         if kind != "Categorical":
-            raise invalid(f"{item['Name']}: the strategy Grid takes categorical parameters only.")
-        count *= len(item["Values"])
+            raise invalid(f"{entry['Name']}: the strategy Grid takes categorical parameters only.")
+        count *= len(entry["Values"])
     most = config["ResourceLimits"].get("MaxNumberOfTrainingJobs", count)
     if most != count:
         raise invalid(f"MaxNumberOfTrainingJobs {most} must be the grid's {count}, or left out.")

@@ -45,7 +45,7 @@ class TuningJob:
         arn: str,
         request: Mapping[str, Any],
         jobs: TrainingJobService,
-        known: Sequence[tuple[Mapping[str, Value], Outcome]] = (),
+        earlier: Sequence[tuple[Mapping[str, Value], Outcome]] = (),
     ) -> None:
         self.arn, self.request = arn, request
         self.name = str(request["HyperParameterTuningJobName"])
@@ -57,16 +57,16 @@ class TuningJob:
         self._config = request["HyperParameterTuningJobConfig"]
         self._definition = definition_of(request)
         self._spec = from_tuning_config(self._config).spec
-        self._known = list(known)
-        self._told: set[int] = set()
+        self._earlier = list(earlier)
+        self._reported: set[int] = set()
         self._exhausted = False
         self._stopped, self._abandoned = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
 
     @property
     def objective(self) -> Mapping[str, str]:
-        found: Mapping[str, str] = self._config["HyperParameterTuningJobObjective"]
-        return found
+        goal: Mapping[str, str] = self._config["HyperParameterTuningJobObjective"]
+        return goal
 
     @property
     def sign(self) -> float:
@@ -108,7 +108,7 @@ class TuningJob:
     def _tune(self) -> None:
         hyperband = isinstance(self._spec.stopping, HyperbandStopping)
         search = Search("random", self._spec.search.seed) if hyperband else self._spec.search
-        engine = SearchEngine(self._spec.edited(search=search), self._known)
+        engine = SearchEngine(self._spec.edited(search=search), self._earlier)
         while not self._abandoned.wait(_LOOK_EVERY_S):
             active = self._look(engine)
             complete = self._is_complete(active)
@@ -130,42 +130,44 @@ class TuningJob:
                 active.append(trial)
                 if self._is_hopeless(trial):
                     self._jobs.end(trial.job)
-            elif trial.number not in self._told:
-                self._told.add(trial.number)
-                engine.tell(len(self._known) + trial.number, trial.outcome())
+            elif trial.number not in self._reported:
+                self._reported.add(trial.number)
+                engine.tell(len(self._earlier) + trial.number, trial.outcome())
         return active
 
     def _begin(self, engine: SearchEngine) -> bool:
         """Start one more trial, if there is one to start."""
         if self._exhausted:
             return False
-        wanted = self._config["ResourceLimits"].get("MaxNumberOfTrainingJobs")
-        values = None if len(self.trials) == wanted else engine.ask()
+        limit = self._config["ResourceLimits"].get("MaxNumberOfTrainingJobs")
+        values = None if len(self.trials) == limit else engine.ask()
         if values is None:
             self._exhausted = True
             return False
         number = len(self.trials) + 1
         goal, region = self.objective["MetricName"], self.arn.split(":")[3]
         name = job_name(self.name, number)
-        asked = training_job(self._definition, name, self.arn, written(values), goal)
-        asked["Tags"] = self.request.get("Tags", [])
-        job = self._jobs.start(region, asked)
+        job_request = training_job(self._definition, name, self.arn, written(values), goal)
+        job_request["Tags"] = self.request.get("Tags", [])
+        job = self._jobs.start(region, job_request)
         self.trials.append(TuningTrial(number, values, job, self.objective))
         self.changed = time.time()
         return True
 
     def _is_hopeless(self, trial: TuningTrial) -> bool:
         """Return whether it is to be stopped before its time."""
-        rule, own = self._spec.stopping, trial.reported()
-        others = [item for item in self.trials if item is not trial]
+        rule, values_so_far = self._spec.stopping, trial.reported()
+        trials = [candidate for candidate in self.trials if candidate is not trial]
         if isinstance(rule, MedianStopping):
-            ended = [e.curve() for e in others if e.outcome().ending in ("succeeded", "stopped")]
+            ended = [e.curve() for e in trials if e.outcome().ending in ("succeeded", "stopped")]
             direction = self._spec.goals[0].direction
             return bool(reason_to_stop(rule, direction, trial.curve(), ended))
         if isinstance(rule, HyperbandStopping):
-            most = most_epochs(self._config, self._definition) or len(own) + 1
-            known = [other.reported() for other in others]
-            return falls_behind(own, known, rule.min_steps or 1, most, self.sign)
+            most = most_epochs(self._config, self._definition) or len(values_so_far) + 1
+            values_of_others = [sibling.reported() for sibling in trials]
+            return falls_behind(
+                values_so_far, values_of_others, rule.min_steps or 1, most, self.sign
+            )
         return False
 
     def _is_complete(self, active: Sequence[TuningTrial]) -> bool:

@@ -28,10 +28,10 @@ _HIDDEN = ("Tags",)
 _COUNTERS = ("Completed", "InProgress", "RetryableError", "NonRetryableError", "Stopped")
 _COUNTED = {"Failed": "NonRetryableError", "Stopping": "InProgress"}
 _ORDER: dict[str, Callable[[Mapping[str, Any]], Any]] = {
-    "Name": lambda told: told["TrainingJobName"],
-    "CreationTime": lambda told: told["CreationTime"],
-    "Status": lambda told: told["TrainingJobStatus"],
-    "FinalObjectiveMetricValue": lambda told: told.get(
+    "Name": lambda summary: summary["TrainingJobName"],
+    "CreationTime": lambda summary: summary["CreationTime"],
+    "Status": lambda summary: summary["TrainingJobStatus"],
+    "FinalObjectiveMetricValue": lambda summary: summary.get(
         "FinalHyperParameterTuningJobObjectiveMetric", {}
     ).get("Value", float("-inf")),
 }
@@ -42,11 +42,11 @@ class TuningJobService:
 
     def __init__(self, jobs: TrainingJobService) -> None:
         self._jobs = jobs
-        self._found: dict[str, TuningJob] = {}
+        self._tuning_jobs: dict[str, TuningJob] = {}
         self._lock = threading.Lock()
 
     def operations(self) -> dict[str, Callable[[str, Mapping[str, Any]], Mapping[str, Any]]]:
-        """Return each by its name: a region and a checked request make an answer, or raise
+        """Return the operations by name: a region and a checked request make an answer, or raise
         ApiError."""
         return {
             "CreateHyperParameterTuningJob": self.create,
@@ -56,59 +56,66 @@ class TuningJobService:
             "StopHyperParameterTuningJob": self.stop,
         }
 
-    def create(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    def create(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Take a tuning job and start it."""
-        arn = _arn(region, asked["HyperParameterTuningJobName"])
+        arn = _arn(region, request["HyperParameterTuningJobName"])
         self._jobs.permit("CreateHyperParameterTuningJob", arn)
-        refuse_tuning(asked)
-        definition = definition_of(asked)
+        refuse_tuning(request)
+        definition = definition_of(request)
         self._jobs.check(region, training_job(definition, "checked", arn, {}, ""))
-        known = list(self._known(region, asked))
+        earlier = list(self._warm_start(region, request))
         with self._lock:
-            if arn in self._found:
+            if arn in self._tuning_jobs:
                 raise tuning_job_taken(arn)
-            self._found[arn] = job = TuningJob(arn, asked, self._jobs, known)
+            self._tuning_jobs[arn] = job = TuningJob(arn, request, self._jobs, earlier)
         job.start()
         self._jobs.answer()
         return {"HyperParameterTuningJobArn": arn}
 
-    def describe(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    def describe(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the tuning job as it stands."""
-        job = self._find("DescribeHyperParameterTuningJob", region, asked)
-        told = {name: value for name, value in job.request.items() if name not in _HIDDEN}
-        told |= _told(job)
+        job = self._find("DescribeHyperParameterTuningJob", region, request)
+        fields = {name: value for name, value in job.request.items() if name not in _HIDDEN}
+        fields |= _shared_fields(job)
         best = job.best()
         if best is not None:
-            told["BestTrainingJob"] = best.summary(job.name)
-        return {**told, "FailureReason": job.reason} if job.reason else told
+            fields["BestTrainingJob"] = best.summary(job.name)
+        return {**fields, "FailureReason": job.reason} if job.reason else fields
 
-    def list(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    def list(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a page of the tuning jobs, the newest first unless asked otherwise."""
         self._jobs.permit("ListHyperParameterTuningJobs", _arn(region, "*"))
         with self._lock:
-            here = [job for arn, job in self._found.items() if arn.startswith(_arn(region, ""))]
-        found = []
-        for job in here:
+            of_region = [
+                job for arn, job in self._tuning_jobs.items() if arn.startswith(_arn(region, ""))
+            ]
+        listed = []
+        for job in of_region:
             config = job.request["HyperParameterTuningJobConfig"]
-            if asked.get("NameContains", "") in job.name:
-                kept = {"Strategy": config["Strategy"], "ResourceLimits": config["ResourceLimits"]}
-                found.append({"HyperParameterTuningJobName": job.name, **kept, **_told(job)})
-        wanted = asked.get("StatusEquals")
-        found = [x for x in found if wanted in (None, x["HyperParameterTuningJobStatus"])]
-        return _page("HyperParameterTuningJobSummaries", found, asked)
+            if request.get("NameContains", "") in job.name:
+                limits = {
+                    "Strategy": config["Strategy"],
+                    "ResourceLimits": config["ResourceLimits"],
+                }
+                listed.append(
+                    {"HyperParameterTuningJobName": job.name, **limits, **_shared_fields(job)}
+                )
+        status = request.get("StatusEquals")
+        listed = [x for x in listed if status in (None, x["HyperParameterTuningJobStatus"])]
+        return _page("HyperParameterTuningJobSummaries", listed, request)
 
-    def trials(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    def trials(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a page of a tuning job's trials, the newest first unless asked otherwise."""
-        job = self._find("ListTrainingJobsForHyperParameterTuningJob", region, asked)
-        found = [trial.summary(job.name) for trial in list(job.trials)]
-        wanted = asked.get("StatusEquals")
-        found = [item for item in found if wanted in (None, item["TrainingJobStatus"])]
-        found.sort(key=_ORDER[asked.get("SortBy", "CreationTime")])
-        return _page("TrainingJobSummaries", found, asked)
+        job = self._find("ListTrainingJobsForHyperParameterTuningJob", region, request)
+        listed = [trial.summary(job.name) for trial in list(job.trials)]
+        status = request.get("StatusEquals")
+        listed = [summary for summary in listed if status in (None, summary["TrainingJobStatus"])]
+        listed.sort(key=_ORDER[request.get("SortBy", "CreationTime")])
+        return _page("TrainingJobSummaries", listed, request)
 
-    def stop(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    def stop(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Ask a tuning job and its trials to end."""
-        status = self._find("StopHyperParameterTuningJob", region, asked).stop()
+        status = self._find("StopHyperParameterTuningJob", region, request).stop()
         if status != "InProgress":
             raise invalid(
                 "The request was rejected because the hyperparameter tuning job is in status "
@@ -118,30 +125,30 @@ class TuningJobService:
 
     def close(self) -> None:
         """Start nothing more."""
-        for job in self._found.values():
+        for job in self._tuning_jobs.values():
             job.abandon()
 
-    def _find(self, operation: str, region: str, asked: Mapping[str, Any]) -> TuningJob:
-        arn = _arn(region, asked["HyperParameterTuningJobName"])
+    def _find(self, operation: str, region: str, request: Mapping[str, Any]) -> TuningJob:
+        arn = _arn(region, request["HyperParameterTuningJobName"])
         self._jobs.permit(operation, arn)
         with self._lock:
-            if arn not in self._found:
-                raise no_tuning_job(asked["HyperParameterTuningJobName"])
-            return self._found[arn]
+            if arn not in self._tuning_jobs:
+                raise no_tuning_job(request["HyperParameterTuningJobName"])
+            return self._tuning_jobs[arn]
 
-    def _known(
-        self, region: str, asked: Mapping[str, Any]
+    def _warm_start(
+        self, region: str, request: Mapping[str, Any]
     ) -> Iterator[tuple[Mapping[str, Value], Outcome]]:
         """Yield the trials of the jobs that a warm start names, as far as they are in its
         ranges."""
-        objective = asked["HyperParameterTuningJobConfig"]["HyperParameterTuningJobObjective"]
-        for parent in asked.get("WarmStartConfig", {}).get("ParentHyperParameterTuningJobs", ()):
+        objective = request["HyperParameterTuningJobConfig"]["HyperParameterTuningJobObjective"]
+        for parent in request.get("WarmStartConfig", {}).get("ParentHyperParameterTuningJobs", ()):
             job = self._find("DescribeHyperParameterTuningJob", region, parent)
             if not job.ended:
                 raise invalid(f"The parent tuning job {job.name} is in status {job.status}.")
             if job.objective != objective:
                 raise invalid(f"The parent tuning job {job.name} has another objective metric.")
-            ranges = asked["HyperParameterTuningJobConfig"].get("ParameterRanges")
+            ranges = request["HyperParameterTuningJobConfig"].get("ParameterRanges")
             if job.request["HyperParameterTuningJobConfig"].get("ParameterRanges") == ranges:
                 yield from ((trial.values, trial.outcome()) for trial in job.trials)
 
@@ -152,35 +159,35 @@ def _arn(region: str, name: str) -> str:
 
 
 def _page(
-    name: str, found: Sequence[Mapping[str, Any]], asked: Mapping[str, Any]
+    name: str, rows: Sequence[Mapping[str, Any]], request: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return a page of what was found, which is in rising order."""
-    ordered = found if asked.get("SortOrder") == "Ascending" else found[::-1]
-    start = int(asked.get("NextToken", 0))
-    end = start + asked.get("MaxResults", _PAGE)
+    ordered = rows if request.get("SortOrder") == "Ascending" else rows[::-1]
+    start = int(request.get("NextToken", 0))
+    end = start + request.get("MaxResults", _PAGE)
     more = {"NextToken": str(end)} if end < len(ordered) else {}
     return {name: ordered[start:end], **more}
 
 
-def _told(job: TuningJob) -> dict[str, Any]:
-    """What a list and a description say of it."""
-    found = {
+def _shared_fields(job: TuningJob) -> dict[str, Any]:
+    """Return the fields that a list and a description of a tuning job share."""
+    fields = {
         "HyperParameterTuningJobArn": job.arn,
         "HyperParameterTuningJobStatus": job.status,
         "CreationTime": job.created,
         "LastModifiedTime": job.changed,
         **_counts(job),
     }
-    return {**found, "HyperParameterTuningEndTime": job.ended} if job.ended else found
+    return {**fields, "HyperParameterTuningEndTime": job.ended} if job.ended else fields
 
 
 def _counts(job: TuningJob) -> dict[str, dict[str, int]]:
-    told = [trial.summary(job.name) for trial in list(job.trials)]
-    by_status = Counter(item["TrainingJobStatus"] for item in told)
+    summaries = [trial.summary(job.name) for trial in list(job.trials)]
+    by_status = Counter(summary["TrainingJobStatus"] for summary in summaries)
     statuses: Counter[str] = Counter()
     for status, count in by_status.items():
         statuses[_COUNTED.get(status, status)] += count
-    objectives = Counter(item["ObjectiveStatus"] for item in told)
+    objectives = Counter(summary["ObjectiveStatus"] for summary in summaries)
     return {
         "TrainingJobStatusCounters": {name: statuses[name] for name in _COUNTERS},
         "ObjectiveStatusCounters": {n: objectives[n] for n in ("Succeeded", "Pending", "Failed")},

@@ -60,7 +60,7 @@ class TuningTrial:
         return np.array(list(enumerate(self.reported(), 1)), dtype=np.float64).reshape(-1, 2)
 
     def outcome(self) -> Outcome:
-        """Return how it has gone, for the engine."""
+        """Return the trial's outcome for the search engine."""
         values, status = self.reported(), self.status
         if status not in OVER:
             return Outcome("running")
@@ -70,20 +70,20 @@ class TuningTrial:
         return Outcome("succeeded" if status == "Completed" else "stopped", (values[-1],), points)
 
     def summary(self, tuning_job: str) -> dict[str, Any]:
-        """As `ListTrainingJobsForHyperParameterTuningJob` gives it."""
-        told = self.job.record.description()
-        found = {name: told[name] for name in _SUMMARY if name in told}
-        found["TuningJobName"] = tuning_job
-        found["TunedHyperParameters"] = written(self.values)
-        over, values = told["TrainingJobStatus"] in OVER, self.reported()
-        failed = told["TrainingJobStatus"] == "Failed" or not values
-        found["ObjectiveStatus"] = ("Failed" if failed else "Succeeded") if over else "Pending"
+        """Describe the trial as `ListTrainingJobsForHyperParameterTuningJob` does."""
+        description = self.job.record.description()
+        fields = {name: description[name] for name in _SUMMARY if name in description}
+        fields["TuningJobName"] = tuning_job
+        fields["TunedHyperParameters"] = written(self.values)
+        over, values = description["TrainingJobStatus"] in OVER, self.reported()
+        failed = description["TrainingJobStatus"] == "Failed" or not values
+        fields["ObjectiveStatus"] = ("Failed" if failed else "Succeeded") if over else "Pending"
         if values and not (over and failed):
-            found["FinalHyperParameterTuningJobObjectiveMetric"] = {
+            fields["FinalHyperParameterTuningJobObjectiveMetric"] = {
                 **self.objective,
                 "Value": values[-1],
             }
-        return found
+        return fields
 
 
 def written(values: Mapping[str, Value]) -> dict[str, str]:
@@ -105,22 +105,22 @@ def training_job(
 
 
 def job_name(tuning_job: str, number: int) -> str:
-    """What the service calls the job of a trial."""
+    """Make the name of a trial's job, in the service's form."""
     return f"{tuning_job}-{number:03d}-{secrets.token_hex(4)}"
 
 
 def falls_behind(
-    own: Sequence[float], others: Sequence[Sequence[float]], least: int, most: int, sign: float
+    reported: Sequence[float], curves: Sequence[Sequence[float]], least: int, most: int, sign: float
 ) -> bool:
-    """Hyperband: whether a trial is to be stopped. At `least` values, at three times as many and so
-    on the best third goes on of those that have come so far; at `most` values a trial ends."""
-    if len(own) >= most:
+    """Tell whether Hyperband stops a trial. At `least` values, at three times as many and so on the
+    best third goes on of those that have come so far; at `most` values a trial ends."""
+    if len(reported) >= most:
         return True
     rung = least
-    while rung <= len(own):
-        there = [_best(other[:rung], sign) for other in others if len(other) >= rung]
-        better = sum(item > _best(own[:rung], sign) for item in there)
-        if better >= math.ceil((len(there) + 1) / 3):
+    while rung <= len(reported):
+        at_rung = [_best(curve[:rung], sign) for curve in curves if len(curve) >= rung]
+        better = sum(best > _best(reported[:rung], sign) for best in at_rung)
+        if better >= math.ceil((len(at_rung) + 1) / 3):
             return True
         rung *= 3
     return False

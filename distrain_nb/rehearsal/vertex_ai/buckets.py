@@ -41,46 +41,49 @@ class Bucket:
     name: str
     folder: Path
     http: httpx.Client
-    _known: dict[str, tuple[_Version, str]] = field(default_factory=dict)
+    _settled: dict[str, tuple[_Version, str]] = field(default_factory=dict)
     _tried: dict[str, str] = field(default_factory=dict)  # the objects that were to become files
     _busy: threading.Lock = field(default_factory=threading.Lock)
 
     def sync(self) -> None:
-        """What replicas wrote becomes objects, and objects that others wrote become files."""
+        """Upload files that replicas wrote, and download objects that others uploaded."""
         with self._busy:
             files, objects = _versions(self.folder), self._objects()
-            for name in sorted(files.keys() | objects.keys() | self._known.keys()):
+            for name in sorted(files.keys() | objects.keys() | self._settled.keys()):
                 with passing_over():
                     self._settle(name, files.get(name), objects.get(name))
 
     def _settle(self, name: str, file: _Version | None, generation: str | None) -> None:
-        """Files win over objects, since a program is writing them right now."""
-        known_file, known_generation = self._known.get(name, (None, None))
+        """Settle a file and an object of one name. The file wins: a program is writing it right
+        now."""
+        known_file, known_generation = self._settled.get(name, (None, None))
         if file is not None and file != known_file:
-            self._known[name] = (file, self._upload(name))
+            self._settled[name] = (file, self._upload(name))
         elif generation is not None and generation != known_generation:
             if self._tried.get(name) != generation:
                 self._tried[name] = generation
-                self._known[name] = (self._download(name), generation)
+                self._settled[name] = (self._download(name), generation)
         elif file is None and generation is not None:
             self._http("DELETE", f"/storage/v1/b/{self.name}/o/{quote(name, safe='')}")
-            self._known.pop(name)
+            self._settled.pop(name)
         elif generation is None and file is not None:
             JobFolder(self.folder).unlink(name)
-            self._known.pop(name)
+            self._settled.pop(name)
         elif file is None:
-            self._known.pop(name, None)
+            self._settled.pop(name, None)
 
     def _objects(self) -> dict[str, str]:
-        found: dict[str, str] = {}
+        generations: dict[str, str] = {}
         page = ""
         while True:
             query = {"pageToken": page} if page else {}
-            said = self._http("GET", f"/storage/v1/b/{self.name}/o", params=query).json()
-            found |= {x["name"]: x["generation"] for x in said.get("items", ())}
-            page = said.get("nextPageToken", "")
+            content = self._http("GET", f"/storage/v1/b/{self.name}/o", params=query).json()
+            generations |= {x["name"]: x["generation"] for x in content.get("items", ())}
+            page = content.get("nextPageToken", "")
             if not page:
-                return {name: generation for name, generation in found.items() if name[-1] != "/"}
+                return {
+                    name: generation for name, generation in generations.items() if name[-1] != "/"
+                }
 
     def _upload(self, name: str) -> str:
         with JobFolder(self.folder).open(name) as file:
@@ -89,8 +92,8 @@ class Bucket:
         if not data:  # which the emulator takes only in parts
             kind, body = "multipart", {"files": [("", (None, b"{}")), ("", (None, b""))]}
         query = {"uploadType": kind, "name": name}
-        said = self._http("POST", f"/upload/storage/v1/b/{self.name}/o", params=query, **body)
-        return str(said.json()["generation"])
+        response = self._http("POST", f"/upload/storage/v1/b/{self.name}/o", params=query, **body)
+        return str(response.json()["generation"])
 
     def _download(self, name: str) -> _Version:
         path = f"/storage/v1/b/{self.name}/o/{quote(name, safe='')}"
@@ -106,8 +109,8 @@ class Bucket:
 
 def _versions(folder: Path) -> dict[str, _Version]:
     """Return the files of a folder, by name."""
-    found = JobFolder(folder).files()
-    return {name: (stat.st_mtime_ns, stat.st_size) for name, stat in found}
+    files = JobFolder(folder).files()
+    return {name: (stat.st_mtime_ns, stat.st_size) for name, stat in files}
 
 
 def _links(folder: Path) -> Iterator[_Link]:
@@ -115,16 +118,16 @@ def _links(folder: Path) -> Iterator[_Link]:
         yield name, stat.st_ino, stat.st_ctime_ns
 
 
-def _without_new_links(folder: Path, known: frozenset[_Link]) -> Iterator[str]:
+def _without_new_links(folder: Path, earlier: frozenset[_Link]) -> Iterator[str]:
     """Remove the links that a job has made in a folder of the user's, of which the next job would
     be given what is behind its links; says so."""
-    made = sorted(name for name, *when in _links(folder) if (name, *when) not in known)
-    for name in made:
+    names = sorted(name for name, *when in _links(folder) if (name, *when) not in earlier)
+    for name in names:
         with passing_over():
             JobFolder(folder).unlink(name)
-    if made:
-        more = f" and {len(made) - 1:,} more" if len(made) > 1 else ""
-        yield f"Links that the job made are not kept: {made[0]}{more} of {folder}."
+    if names:
+        more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+        yield f"Links that the job made are not kept: {names[0]}{more} of {folder}."
 
 
 @dataclass
@@ -136,7 +139,7 @@ class Buckets:
     data: Path
     _http: httpx.Client = field(repr=False)
     _open: dict[str, Bucket] = field(default_factory=dict)
-    _kept: dict[str, dict[str, _Version]] = field(default_factory=dict)
+    _saved: dict[str, dict[str, _Version]] = field(default_factory=dict)
     _links: dict[str, frozenset[_Link]] = field(default_factory=dict)
     _busy: threading.Lock = field(default_factory=threading.Lock)
 
@@ -151,12 +154,12 @@ class Buckets:
                 target = self.folder / name / path
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(file, target)
-            self._kept[name] = _versions(self.folder / name)
+            self._saved[name] = _versions(self.folder / name)
 
     def mounted(self) -> tuple[Bucket, ...]:
         """Return every bucket that there is now."""
-        said = self._http.get("/storage/v1/b").raise_for_status().json()
-        for name in (x["name"] for x in said.get("items", ())):
+        content = self._http.get("/storage/v1/b").raise_for_status().json()
+        for name in (x["name"] for x in content.get("items", ())):
             if name not in self._open and _NAME.fullmatch(name):
                 folder = self.folder / name
                 folder.mkdir(parents=True, exist_ok=True)
@@ -167,30 +170,31 @@ class Buckets:
         """Have what jobs wrote to the buckets that came from `data` there too; says what is not
         kept."""
         with self._busy:
-            for name, known in self._kept.items():
+            for name, earlier in self._saved.items():
                 mirror = self.folder / name
-                found = _versions(mirror)
+                versions = _versions(mirror)
                 yield from BucketFolder(self.data / name).update(
-                    (path for path, _ in found.items() - known.items()),
-                    known.keys() - found.keys(),
+                    (path for path, _ in versions.items() - earlier.items()),
+                    earlier.keys() - versions.keys(),
                     JobFolder(mirror).pieces,
                 )
-                self._kept[name] = found
+                self._saved[name] = versions
             for name, links in self._links.items():
                 yield from _without_new_links(self.data / name, links)
 
     def folders(self) -> dict[str, Path]:
-        """What /gcs has, by bucket: the folders below `data` as they are, and those that mirror."""
-        others = {path.name: path for path in self.data.glob("*") if path.is_dir()}
-        for name, folder in others.items():
-            if name not in self._kept and name not in self._links:
+        """Return the folders of /gcs, by bucket: those below `data` as they are, and those that
+        mirror."""
+        below = {path.name: path for path in self.data.glob("*") if path.is_dir()}
+        for name, folder in below.items():
+            if name not in self._saved and name not in self._links:
                 self._links[name] = frozenset(_links(folder))
-        return others | {bucket.name: bucket.folder for bucket in self.mounted()}
+        return below | {bucket.name: bucket.folder for bucket in self.mounted()}
 
 
 @contextmanager
 def buckets(folder: Path) -> Iterator[Buckets]:
-    """Cloud Storage that keeps its objects below `folder`.
+    """Run Cloud Storage that keeps its objects below `folder`.
 
     Raises DistrainError if the emulator is not installed.
     """

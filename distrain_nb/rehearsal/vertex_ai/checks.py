@@ -70,5 +70,5 @@ def _layout(spec: types.CustomJobSpec, region: str) -> Layout:
 
 
 def _accelerator(pool: types.WorkerPoolSpec) -> str | None:
-    asked = pool.machine_spec.accelerator_type
-    return asked.name if asked else None
+    kind = pool.machine_spec.accelerator_type
+    return kind.name if kind else None

@@ -37,7 +37,7 @@ _LEVELS = {"o": "INFO", "e": "ERROR"}
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredEntry:
     """An entry, when it was written, and when it is received, so that it can be read: seconds."""
 
     time: float
@@ -51,14 +51,14 @@ class Entries:
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
-        self._kept: list[Kept] = []
+        self._stored: list[StoredEntry] = []
         self._calls = 0
         self._last = 0
         self._trials: dict[str, str] = {}
         self._lock = threading.Lock()
 
     def label(self, job: str, trial: str) -> None:
-        """The entries of a job are those of that trial."""
+        """Label the log entries of a job with a trial."""
         self._trials[job] = trial
 
     def write(self, job: str, task: str, text: str, stream: str = "o") -> None:
@@ -77,10 +77,10 @@ class Entries:
             # no two in the same microsecond, so that the times alone give the order
             self._last = max(time.time_ns() // 1000, self._last + 1)
             when = self._last / 1e6
-            late = len(self._kept) % _LATE_ONES == _LATE_ONES - 1
+            late = len(self._stored) % _LATE_ONES == _LATE_ONES - 1
             received = self._last + (round(1e6 * self._faults.late) if late else 0)
             entry = _entry(self._last, received, fields, text)
-            self._kept.append(Kept(when, received / 1e6, fields, entry))
+            self._stored.append(StoredEntry(when, received / 1e6, fields, entry))
 
     def list(self, request: ListLogEntriesRequest) -> ListLogEntriesResponse:
         """Return a page of what the filter lets through. Raises ApiError as the service does."""
@@ -90,19 +90,23 @@ class Entries:
                 raise quota_exceeded(
                     "logging.googleapis.com/read_requests", "Read requests per minute"
                 )
-            kept = list(self._kept)
+            stored = list(self._stored)
         if request.order_by not in _ORDERS:
             raise invalid(f"order_by {request.order_by!r} is not one of {_ORDERS[1:]}")
         passes, now = _filter(request.filter), time.time()
-        found = [one for one in kept if one.received <= now and passes(one)]
-        found.sort(key=lambda one: (one.time, one.entry.insert_id))
+        matching = [
+            entry_stored
+            for entry_stored in stored
+            if entry_stored.received <= now and passes(entry_stored)
+        ]
+        matching.sort(key=lambda stored: (stored.time, stored.entry.insert_id))
         if request.order_by.endswith("desc"):
-            found.reverse()
+            matching.reverse()
         start = int(request.page_token or 0)
         end = start + min(request.page_size or _PAGE, _MAX_PAGE)
         return ListLogEntriesResponse(
-            entries=[one.entry for one in found[start:end]],
-            next_page_token=str(end) if end < len(found) else "",
+            entries=[entry_stored.entry for entry_stored in matching[start:end]],
+            next_page_token=str(end) if end < len(matching) else "",
         )
 
 
@@ -126,12 +130,14 @@ def _entry(micros: int, received: int, fields: Mapping[str, str], text: str) -> 
     )
 
 
-def _filter(text: str) -> Callable[[Kept], bool]:
+def _filter(text: str) -> Callable[[StoredEntry], bool]:
     """Return the part of the query language that asks for a job's entries: comparisons joined by
     AND, or by OR in parentheses."""
     parts = filter(str.strip, re.split(r"\s+AND\s+|\n", text))
     clauses = [[_comparison(alternative) for alternative in _alternatives(part)] for part in parts]
-    return lambda one: all(any(_holds(one, *item) for item in clause) for clause in clauses)
+    return lambda stored: all(
+        any(_holds(stored, *condition) for condition in clause) for clause in clauses
+    )
 
 
 def _alternatives(part: str) -> list[str]:
@@ -146,34 +152,36 @@ def _comparison(part: str) -> tuple[str, str, str]:
     return match["field"].replace('"', ""), match["sign"], match["value"].strip('"')
 
 
-def _holds(one: Kept, field: str, sign: str, value: str) -> bool:
+def _holds(stored: StoredEntry, field: str, sign: str, value: str) -> bool:
     if field in ("timestamp", "receiveTimestamp"):
-        return _compare(one.time if field == "timestamp" else one.received, sign, _seconds(value))
-    if field not in one.fields:
+        return _compare(
+            stored.time if field == "timestamp" else stored.received, sign, _seconds(value)
+        )
+    if field not in stored.fields:
         raise ApiError("INVALID_ARGUMENT", f"Field not found: {field!r}.")
-    return _compare(one.fields[field], sign, value)
+    return _compare(stored.fields[field], sign, value)
 
 
-def _compare(has: float | str, sign: str, asked: float | str) -> bool:
+def _compare(has: float | str, sign: str, operand: float | str) -> bool:
     answers = {
-        "=": has == asked,
-        "!=": has != asked,
-        ":": str(asked) in str(has),
-        ">=": has >= asked,  # type: ignore[operator]
-        "<=": has <= asked,  # type: ignore[operator]
-        ">": has > asked,  # type: ignore[operator]
-        "<": has < asked,  # type: ignore[operator]
+        "=": has == operand,
+        "!=": has != operand,
+        ":": str(operand) in str(has),
+        ">=": has >= operand,  # type: ignore[operator]
+        "<=": has <= operand,  # type: ignore[operator]
+        ">": has > operand,  # type: ignore[operator]
+        "<": has < operand,  # type: ignore[operator]
     }
     return answers[sign]
 
 
 def _seconds(text: str) -> float:
     # Python 3.10 reads neither Z nor other than six digits of a second
-    whole, _, rest = text.replace("Z", "+00:00").partition(".")
+    date_and_time, _, rest = text.replace("Z", "+00:00").partition(".")
     if rest:
         digits, sign, zone = re.fullmatch(r"(\d+)([+-]?)(.*)", rest).groups()  # type: ignore[union-attr]
-        whole = f"{whole}.{digits[:6]:0<6}{sign}{zone}"
+        date_and_time = f"{date_and_time}.{digits[:6]:0<6}{sign}{zone}"
     try:
-        return datetime.fromisoformat(whole).timestamp()
+        return datetime.fromisoformat(date_and_time).timestamp()
     except ValueError:
         raise invalid(f"{text!r} is not a timestamp") from None

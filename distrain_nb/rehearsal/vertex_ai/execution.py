@@ -100,7 +100,7 @@ class CustomJobExecution:
         self._thread.join()
 
     def _run(self) -> None:
-        """From pulling the images to the job's last state."""
+        """Run the job, from pulling the images to its last state."""
         state, error = States.JOB_STATE_SUCCEEDED, ""
         try:
             self._enter(self._job, States.JOB_STATE_PENDING)
@@ -108,11 +108,11 @@ class CustomJobExecution:
             self._note_omissions()
             self._pull()
             self._run_replicas()
-        except JobFailed as wrong:
-            state, error = States.JOB_STATE_FAILED, str(wrong)
-        except Exception as wrong:  # whatever it was, the job must not seem to run for ever
+        except JobFailed as failure:
+            state, error = States.JOB_STATE_FAILED, str(failure)
+        except Exception as failure:  # whatever it was, the job must not seem to run for ever
             _log.exception("the job %s can't go on", self._job)
-            state, error = States.JOB_STATE_FAILED, f"Internal error: {wrong!r}"
+            state, error = States.JOB_STATE_FAILED, f"Internal error: {failure!r}"
         if self._cancelled.is_set():
             state, error = States.JOB_STATE_CANCELLED, ""
         words = {
@@ -201,11 +201,13 @@ class CustomJobExecution:
         for stream, text in running.lines():
             self._entries.write(self._job, task, text, stream)
             self._explain(text)
-            waited_for = [one.text for one in tuple(self._preemptions) if one.text]
-            self._printed.update(item for item in waited_for if item in text)
+            waited_for = [
+                preemption.text for preemption in tuple(self._preemptions) if preemption.text
+            ]
+            self._printed.update(part for part in waited_for if part in text)
 
     def _watch(self, network: Network) -> None:
-        """Until the primary ends, a replica fails, time is up or the job is cancelled."""
+        """Watch until the primary ends, a replica fails, time is up or the job is cancelled."""
         began = time.monotonic()
         timeout: Any = self._spec.scheduling.timeout  # a timedelta, whatever its annotation says
         limit = timeout.total_seconds() if timeout else 0.0
@@ -214,7 +216,10 @@ class CustomJobExecution:
             ran = time.monotonic() - began
             if limit and ran > limit:
                 raise JobFailed(f"The job has run for its timeout of {limit:g} s and was stopped.")
-            due = next((one for one in self._preemptions if self._is_due(one, ran)), None)
+            due = next(
+                (preemption for preemption in self._preemptions if self._is_due(preemption, ran)),
+                None,
+            )
             if due is not None:
                 self._preemptions.remove(due)
                 self._preempt(network, due)
@@ -229,12 +234,12 @@ class CustomJobExecution:
 
     def _end_with_primary(self, statuses: Mapping[str, int | None]) -> None:
         """Stop the others; what was still running is named, except what never ends by itself."""
-        others = [m for m in self._members if statuses.get(m.task, 0) is None]
-        self._stop(others)
+        members = [m for m in self._members if statuses.get(m.task, 0) is None]
+        self._stop(members)
         serving = {Role.SERVERS, Role.REDUCERS}
         if any(member.role is Role.SERVERS for member in self._members):
             serving.add(Role.WORKERS)
-        for member in others:
+        for member in members:
             if member.role not in serving and self._running[member.task].status():
                 self._say(
                     f"The replica {member.task} was still running when the primary replica ended, "
@@ -242,18 +247,20 @@ class CustomJobExecution:
                     "e",
                 )
 
-    def _is_due(self, one: Preemption, ran: float) -> bool:
-        return one.text in self._printed if one.text else ran >= one.seconds
+    def _is_due(self, preemption: Preemption, ran: float) -> bool:
+        return preemption.text in self._printed if preemption.text else ran >= preemption.seconds
 
-    def _preempt(self, network: Network, one: Preemption) -> None:
-        """The machine goes away; the service starts on another."""
-        taken = [member for member in self._members if member.task == one.replica]
+    def _preempt(self, network: Network, preemption: Preemption) -> None:
+        """Stop a replica as if its machine had gone away; the service starts it on another."""
+        taken = [member for member in self._members if member.task == preemption.replica]
         if not taken:
-            raise JobFailed(f"preempt={one.replica}: the job has no such replica.")
+            raise JobFailed(f"preempt={preemption.replica}: the job has no such replica.")
         self._stop(taken, grace=0.0)
-        self._say(f"The replica {one.replica} was preempted.", "e")
+        self._say(f"The replica {preemption.replica} was preempted.", "e")
         if self._spec.scheduling.disable_retries:
-            raise JobFailed(f"The replica {one.replica} was preempted, and retries are disabled.")
+            raise JobFailed(
+                f"The replica {preemption.replica} was preempted, and retries are disabled."
+            )
         if self._spec.scheduling.restart_job_on_worker_restart:
             self._enter(self._job, States.JOB_STATE_PENDING)
             self._stop(self._members)
@@ -267,7 +274,7 @@ class CustomJobExecution:
         running = [self._running[x.task] for x in which if x.task in self._running]
         if running:
             with ThreadPoolExecutor(len(running)) as threads:
-                list(threads.map(lambda one: one.stop(**grace), running))
+                list(threads.map(lambda process: process.stop(**grace), running))
 
     def _fail(self, task: str, status: int) -> NoReturn:
         _, project, _, _, _, number = self._job.split("/")
@@ -284,11 +291,11 @@ class CustomJobExecution:
             bucket.sync()
 
     def _explain(self, text: str) -> None:
-        """Once, where a rehearsal's buckets have their objects."""
+        """Say once where a rehearsal's buckets have their objects."""
         if _MISSING.search(text) and not self._explained:
             self._explained = True
-            here = f"{self._buckets.data}/BUCKET"
-            self._say(f"In a rehearsal, /gcs/BUCKET has the files below {here}.")
+            folder = f"{self._buckets.data}/BUCKET"
+            self._say(f"In a rehearsal, /gcs/BUCKET has the files below {folder}.")
 
     def _say(self, text: str, stream: str = "o") -> None:
         self._entries.write(self._job, SERVICE, text, stream)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def metadata_service(metadata: MetadataService) -> grpc.GenericRpcHandler:
-    """`MetadataService`, for contexts and artifacts."""
+    """Make `MetadataService`, for contexts and artifacts."""
     artifact = types.Artifact.serialize
     methods = {
         "CreateMetadataStore": method(
@@ -72,7 +72,7 @@ def _of_contexts(metadata: MetadataService) -> dict[str, grpc.RpcMethodHandler[A
 
 
 def tensorboard_service(boards: TensorboardService) -> grpc.GenericRpcHandler:
-    """`TensorboardService`, for scalars."""
+    """Make `TensorboardService`, for scalars."""
     experiment, run = types.TensorboardExperiment.serialize, types.TensorboardRun.serialize
     methods = {
         "CreateTensorboard": method(

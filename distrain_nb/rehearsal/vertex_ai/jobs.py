@@ -75,7 +75,7 @@ class JobService:
         return job
 
     def lose_answer(self) -> None:
-        """The job is there, and its caller may not hear of it. Raises ApiError."""
+        """Raise ApiError, as many times as the faults say, for a job that exists nevertheless."""
         if next(self._lost) < self._faults.lost:
             raise ApiError("UNAVAILABLE", "The service is currently unavailable.")
 
@@ -93,11 +93,11 @@ class JobService:
             raise quota_exceeded(self._faults.quota)
 
     def start(
-        self, parent: str, asked: types.CustomJob, trial: TrialPlace | None = None
+        self, parent: str, spec_of_job: types.CustomJob, trial: TrialPlace | None = None
     ) -> types.CustomJob:
         """Start a job below `parent`, that of a study's `trial`."""
-        self.refuse(parent, asked.display_name, asked.job_spec)
-        job = copy.deepcopy(asked)
+        self.refuse(parent, spec_of_job.display_name, spec_of_job.job_spec)
+        job = copy.deepcopy(spec_of_job)
         with self._lock:
             number = str(time.time_ns())
             job.name = f"{parent}/customJobs/{number}"
@@ -128,13 +128,13 @@ class JobService:
 
     def list(self, request: types.ListCustomJobsRequest) -> types.ListCustomJobsResponse:
         """Return a page of the jobs that the filter lets through, the newest first."""
-        wanted = wanted_by(request.filter)
+        fields = wanted_by(request.filter)
         with self._lock:
             names = [name for name in self._jobs if name.startswith(request.parent + "/")]
-        found, token = page(
-            [job for job in map(self.get, reversed(names)) if matches(job, wanted)], request
+        listed, token = page(
+            [job for job in map(self.get, reversed(names)) if matches(job, fields)], request
         )
-        return types.ListCustomJobsResponse(custom_jobs=found, next_page_token=token)
+        return types.ListCustomJobsResponse(custom_jobs=listed, next_page_token=token)
 
     def cancel(self, name: str) -> None:
         """Ask a job to end; one that has ended stays as it is."""
@@ -164,26 +164,26 @@ class JobService:
                 job.error = {"code": 3, "message": error}
 
 
-def page(found: list[Any], request: Any) -> tuple[list[Any], str]:
+def page(rows: list[Any], request: Any) -> tuple[list[Any], str]:
     """Return the part of what was found that a request asks for, and the token of the next part."""
     start = int(request.page_token or 0)
     end = start + (request.page_size or _PAGE)
-    return found[start:end], str(end) if end < len(found) else ""
+    return rows[start:end], str(end) if end < len(rows) else ""
 
 
 def wanted_by(text: str) -> Mapping[str, str]:
-    """What a filter asks for, by field. Raises ApiError for one that can't be read."""
-    wanted = {}
+    """Parse a filter into values by field. Raises ApiError for one that can't be read."""
+    fields = {}
     for part in filter(str.strip, re.split(r"\s+AND\s+", text)):
         match = _FILTER.fullmatch(part.strip())
         if match is None:
             raise invalid(f"Provided filter is not valid: {part!r}")
-        wanted[(match[1] or "") + match["field"]] = match["value"]
-    return wanted
+        fields[(match[1] or "") + match["field"]] = match["value"]
+    return fields
 
 
-def matches(job: Any, wanted: Mapping[str, str]) -> bool:
+def matches(job: Any, fields: Mapping[str, str]) -> bool:
     """Return whether a job has what a filter asks for."""
     has = {f"labels.{name}": value for name, value in job.labels.items()}
     has |= {"display_name": job.display_name, "state": job.state.name}
-    return all(has.get(name) == value for name, value in wanted.items())
+    return all(has.get(name) == value for name, value in fields.items())

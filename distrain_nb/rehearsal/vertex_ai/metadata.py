@@ -89,30 +89,30 @@ class MetadataService:
         return done(Empty(), request.name)
 
     def list_contexts(self, request: types.ListContextsRequest) -> types.ListContextsResponse:
-        wanted = _Wanted.of(request.filter)
+        only = _ResourceFilter.of(request.filter)
         collection = f"{request.parent}/contexts"
-        found = [
+        listed = [
             context
             for context in map(self._with_parents, self._resources.all(types.Context, collection))
-            if wanted.takes(context, context.parent_contexts)
+            if only.takes(context, context.parent_contexts)
         ]
-        contexts, token = page(found, request)
+        contexts, token = page(listed, request)
         return types.ListContextsResponse(contexts=contexts, next_page_token=token)
 
     def list_artifacts(self, request: types.ListArtifactsRequest) -> types.ListArtifactsResponse:
-        wanted = _Wanted.of(request.filter)
+        only = _ResourceFilter.of(request.filter)
         collection = f"{request.parent}/artifacts"
-        found = [
+        listed = [
             artifact
             for artifact in self._resources.all(types.Artifact, collection)
-            if wanted.takes(artifact, self._resources.parents(artifact.name))
+            if only.takes(artifact, self._resources.parents(artifact.name))
         ]
-        artifacts, token = page(found, request)
+        artifacts, token = page(listed, request)
         return types.ListArtifactsResponse(artifacts=artifacts, next_page_token=token)
 
     def list_executions(self, request: types.ListExecutionsRequest) -> types.ListExecutionsResponse:
-        """None: nothing here makes executions."""
-        _Wanted.of(request.filter)
+        """List no executions: nothing here makes any."""
+        _ResourceFilter.of(request.filter)
         return types.ListExecutionsResponse()
 
     def add_children(
@@ -134,7 +134,7 @@ class MetadataService:
         self._resources.link(request.context, request.artifacts)
         return types.AddContextArtifactsAndExecutionsResponse()
 
-    def _create(self, asked: Any, parent: str, collection: str, identifier: str) -> Any:
+    def _create(self, template: Any, parent: str, collection: str, identifier: str) -> Any:
         if not _STORE.fullmatch(parent):
             raise invalid(f"parent {parent!r} is not a metadata store.")
         self._resources.get(types.MetadataStore, parent)
@@ -143,32 +143,32 @@ class MetadataService:
                 f"{identifier!r} is not a valid resource ID: it must be 4 to 128 characters of "
                 "[a-z0-9-]."
             )
-        made = copy.deepcopy(asked)
-        made.name = f"{parent}/{collection}/{identifier}"
-        made.create_time = made.update_time = now()
-        made.etag = str(time.time_ns())
-        self._resources.add(made)
-        return made
+        resource = copy.deepcopy(template)
+        resource.name = f"{parent}/{collection}/{identifier}"
+        resource.create_time = resource.update_time = now()
+        resource.etag = str(time.time_ns())
+        self._resources.add(resource)
+        return resource
 
     def _with_parents(self, context: types.Context) -> types.Context:
         context.parent_contexts = self._resources.parents(context.name)
         return context
 
 
-class _Wanted(NamedTuple):
-    """What a filter asks for: one of the schemas, all of the contexts."""
+class _ResourceFilter(NamedTuple):
+    """A parsed filter: one of the schemas, all of the contexts."""
 
     titles: frozenset[str]
     inside: tuple[str, ...]
 
     @classmethod
-    def of(cls, text: str) -> _Wanted:
+    def of(cls, text: str) -> _ResourceFilter:
         """Raise ApiError for one that can't be read."""
         titles = frozenset(_TITLE.findall(text))
         parents = [name for some in _PARENTS.findall(text) for name in some.split(",")]
         rest = text
-        for known in (_TITLE, _PARENTS, _INSIDE, _JOINED):
-            rest = known.sub("", rest)
+        for pattern in (_TITLE, _PARENTS, _INSIDE, _JOINED):
+            rest = pattern.sub("", rest)
         if rest:
             raise ApiError("UNIMPLEMENTED", f"A rehearsal has no such filter: {text}")
         return cls(titles, (*(name.strip('"') for name in parents), *_INSIDE.findall(text)))

@@ -40,21 +40,21 @@ class PipelineService:
 
     def create(self, request: types.CreateTrainingPipelineRequest) -> types.TrainingPipeline:
         """Start the custom job that the pipeline's inputs describe. Raises ApiError."""
-        asked = request.training_pipeline
-        if not asked.training_task_definition.endswith(CUSTOM_TASK):
+        requested = request.training_pipeline
+        if not requested.training_task_definition.endswith(CUSTOM_TASK):
             raise invalid(
-                f"training_task_definition {asked.training_task_definition!r} is not rehearsed; "
-                f"allowed is …/{CUSTOM_TASK}"
+                f"training_task_definition {requested.training_task_definition!r} is not "
+                f"rehearsed; allowed is …/{CUSTOM_TASK}"
             )
-        job = types.CustomJob(display_name=asked.display_name, labels=dict(asked.labels))
-        inputs = json_format.MessageToDict(type(asked).pb(asked).training_task_inputs)
+        job = types.CustomJob(display_name=requested.display_name, labels=dict(requested.labels))
+        inputs = json_format.MessageToDict(type(requested).pb(requested).training_task_inputs)
         try:
             spec = json_format.ParseDict(inputs, types.CustomJobSpec.pb(types.CustomJobSpec()))
         except json_format.ParseError as error:
             raise invalid(f"training_task_inputs: {error}") from None
         job.job_spec = types.CustomJobSpec.wrap(spec)
         started = self._jobs.start(request.parent, job)
-        pipeline = copy.deepcopy(asked)
+        pipeline = copy.deepcopy(requested)
         pipeline.name = f"{request.parent}/trainingPipelines/{time.time_ns()}"
         pipeline.create_time = now()
         with self._lock:
@@ -80,13 +80,13 @@ class PipelineService:
         """Return a page of the pipelines, the newest first, by label as jobs are."""
         with self._lock:
             pairs = [(name, job) for name, (_, job) in self._pipelines.items()]
-        wanted = {job.name for job in self._all_jobs(request)}
-        found = [self.get(name) for name, job in reversed(pairs) if job in wanted]
+        names_of_jobs = {job.name for job in self._all_jobs(request)}
+        listed = [self.get(name) for name, job in reversed(pairs) if job in names_of_jobs]
         start = int(request.page_token or 0)
         end = start + (request.page_size or _PAGE)
         return types.ListTrainingPipelinesResponse(
-            training_pipelines=found[start:end],
-            next_page_token=str(end) if end < len(found) else "",
+            training_pipelines=listed[start:end],
+            next_page_token=str(end) if end < len(listed) else "",
         )
 
     def cancel(self, name: str) -> None:
@@ -100,10 +100,10 @@ class PipelineService:
             return self._pipelines[name]
 
     def _all_jobs(self, request: types.ListTrainingPipelinesRequest) -> Any:
-        asked = types.ListCustomJobsRequest(
+        query = types.ListCustomJobsRequest(
             parent=request.parent, filter=request.filter, page_size=len(self._pipelines) + 1000
         )
-        return self._jobs.list(asked).custom_jobs
+        return self._jobs.list(query).custom_jobs
 
 
 def _metadata(job: str) -> struct_pb2.Value:

@@ -1,4 +1,4 @@
-"""What the service says when it turns a request down."""
+"""Messages with which the service refuses a request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def invalid(text: str) -> ApiError:
 
 
 def not_found(name: str) -> ApiError:
-    """There is nothing of that name."""
+    """Make the error for a name that doesn't exist."""
     return ApiError("NOT_FOUND", f"The resource {name} is not found.")
 
 

@@ -1,4 +1,4 @@
-"""What each replica of a custom job is: its image, its command, its environment."""
+"""The replicas of a custom job: their images, commands and environments."""
 
 from __future__ import annotations
 
@@ -89,10 +89,10 @@ def job_cluster(
     job: str, spec: types.CustomJobSpec, addresses: Mapping[str, str], trial: str | None = None
 ) -> Cluster:
     """Return the job's cluster, with each host's address, and the number of its trial."""
-    there = members(job, spec)
+    all_members = members(job, spec)
     by_role = {
-        role: tuple(addresses[x.host] for x in there if x.role is role)
-        for role in dict.fromkeys(x.role for x in there)
+        role: tuple(addresses[x.host] for x in all_members if x.role is role)
+        for role in dict.fromkeys(x.role for x in all_members)
     }
     return Cluster(by_role, cluster_id(job), MessageToDict(type(spec).pb(spec)), trial)
 
@@ -156,7 +156,7 @@ def of_trial(container: ReplicaSpec, trial: TrialPlace, member: Member) -> Repli
 
 
 def service_environment(job: str, spec: types.CustomJobSpec) -> dict[str, str]:
-    """What the service tells every replica of the job: its names and its folders."""
+    """Return the variables that the service gives every replica: the job's names and folders."""
     _, project, _, region, _, number = job.split("/")
     environment = {
         "CLOUD_ML_PROJECT_ID": project,

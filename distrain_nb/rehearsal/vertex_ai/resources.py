@@ -1,4 +1,4 @@
-"""What Vertex AI keeps of experiments: resources by name, which of them belong together, points.
+"""Resources of Vertex AI's experiments: by name, how they are linked, and their points.
 
 In a database, so that what one rehearsal files is there in the next, as it is in a project.
 """
@@ -55,20 +55,19 @@ class Resources:
             raise ApiError("ALREADY_EXISTS", f"{message.name} already exists.") from None
 
     def put(self, message: Any) -> None:
-        """In the place of what is there under its name."""
+        """Store a resource, in place of the one of its name."""
         with self._writing() as database:
             database.execute("INSERT OR REPLACE INTO resources VALUES (?, ?, ?)", _row(message))
 
     def get(self, kind: Any, name: str) -> Any:
         """Raise ApiError if there is none."""
-        found = self._rows("SELECT data FROM resources WHERE name = ?", name)
-        if not found:
+        rows = self._rows("SELECT data FROM resources WHERE name = ?", name)
+        if not rows:
             raise not_found(name)
-        return kind.deserialize(found[0][0])
+        return kind.deserialize(rows[0][0])
 
     def all(self, kind: Any, collection: str) -> list[Any]:
-        """Return those whose names are that collection's and an identifier, in order of their
-        making."""
+        """Return the resources of a collection, in the order in which they were made."""
         rows = self._rows(
             "SELECT data FROM resources WHERE collection = ? ORDER BY rowid", collection
         )
@@ -82,23 +81,23 @@ class Resources:
             database.execute("DELETE FROM links WHERE ? IN (parent, child)", (name,))
 
     def link(self, parent: str, children: Iterable[str]) -> None:
-        """Each may be there already."""
+        """Link children to a parent. Links may exist already."""
         with self._writing() as database:
             rows = [(parent, child) for child in children]
             database.executemany("INSERT OR IGNORE INTO links VALUES (?, ?)", rows)
 
     def parents(self, child: str) -> list[str]:
-        found = self._rows("SELECT parent FROM links WHERE child = ? ORDER BY parent", child)
-        return [parent for (parent,) in found]
+        rows = self._rows("SELECT parent FROM links WHERE child = ? ORDER BY parent", child)
+        return [parent for (parent,) in rows]
 
     def write(self, series: str, points: Iterable[Scalar]) -> None:
-        """A point takes the place of the one that its step has."""
+        """Write points of a series. A point replaces the one of its step."""
         rows = [(series, p.step, p.time, _stored(p.value)) for p in points]
         with self._writing() as database:
             database.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?)", rows)
 
     def points(self, series: str, most: int) -> list[Scalar]:
-        """By step; of more than `most` some, chosen at random."""
+        """Return the points of a series by step: at most `most`, chosen at random."""
         rows = self._rows(
             "SELECT step, time, value FROM points WHERE series = ? ORDER BY step", series
         )

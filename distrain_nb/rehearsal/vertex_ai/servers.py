@@ -34,7 +34,7 @@ _MAX_MESSAGE = 64 << 20
 
 @contextmanager
 def serve(*services: grpc.GenericRpcHandler, port: int = 0) -> Iterator[str]:
-    """Serves without encryption on a port of this machine, any for 0; gives `host:port`."""
+    """Serve without encryption on a port of this machine, any for 0; give `host:port`."""
     sizes = [("grpc.max_send_message_length", _MAX_MESSAGE), ("grpc.so_reuseport", 0)]
     private = _Private()
     server = grpc.server(ThreadPoolExecutor(_THREADS), interceptors=[private], options=sizes)
@@ -69,15 +69,17 @@ class _Private(grpc.ServerInterceptor):
 
 
 def job_service(jobs: JobService, tuning: HyperparameterTuningService) -> grpc.GenericRpcHandler:
-    """`JobService`, for custom jobs and hyperparameter tuning jobs."""
+    """Make `JobService`, for custom jobs and hyperparameter tuning jobs."""
     job = types.CustomJob.serialize
     listed = types.ListCustomJobsResponse.serialize
     methods = {
         "CreateCustomJob": method(types.CreateCustomJobRequest, jobs.create, job),
-        "GetCustomJob": method(types.GetCustomJobRequest, lambda asked: jobs.get(asked.name), job),
+        "GetCustomJob": method(
+            types.GetCustomJobRequest, lambda request: jobs.get(request.name), job
+        ),
         "ListCustomJobs": method(types.ListCustomJobsRequest, jobs.list, listed),
         "CancelCustomJob": method(
-            types.CancelCustomJobRequest, lambda asked: jobs.cancel(asked.name), _nothing
+            types.CancelCustomJobRequest, lambda request: jobs.cancel(request.name), _nothing
         ),
     }
     methods |= _tuning_methods(tuning)
@@ -92,21 +94,21 @@ def _tuning_methods(tuning: HyperparameterTuningService) -> _Methods:
             types.CreateHyperparameterTuningJobRequest, tuning.create, job
         ),
         "GetHyperparameterTuningJob": method(
-            types.GetHyperparameterTuningJobRequest, lambda asked: tuning.get(asked.name), job
+            types.GetHyperparameterTuningJobRequest, lambda request: tuning.get(request.name), job
         ),
         "ListHyperparameterTuningJobs": method(
             types.ListHyperparameterTuningJobsRequest, tuning.list, listed
         ),
         "CancelHyperparameterTuningJob": method(
             types.CancelHyperparameterTuningJobRequest,
-            lambda asked: tuning.cancel(asked.name),
+            lambda request: tuning.cancel(request.name),
             _nothing,
         ),
     }
 
 
 def pipeline_service(pipelines: PipelineService) -> grpc.GenericRpcHandler:
-    """`PipelineService`, for training pipelines of the custom task."""
+    """Make `PipelineService`, for training pipelines of the custom task."""
     pipeline = types.TrainingPipeline.serialize
     listed = types.ListTrainingPipelinesResponse.serialize
     methods = {
@@ -114,12 +116,12 @@ def pipeline_service(pipelines: PipelineService) -> grpc.GenericRpcHandler:
             types.CreateTrainingPipelineRequest, pipelines.create, pipeline
         ),
         "GetTrainingPipeline": method(
-            types.GetTrainingPipelineRequest, lambda asked: pipelines.get(asked.name), pipeline
+            types.GetTrainingPipelineRequest, lambda request: pipelines.get(request.name), pipeline
         ),
         "ListTrainingPipelines": method(types.ListTrainingPipelinesRequest, pipelines.list, listed),
         "CancelTrainingPipeline": method(
             types.CancelTrainingPipelineRequest,
-            lambda asked: pipelines.cancel(asked.name),
+            lambda request: pipelines.cancel(request.name),
             _nothing,
         ),
     }
@@ -127,7 +129,7 @@ def pipeline_service(pipelines: PipelineService) -> grpc.GenericRpcHandler:
 
 
 def logging_service(entries: Entries) -> grpc.GenericRpcHandler:
-    """`LoggingServiceV2`, for reading."""
+    """Make `LoggingServiceV2`, for reading."""
     listed = ListLogEntriesResponse.serialize
     methods = {"ListLogEntries": method(ListLogEntriesRequest, entries.list, listed)}
     return service("google.logging.v2.LoggingServiceV2", methods)
@@ -141,18 +143,19 @@ def service(
 
 
 def method(
-    asked: Any, answer: Callable[[Any], Any], serialize: Callable[[Any], bytes]
+    kind: Any, answer: Callable[[Any], Any], serialize: Callable[[Any], bytes]
 ) -> grpc.RpcMethodHandler[Any, Any]:
-    """`answer` to requests of the type `asked`. What it refuses is an error of gRPC."""
+    """Make a handler that gives requests of the type `kind` to `answer`. What it refuses is an
+    error of gRPC."""
 
     def handle(request: Any, context: grpc.ServicerContext) -> Any:
         try:
             return answer(request)
         except ApiError as no:
-            _log.info("refused %s: %s: %s", asked.__name__, no.code, no.text)
+            _log.info("refused %s: %s: %s", kind.__name__, no.code, no.text)
             context.abort(grpc.StatusCode[no.code], no.text)
 
-    return grpc.unary_unary_rpc_method_handler(handle, asked.deserialize, serialize)
+    return grpc.unary_unary_rpc_method_handler(handle, kind.deserialize, serialize)
 
 
 def _nothing(_: None) -> bytes:

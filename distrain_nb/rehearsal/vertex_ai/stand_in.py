@@ -46,14 +46,14 @@ class VertexStandIn:
 
 @contextmanager
 def stand_in(faults: Faults, names: Iterable[str] = ()) -> Iterator[VertexStandIn]:
-    """Services with buckets of these names. Raises DistrainError naming what is not installed."""
-    kept = private_home() / "rehearsal"
+    """Run services with these buckets. Raises DistrainError naming what is not installed."""
+    home = private_home() / "rehearsal"
     with ExitStack() as stack:
         folder = stack.enter_context(Scratch("rehearsal"))
         report("looking for what can run images here")
         chosen = engine.choose(bare=True)
         report("starting the rehearsal's registry")
-        images = stack.enter_context(registry(kept / "registry"))
+        images = stack.enter_context(registry(home / "registry"))
         report("starting the rehearsal's Cloud Storage")
         stored = stack.enter_context(buckets(folder))
         for name in names:
@@ -62,7 +62,7 @@ def stand_in(faults: Faults, names: Iterable[str] = ()) -> Iterator[VertexStandI
         entries = Entries(faults)
         jobs = JobService(chosen, stored, entries, faults)
         tuning = HyperparameterTuningService(jobs, folder / "metrics")
-        resources = stack.enter_context(closing(Resources(kept / "experiments.db")))
+        resources = stack.enter_context(closing(Resources(home / "experiments.db")))
         services = (
             job_service(jobs, tuning),
             pipeline_service(PipelineService(jobs)),

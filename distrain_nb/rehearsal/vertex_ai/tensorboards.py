@@ -39,8 +39,8 @@ class TensorboardService:
             raise invalid(f"parent {request.parent!r} is not projects/PROJECT/locations/REGION")
         if not request.tensorboard.display_name:
             raise invalid("display_name is required.")
-        made = self._made(request.tensorboard, f"{request.parent}/tensorboards/{time.time_ns()}")
-        return done(made, made.name)
+        board = self._store(request.tensorboard, f"{request.parent}/tensorboards/{time.time_ns()}")
+        return done(board, board.name)
 
     def get(self, request: types.GetTensorboardRequest) -> types.Tensorboard:
         tensorboard: types.Tensorboard = self._resources.get(types.Tensorboard, request.name)
@@ -50,20 +50,20 @@ class TensorboardService:
         if request.filter and not _DEFAULT.fullmatch(request.filter):
             raise ApiError("UNIMPLEMENTED", f"A rehearsal has no such filter: {request.filter}")
         every = self._resources.all(types.Tensorboard, f"{request.parent}/tensorboards")
-        found, token = page(
-            [item for item in every if item.is_default or not request.filter], request
+        listed, token = page(
+            [board for board in every if board.is_default or not request.filter], request
         )
-        return types.ListTensorboardsResponse(tensorboards=found, next_page_token=token)
+        return types.ListTensorboardsResponse(tensorboards=listed, next_page_token=token)
 
     def create_experiment(
         self, request: types.CreateTensorboardExperimentRequest
     ) -> types.TensorboardExperiment:
         self._resources.get(types.Tensorboard, request.parent)
         identifier = _valid(request.tensorboard_experiment_id)
-        made: types.TensorboardExperiment = self._made(
+        experiment: types.TensorboardExperiment = self._store(
             request.tensorboard_experiment, f"{request.parent}/experiments/{identifier}"
         )
-        return made
+        return experiment
 
     def get_experiment(
         self, request: types.GetTensorboardExperimentRequest
@@ -78,10 +78,10 @@ class TensorboardService:
         if not request.tensorboard_run.display_name:
             raise invalid("display_name is required.")
         identifier = _valid(request.tensorboard_run_id)
-        made: types.TensorboardRun = self._made(
+        run: types.TensorboardRun = self._store(
             request.tensorboard_run, f"{request.parent}/runs/{identifier}"
         )
-        return made
+        return run
 
     def get_run(self, request: types.GetTensorboardRunRequest) -> types.TensorboardRun:
         tensorboard_run: types.TensorboardRun = self._resources.get(
@@ -94,17 +94,19 @@ class TensorboardService:
     ) -> types.TensorboardTimeSeries:
         """Raise ApiError for a name that the run has already."""
         self._resources.get(types.TensorboardRun, request.parent)
-        asked = request.tensorboard_time_series
+        requested = request.tensorboard_time_series
         collection = f"{request.parent}/timeSeries"
-        if asked.value_type != SCALAR:
+        if requested.value_type != SCALAR:
             raise ApiError("UNIMPLEMENTED", "A rehearsal's TensorBoard has scalars alone.")
-        if not 0 < len(asked.display_name) <= 128:
+        if not 0 < len(requested.display_name) <= 128:
             raise invalid("display_name is required, and has 128 characters at most.")
         every = self._resources.all(types.TensorboardTimeSeries, collection)
-        if any(item.display_name == asked.display_name for item in every):
-            raise ApiError("ALREADY_EXISTS", f"{asked.display_name} already exists.")
-        made: types.TensorboardTimeSeries = self._made(asked, f"{collection}/{time.time_ns()}")
-        return made
+        if any(existing.display_name == requested.display_name for existing in every):
+            raise ApiError("ALREADY_EXISTS", f"{requested.display_name} already exists.")
+        series: types.TensorboardTimeSeries = self._store(
+            requested, f"{collection}/{time.time_ns()}"
+        )
+        return series
 
     def list_series(
         self, request: types.ListTensorboardTimeSeriesRequest
@@ -112,9 +114,9 @@ class TensorboardService:
         if request.filter:
             raise ApiError("UNIMPLEMENTED", f"A rehearsal has no such filter: {request.filter}")
         every = self._resources.all(types.TensorboardTimeSeries, f"{request.parent}/timeSeries")
-        found, token = page(every, request)
+        listed, token = page(every, request)
         return types.ListTensorboardTimeSeriesResponse(
-            tensorboard_time_series=found, next_page_token=token
+            tensorboard_time_series=listed, next_page_token=token
         )
 
     def write(
@@ -135,7 +137,7 @@ class TensorboardService:
     def read(
         self, request: types.BatchReadTensorboardTimeSeriesDataRequest
     ) -> types.BatchReadTensorboardTimeSeriesDataResponse:
-        """As the service does, a thousand points of a series at most."""
+        """Read a series as the service does: a thousand points at most."""
         if len(request.time_series) > MOST_SERIES:
             raise invalid(f"At most {MOST_SERIES} time series can be read at once.")
         answer = types.BatchReadTensorboardTimeSeriesDataResponse()
@@ -151,13 +153,13 @@ class TensorboardService:
                 value.scalar.value = point.value
         return answer
 
-    def _made(self, asked: Any, name: str) -> Any:
-        made = copy.deepcopy(asked)
-        made.name = name
-        made.create_time = made.update_time = now()
-        made.etag = "1"
-        self._resources.add(made)
-        return made
+    def _store(self, template: Any, name: str) -> Any:
+        resource = copy.deepcopy(template)
+        resource.name = name
+        resource.create_time = resource.update_time = now()
+        resource.etag = "1"
+        self._resources.add(resource)
+        return resource
 
 
 def _valid(identifier: str) -> str:

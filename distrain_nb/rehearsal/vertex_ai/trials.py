@@ -51,13 +51,14 @@ class RunningTrial:
         """Take in what has been reported: step, time, metric, value. The file of the first replica
         that has written one counts."""
         for replica in sorted(self.folder.iterdir()):
-            found = tuple(_reports(JobFolder(replica)))
-            if found:
-                self.reports = found
+            reports = tuple(_reports(JobFolder(replica)))
+            if reports:
+                self.reports = reports
                 return
 
     def curve(self, metric: str, *, by_time: bool) -> NDArray[np.float64]:
-        """Of shape (n, 2): steps or seconds since its beginning, and values."""
+        """Return the trial's curve, of shape (n, 2): steps or seconds since its beginning, and
+        values."""
         points = {
             (time - self.begin if by_time else step): value
             for step, time, name, value in self.reports
@@ -67,18 +68,19 @@ class RunningTrial:
 
     def final(self, spec: StudySpec) -> dict[str, float]:
         """Return the value of each goal that counts: the last, or the best."""
-        found: dict[str, float] = {}
+        values_of: dict[str, float] = {}
         for goal in spec.goals:
             values = [value for _, _, name, value in self.reports if name == goal.metric]
             finite = [value for value in values if math.isfinite(value)]
             if finite and spec.measurement == "best":
-                found[goal.metric] = min(finite) if goal.direction == "min" else max(finite)
+                values_of[goal.metric] = min(finite) if goal.direction == "min" else max(finite)
             elif values:
-                found[goal.metric] = values[-1]
-        return found
+                values_of[goal.metric] = values[-1]
+        return values_of
 
     def conclude(self, job: types.CustomJob, spec: StudySpec) -> None:
-        """What the end of its job makes of it. One that was stopped early has its values."""
+        """Set the trial's final state by the end of its job. One that was stopped early has its
+        values."""
         self.read()
         self.end = time.time()
         final = self.final(spec)
@@ -94,7 +96,7 @@ class RunningTrial:
         self.state = States.INFEASIBLE if self.reason else States.SUCCEEDED
 
     def outcome(self, spec: StudySpec) -> Outcome:
-        """As the engine is told of it."""
+        """Return the trial's outcome for the search engine."""
         if self.state != States.SUCCEEDED:
             return Outcome("failed" if self.state == States.INFEASIBLE else "running")
         metric = spec.goals[0].metric
@@ -102,7 +104,7 @@ class RunningTrial:
         return Outcome("succeeded", tuple(self.final(spec).values()), points)
 
     def message(self, name: str, spec: StudySpec) -> types.Trial:
-        """As the service tells of it; `name` is the study's."""
+        """Describe the trial as the service does; `name` is the study's."""
         trial = types.Trial(
             name=f"{name}/trials/{self.number}",
             id=str(self.number),
@@ -124,7 +126,7 @@ class RunningTrial:
         return trial
 
     def _measurements(self, spec: StudySpec) -> list[types.Measurement]:
-        wanted = {goal.metric for goal in spec.goals}
+        metrics = {goal.metric for goal in spec.goals}
         return [
             types.Measurement(
                 step_count=step,
@@ -132,25 +134,25 @@ class RunningTrial:
                 metrics=[{"metric_id": name, "value": value}],
             )
             for step, time, name, value in sorted(self.reports)
-            if name in wanted
+            if name in metrics
         ]
 
 
-def job_of_trial(asked: types.HyperparameterTuningJob, trial: RunningTrial) -> types.CustomJob:
+def job_of_trial(tuning_job: types.HyperparameterTuningJob, trial: RunningTrial) -> types.CustomJob:
     """Return the custom job of a trial: its values as arguments of each replica, and a folder of
     its own below the study's."""
-    spec = copy.deepcopy(asked.trial_job_spec)
+    spec = copy.deepcopy(tuning_job.trial_job_spec)
     for pool in spec.worker_pool_specs:
         if pool.replica_count:
             args_of(pool).extend(f"--{name}={value}" for name, value in trial.values.items())
     base = spec.base_output_directory.output_uri_prefix
     if base:
         spec.base_output_directory.output_uri_prefix = f"{base.rstrip('/')}/{trial.number}"
-    return types.CustomJob(display_name=f"{asked.display_name}-{trial.number}", job_spec=spec)
+    return types.CustomJob(display_name=f"{tuning_job.display_name}-{trial.number}", job_spec=spec)
 
 
 def _reports(folder: JobFolder) -> Iterator[tuple[int, float, str, float]]:
-    """What `cloudml-hypertune` has written; a line that is half written is read later."""
+    """Read the reports of `cloudml-hypertune`; a line that is half written is read later."""
     try:
         with folder.open(METRICS_FILE) as file:
             lines = file.read(_LONGEST_REPORT).decode().splitlines()

@@ -48,13 +48,13 @@ class HyperparameterTuningService:
 
     def create(self, request: types.CreateHyperparameterTuningJobRequest) -> Any:
         """Take a tuning job and start it. Raises ApiError as the service would."""
-        asked = request.hyperparameter_tuning_job
-        self._jobs.refuse(request.parent, asked.display_name, asked.trial_job_spec)
-        spec = _study(asked)
+        requested = request.hyperparameter_tuning_job
+        self._jobs.refuse(request.parent, requested.display_name, requested.trial_job_spec)
+        spec = _study(requested)
         name = f"{request.parent}/hyperparameterTuningJobs/{time.time_ns()}"
         folder = self._folder / name.rpartition("/")[2]
         try:
-            tuning = HyperparameterTuning(name, asked, spec, self._jobs, folder)
+            tuning = HyperparameterTuning(name, requested, spec, self._jobs, folder)
         except DistrainError as error:
             raise ApiError("FAILED_PRECONDITION", str(error)) from None
         self._tuning[name] = tuning
@@ -68,12 +68,12 @@ class HyperparameterTuningService:
 
     def list(self, request: types.ListHyperparameterTuningJobsRequest) -> Any:
         """Return a page of the jobs that the filter lets through, the newest first."""
-        wanted = wanted_by(request.filter)
-        there = [t for n, t in self._tuning.items() if n.startswith(request.parent + "/")]
-        shown = (tuning.shown() for tuning in reversed(there))
-        found, token = page([job for job in shown if matches(job, wanted)], request)
+        fields = wanted_by(request.filter)
+        of_parent = [t for n, t in self._tuning.items() if n.startswith(request.parent + "/")]
+        shown = (tuning.shown() for tuning in reversed(of_parent))
+        listed, token = page([job for job in shown if matches(job, fields)], request)
         return types.ListHyperparameterTuningJobsResponse(
-            hyperparameter_tuning_jobs=found, next_page_token=token
+            hyperparameter_tuning_jobs=listed, next_page_token=token
         )
 
     def cancel(self, name: str) -> None:
@@ -98,7 +98,7 @@ class HyperparameterTuning:
     def __init__(
         self,
         name: str,
-        asked: types.HyperparameterTuningJob,
+        job: types.HyperparameterTuningJob,
         spec: StudySpec,
         jobs: JobService,
         folder: Path,
@@ -113,7 +113,7 @@ class HyperparameterTuning:
         self._cancelled = threading.Event()
         self._lock = threading.RLock()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._job = copy.deepcopy(asked)
+        self._job = copy.deepcopy(job)
         self._job.name, self._job.state = name, JobStates.JOB_STATE_PENDING
         self._job.create_time = self._job.update_time = now()
 
@@ -210,8 +210,8 @@ class HyperparameterTuning:
             for trial in self._trials
             if trial.state == States.SUCCEEDED
         ]
-        own = trial.curve(goal.metric, by_time=by_time)
-        return bool(reason_to_stop(rule, goal.direction, own, ended))
+        curve = trial.curve(goal.metric, by_time=by_time)
+        return bool(reason_to_stop(rule, goal.direction, curve, ended))
 
     def _failure(self) -> str:
         """Return why the job fails before it has all its trials."""
@@ -231,8 +231,8 @@ class HyperparameterTuning:
         if self._cancelled.is_set():
             self._enter(JobStates.JOB_STATE_CANCELLED)
         elif failure or not values:
-            said = failure or f"No trial succeeded. The last: {self._trials[-1].reason}"
-            self._enter(JobStates.JOB_STATE_FAILED, said)
+            message = failure or f"No trial succeeded. The last: {self._trials[-1].reason}"
+            self._enter(JobStates.JOB_STATE_FAILED, message)
         else:
             self._enter(JobStates.JOB_STATE_SUCCEEDED)
 
@@ -253,23 +253,23 @@ class HyperparameterTuning:
                 job.error = {"code": 3, "message": error}
 
 
-def _study(asked: types.HyperparameterTuningJob) -> StudySpec:
+def _study(job: types.HyperparameterTuningJob) -> StudySpec:
     """Raise ApiError for what the service would not take, or a rehearsal can't do."""
-    if asked.max_trial_count < 1 or asked.parallel_trial_count < 1:
+    if job.max_trial_count < 1 or job.parallel_trial_count < 1:
         raise invalid("max_trial_count and parallel_trial_count are required, and at least 1.")
-    if asked.parallel_trial_count > asked.max_trial_count:
+    if job.parallel_trial_count > job.max_trial_count:
         raise invalid(
-            f"parallel_trial_count {asked.parallel_trial_count} is more than max_trial_count "
-            f"{asked.max_trial_count}."
+            f"parallel_trial_count {job.parallel_trial_count} is more than max_trial_count "
+            f"{job.max_trial_count}."
         )
     try:
-        spec = from_tuning_job(MessageToDict(type(asked).pb(asked))).spec
+        spec = from_tuning_job(MessageToDict(type(job).pb(job))).spec
     except OptionError as error:
         raise invalid(str(error)) from None
-    found = errors(check(spec, "vertex"))
-    if found:
-        raise invalid(" ".join(f"{finding.where}: {finding.message}" for finding in found))
+    findings = errors(check(spec, "vertex"))
+    if findings:
+        raise invalid(" ".join(f"{finding.where}: {finding.message}" for finding in findings))
     if isinstance(spec.stopping, ConvexStopping) or spec.end != StudyEnd():
-        what = "study_stopping_config" if spec.end != StudyEnd() else "convex stopping"
-        raise ApiError("UNIMPLEMENTED", f"A rehearsal has no {what}.")
+        feature = "study_stopping_config" if spec.end != StudyEnd() else "convex stopping"
+        raise ApiError("UNIMPLEMENTED", f"A rehearsal has no {feature}.")
     return spec

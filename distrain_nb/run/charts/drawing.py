@@ -44,23 +44,25 @@ def charts(metrics: Metrics) -> str:
 
 
 def sheet(metrics: Metrics, lines: Lines, *, drawn: bool) -> str:
-    """What stands around these lines, and if `drawn`, the lines and the newest values."""
+    """Return the HTML around the charts of these lines; if `drawn`, with the lines and the newest
+    values."""
     tags, colours = figure.tags_of(tuple(lines)), figure.colours_of(tuple(lines))
     last = metrics.last() if drawn else {}
-    said = figure.words(lines)
-    own = {tag: {key: line for key, line in lines.items() if key.tag == tag} for tag in tags}
+    notes = figure.words(lines)
+    curves = {tag: {key: line for key, line in lines.items() if key.tag == tag} for tag in tags}
     charts = {
         tag: chart(
             tag,
             brief(last[tag]) if tag in last else "",
-            said.get(tag, ""),
-            _svg(tag, own[tag], colours, _height(tags)) if drawn else "",
+            notes.get(tag, ""),
+            _svg(tag, curves[tag], colours, _height(tags)) if drawn else "",
         )
         for tag in tags
     }
     grouped = figure.groups(tags)
     body = "".join(group(name, [charts[tag] for tag in held]) for name, held in grouped.items())
-    style = f"--dn-left:{_left(own.values(), _height(tags)):.0f}px;--dn-plot:{_height(tags)}px"
+    height = _height(tags)
+    style = f"--dn-left:{_left_margin(curves.values(), height):.0f}px;--dn-plot:{height}px"
     return (
         f'<div class="dn-sheet" style="{style}">{_legend(colours)}{body}'
         f"{_notes((figure.left_out(metrics.keys), *metrics.notes))}</div>"
@@ -68,7 +70,7 @@ def sheet(metrics: Metrics, lines: Lines, *, drawn: bool) -> str:
 
 
 def _height(tags: Sequence[str]) -> int:
-    """Of the lines' place, in pixels."""
+    """Return the height of a chart's lines, in pixels."""
     return 240 if len(tags) <= 2 else 170
 
 
@@ -102,19 +104,19 @@ def group(name: str, charts: Sequence[str]) -> str:
     )
 
 
-def chart(tag: str, newest: str, said: str, drawn: str) -> str:
-    """Return one chart: its title with the newest value, what is said in its place, its drawing."""
+def chart(tag: str, newest: str, note: str, drawn: str) -> str:
+    """Draw one chart: its title with the newest value, a note in its place, its drawing."""
     tag = html.escape(tag)
     return (
         f'<div class="dn-chart" data-tag="{tag}"><div class="dn-title" title="{tag}"><b>{tag}</b> '
         f'<span class="dn-newest">{newest}</span></div><div class="dn-area">{drawn}</div>'
-        f'<div class="dn-words">{html.escape(said)}</div></div>'
+        f'<div class="dn-words">{html.escape(note)}</div></div>'
     )
 
 
-def _left(charts: Iterable[Lines], height: float) -> float:
+def _left_margin(charts: Iterable[Lines], height: float) -> float:
     """Return the room that the longest number beside a chart takes, in pixels."""
-    return left_of(text for own in charts for _, text in ticks(Y_AXIS, *_y_range(own, height)))
+    return left_of(text for lines in charts for _, text in ticks(Y_AXIS, *_y_range(lines, height)))
 
 
 def left_of(texts: Iterable[str]) -> float:
@@ -132,7 +134,7 @@ class Plot:
 
 
 def plot(lines: Lines, colours: Mapping[str, str], height: float) -> Plot:
-    """`height`, in pixels, is how high it will be shown."""
+    """Draw a chart. `height`, in pixels, is how high it will be shown."""
     x_range, y_range = _x_range(lines), _y_range(lines, height)
     drawn = "".join(
         _line(line, x_range, y_range, colours[key.series]) for key, line in lines.items()
@@ -143,7 +145,7 @@ def plot(lines: Lines, colours: Mapping[str, str], height: float) -> Plot:
 
 
 def ground(rows: Iterable[tuple[float, str]]) -> str:
-    """What lines stand on: a rule for each row, and one below all."""
+    """Return the SVG ground of a chart: a rule for each row, and one below all."""
     grid = "".join(f"M0 {share * SIDE:.1f}H{SIDE}" for share, _ in rows)
     return f'<path class="dn-rows" d="{grid}"/><path class="dn-ground" d="M0 {SIDE}H{SIDE}"/>'
 
@@ -176,7 +178,7 @@ def _share(value: Number, within: Range) -> Number:
 
 
 def _x_range(lines: Lines) -> Range:
-    """As wide as the lines, with room for dots."""
+    """Return the range of x: as wide as the lines, with room for dots."""
     low, high = _extent(line.x for line in lines.values())
     dots = any(len(line.x) <= figure.DOTS_UP_TO for line in lines.values())
     return padded(low, high, USUAL_WIDTH_PX, True) if dots or low == high else (low, high)
@@ -203,12 +205,12 @@ def _line(line: ChartLine, x_range: Range, y_range: Range, colour: str) -> str:
     goes_on = [False, *finite[:-1]]
     path = "".join(
         f"{'L' if after else 'M'}{point}"
-        for point, here, after in zip(points, finite, goes_on, strict=True)
-        if here
+        for point, shown, after in zip(points, finite, goes_on, strict=True)
+        if shown
     )
     drawn = f'<path class="dn-line" d="{path}" stroke="{colour}"/>'
     if len(points) > figure.DOTS_UP_TO:
         return drawn
     # Lines of no length have nothing but their round ends.
-    dots = "".join(f"M{point}h0" for point, here in zip(points, finite, strict=True) if here)
+    dots = "".join(f"M{point}h0" for point, shown in zip(points, finite, strict=True) if shown)
     return f'{drawn}<path class="dn-dots" d="{dots}" stroke="{colour}"/>'

@@ -1,4 +1,4 @@
-"""What the charts of some metrics have: a chart for each metric, a line for each series."""
+"""The figure of some metrics: a chart for each metric, a line for each series."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def traces(keys: Sequence[Key]) -> list[dict[str, object]]:
 
 
 def _axis(letter: str, place: int) -> str:
-    """As traces name it: `x`, `x2`, `x3`…"""
+    """Return the name of an axis in traces: `x`, `x2`, `x3`…"""
     return f"{letter}{place + 1}" if place else letter
 
 
@@ -48,36 +48,36 @@ def colours_of(keys: Sequence[Key]) -> dict[str, str]:
 
 
 def name_of(series: str) -> str:
-    """What a series is called: the one of the run itself has no name."""
+    """Return the name of a series in a legend; that of the run itself is `run`."""
     return series or "run"
 
 
 def groups(tags: Sequence[str]) -> dict[str, list[str]]:
     """Return the metrics by what stands before the first `/`; few are together, without a name."""
-    found: dict[str, list[str]] = {}
+    by_prefix: dict[str, list[str]] = {}
     for tag in tags:
         prefix, slash, _ = tag.partition("/")
-        found.setdefault(prefix if slash else "", []).append(tag)
-    return found if len(tags) > TOGETHER_UP_TO and len(found) > 1 else {"": list(tags)}
+        by_prefix.setdefault(prefix if slash else "", []).append(tag)
+    return by_prefix if len(tags) > TOGETHER_UP_TO and len(by_prefix) > 1 else {"": list(tags)}
 
 
 def words(lines: Mapping[Key, ChartLine]) -> dict[str, str]:
-    """What is said of metrics that have lines which can't be drawn: no value of them is finite."""
-    said = {}
+    """Return a note, by tag, for metrics with lines that have no finite value to draw."""
+    notes = {}
     for tag in tags_of(tuple(lines)):
-        own = {key.series: line for key, line in lines.items() if key.tag == tag}
-        empty = {series: line for series, line in own.items() if not np.isfinite(line.y).any()}
-        if empty and len(empty) == len(own):
-            said[tag] = _no_value(list(empty.values()))
+        curves = {key.series: line for key, line in lines.items() if key.tag == tag}
+        empty = {series: line for series, line in curves.items() if not np.isfinite(line.y).any()}
+        if empty and len(empty) == len(curves):
+            notes[tag] = _no_value(list(empty.values()))
         elif empty:
-            said[tag] = f"no finite values: {', '.join(map(name_of, empty))}"
-    return said
+            notes[tag] = f"no finite values: {', '.join(map(name_of, empty))}"
+    return notes
 
 
 def _no_value(lines: list[ChartLine]) -> str:
     count = sum(line.count for line in lines)
-    what = "NaN" if all(np.isnan(line.y).all() for line in lines) else "infinite or NaN"
-    return f"the only value is {what}" if count == 1 else f"all {count:,} values are {what}"
+    kind = "NaN" if all(np.isnan(line.y).all() for line in lines) else "infinite or NaN"
+    return f"the only value is {kind}" if count == 1 else f"all {count:,} values are {kind}"
 
 
 def shown(keys: Sequence[Key]) -> tuple[Key, ...]:

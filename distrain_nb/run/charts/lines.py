@@ -44,7 +44,8 @@ class ChartLine:
 
 
 class Metrics:
-    """What the event files of a run, `below` its folder, have so far; `command` shows them live.
+    """The metrics in the event files of a run, `below` its folder, so far; `command` shows them
+    live.
 
     `events` are those files where somebody reads them already.
     """
@@ -85,12 +86,12 @@ class Metrics:
     def last(self) -> dict[str, float]:
         """Return the newest value of each metric; the first series counts where there are
         several."""
-        found: dict[str, float] = {}
+        newest: dict[str, float] = {}
         for key in self._events.keys:
             points = self._events.points(key)
-            if len(points) and key.tag not in found:
-                found[key.tag] = float(points["value"][-1])
-        return found
+            if len(points) and key.tag not in newest:
+                newest[key.tag] = float(points["value"][-1])
+        return newest
 
 
 def chart_line(points: Points, count: int) -> ChartLine:
@@ -100,11 +101,11 @@ def chart_line(points: Points, count: int) -> ChartLine:
         return ChartLine(none, none, float("nan"), 0.0, none, 0)
     last, began = float(points["value"][-1]), float(points["wall_time"][0])
     began = began if math.isfinite(began) else 0.0
-    kept = downsample(points, count)
-    x = _steps(kept["step"])
+    thinned = downsample(points, count)
+    x = _steps(thinned["step"])
     with np.errstate(over="ignore"):
-        value = kept["value"].astype(np.float32)
-    seconds = (kept["wall_time"] - began).astype(np.float32)
+        value = thinned["value"].astype(np.float32)
+    seconds = (thinned["wall_time"] - began).astype(np.float32)
     return ChartLine(x, value, last, began, seconds, len(points))
 
 

@@ -18,12 +18,12 @@ FEWEST_POINTS = 50
 
 
 def points_a_line(keys: Sequence[Key]) -> int:
-    """To how many points each of these lines is thinned."""
+    """Return to how many points each of these lines is thinned."""
     return max(FEWEST_POINTS, min(POINTS_A_LINE, POINTS_IN_ALL // max(1, len(keys))))
 
 
 def shape(metrics: Metrics, lines: Mapping[Key, ChartLine]) -> dict[str, object]:
-    """What the page gets besides the sheet and the points; `newest` names every metric."""
+    """Return what the page gets besides the sheet and the points; `newest` names every metric."""
     last = metrics.last()
     return {
         "keys": [list(key) for key in lines],

@@ -16,9 +16,8 @@ _PREFIXES = {-15: "f", -12: "p", -9: "n", -6: "μ", -3: "m", 3: "k", 6: "M", 9: 
 
 @dataclass(frozen=True)
 class Axis:
-    """How ticks are chosen: `most` of them, powers of ten written as `k` and `M` or as `e+3` where
-    the largest number is beyond ten to the power `plain` or its inverse.
-    """
+    """The style of ticks: `most` of them, powers of ten written as `k` and `M` or as `e+3` where
+    the largest number is beyond ten to the power `plain` or its inverse."""
 
     most: int
     plain: int
@@ -66,12 +65,12 @@ def _written(value: float, digits: int, exponent: int, axis: Axis) -> str:
     if abs(value) < 10.0**-digits / 2:
         return "0"
     text = f"{abs(value) * 10.0**-exponent:.{max(0, digits + exponent)}f}"
-    whole, _, decimals = text.partition(".")
+    integer, _, decimals = text.partition(".")
     decimals = decimals.rstrip("0")
-    if decimals or len(whole) > 4:
-        whole = f"{int(whole):,}"
+    if decimals or len(integer) > 4:
+        integer = f"{int(integer):,}"
     sign = MINUS if value < 0 else ""
-    return f"{sign}{whole}{'.' if decimals else ''}{decimals}{_power(exponent, axis.prefixes)}"
+    return f"{sign}{integer}{'.' if decimals else ''}{decimals}{_power(exponent, axis.prefixes)}"
 
 
 def _power(exponent: int, prefixes: bool) -> str:

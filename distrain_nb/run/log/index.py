@@ -28,7 +28,7 @@ COMPARED_BYTES = 4 << 10
 
 @dataclass(frozen=True)
 class Filter:
-    """Which lines count: those of some processes (None: all), of one stream (empty: both)."""
+    """A filter of lines: those of some processes (None: all), of one stream (empty: both)."""
 
     processes: frozenset[int] | None = None
     stream: str = ""
@@ -39,7 +39,7 @@ class Filter:
         return self.processes is None and not self.stream
 
     def passes(self, writers: NDArray[np.uint16]) -> NDArray[np.bool_]:
-        """Return which of the writers pass."""
+        """Tell which of the writers pass."""
         passing = np.ones(len(writers), np.bool_)
         if self.processes is not None:
             passing &= np.isin(writers >> 1, list(self.processes))
@@ -56,7 +56,7 @@ class Numbered(NamedTuple):
 
 
 class LogIndex:
-    """Where each line of a growing log stands: ten bytes a line, for any number of threads.
+    """The place of each line of a growing log: ten bytes a line, for any number of threads.
 
     A record that a later one has taken the place of (a progress bar that moved on) is no line,
     and has no number. Numbers stay as they are while the log grows.
@@ -83,13 +83,13 @@ class LogIndex:
         with self._lock:
             if only.is_all:
                 return np.arange(len(self._offsets), dtype=np.uint32)
-            seen, found = self._rows.pop(only, (0, Column(np.uint32)))
-            new = np.flatnonzero(only.passes(self._writers.values[seen:])) + seen
-            found.extend(new.astype(np.uint32))
-            self._rows[only] = len(self._offsets), found
+            count, column = self._rows.pop(only, (0, Column(np.uint32)))
+            new = np.flatnonzero(only.passes(self._writers.values[count:])) + count
+            column.extend(new.astype(np.uint32))
+            self._rows[only] = len(self._offsets), column
             while len(self._rows) > FILTERS_KEPT:
                 self._rows.popitem(last=False)
-            return found.values
+            return column.values
 
     @property
     def offsets(self) -> NDArray[np.int64]:
@@ -113,7 +113,7 @@ class LogIndex:
             count = len(self._offsets)
             moving = dict(self._moving)
         keep = only.passes(np.fromiter(moving, np.uint16))
-        chosen = [offset for offset, kept in zip(moving.values(), keep, strict=True) if kept]
+        chosen = [offset for offset, passes in zip(moving.values(), keep, strict=True) if passes]
         with self.open() as log:
             return [Numbered(count, _line_at(log, offset)) for offset in sorted(chosen)]
 

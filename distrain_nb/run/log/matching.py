@@ -38,7 +38,7 @@ _NONE: Offsets = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SearchTerm:
     """What to search for in the text of a line: plain text, or a regular expression."""
 
     text: str
@@ -54,7 +54,7 @@ class Pattern(Protocol):
         begin that it has met on the way. The bytes from `begin` to `end` are whole records."""
 
 
-def pattern_of(wanted: Wanted) -> Pattern:
+def pattern_of(wanted: SearchTerm) -> Pattern:
     """Return what finds the wanted text. Raises OptionError for one of more than 1,000 characters.
 
     It works on bytes where that gives the same result: a tab could match in a record's header.

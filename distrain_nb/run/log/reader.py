@@ -47,16 +47,16 @@ class LogReader:
         return [line_of(record) for record in self.records().split(b"\n")[:-1]]
 
     def records(self) -> bytes:
-        """Return the same as they stand in the file: to read a flood line by line takes long."""
+        """Return the records as they are in the file: reading a flood line by line takes long."""
         try:
             with self._path.open("rb") as log:
                 log.seek(self.offset)
                 data = log.read(READ_AT_MOST)
         except FileNotFoundError:
             return b""
-        whole = data[: data.rfind(b"\n") + 1]
-        self.offset += len(whole)
-        return whole
+        complete = data[: data.rfind(b"\n") + 1]
+        self.offset += len(complete)
+        return complete
 
     def __iter__(self) -> Iterator[Line]:
         """Yield all lines up to what is on disk now."""
@@ -65,18 +65,18 @@ class LogReader:
 
 
 def pieces(log: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """Whole records of a log's file, about a MiB at a time, and where each piece begins."""
-    wanted = PIECE_BYTES
+    """Yield whole records of a log's file, about a MiB at a time, and where each piece begins."""
+    size = PIECE_BYTES
     while begin < end:
         log.seek(begin)
-        piece = log.read(min(wanted, end - begin))
-        whole = piece[: piece.rfind(b"\n") + 1]
-        if whole:
-            yield begin, whole
-        elif len(piece) < wanted:
+        piece = log.read(min(size, end - begin))
+        complete = piece[: piece.rfind(b"\n") + 1]
+        if complete:
+            yield begin, complete
+        elif len(piece) < size:
             return
-        begin += len(whole)
-        wanted = PIECE_BYTES if whole else 2 * wanted
+        begin += len(complete)
+        size = PIECE_BYTES if complete else 2 * size
 
 
 def still(lines: Iterable[Line]) -> list[Line]:

@@ -1,4 +1,4 @@
-"""Where the records of a log begin and what they are, many at a time."""
+"""Finds where the records of a log begin and of what kind they are, many at a time."""
 
 from __future__ import annotations
 

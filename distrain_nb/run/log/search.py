@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.run.log.column import Scalar
     from distrain_nb.run.log.index import Filter, LogIndex
-    from distrain_nb.run.log.matching import Offsets, Pattern, Wanted
+    from distrain_nb.run.log.matching import Offsets, Pattern, SearchTerm
 
 SLICE_S = 0.1
 SEARCHES_KEPT = 4
@@ -57,7 +57,7 @@ class LogSearch:
     the first match from there on is known before the rest. A log that has grown is searched on.
     """
 
-    def __init__(self, log: LogIndex, only: Filter, wanted: Wanted, first: int) -> None:
+    def __init__(self, log: LogIndex, only: Filter, wanted: SearchTerm, first: int) -> None:
         """Begin at the row `first` of those that pass. Raises OptionError for a text that is too
         long."""
         self._log = log
@@ -123,12 +123,14 @@ class _Region:
         self.at = end  # what is left was cut off meanwhile
 
 
-_kept: WeakKeyDictionary[LogIndex, tuple[int, OrderedDict[tuple[Filter, Wanted], LogSearch]]]
+_kept: WeakKeyDictionary[LogIndex, tuple[int, OrderedDict[tuple[Filter, SearchTerm], LogSearch]]]
 _kept = WeakKeyDictionary()
 _keeping = threading.Lock()
 
 
-def search(log: LogIndex, only: Filter, wanted: Wanted, near: int, step: int = 0) -> SearchProgress:
+def search(
+    log: LogIndex, only: Filter, wanted: SearchTerm, near: int, step: int = 0
+) -> SearchProgress:
     """Go on with a search for a tenth of a second, and return how far it has come.
 
     `near` and `step` are those of `LogSearch.progress`; a new search begins at `near`. Raises

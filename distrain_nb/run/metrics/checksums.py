@@ -37,7 +37,7 @@ def checksums_match(rows: Rows, varying: NDArray[np.int64]) -> NDArray[np.bool_]
 
 @lru_cache(maxsize=1024)
 def _effects(following: int) -> NDArray[np.uint32]:
-    """What each value of a byte contributes to the checksum when `following` bytes follow it."""
+    """Return what each value of a byte adds to the checksum when `following` bytes follow it."""
     table = np.array(TABLE, dtype=np.uint32)
     effects: NDArray[np.uint32] = table.copy()
     for _ in range(following):

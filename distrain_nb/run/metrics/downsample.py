@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def downsample(points: Points, count: int) -> Points:
-    """`count` of the points at most, in order of their steps, chosen so that peaks stay."""
+    """Return `count` of the points at most, in order of their steps, chosen so that peaks stay."""
     steps = points["step"]
     if (np.diff(steps) < 0).any():
         points = points[np.argsort(steps, kind="stable")]

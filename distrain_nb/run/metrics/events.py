@@ -43,7 +43,7 @@ class EventFolder:
         self.non_scalars = NonScalars()
 
     def read(self) -> dict[Key, Points]:
-        """What has been written since the last call, of dtype POINT, in order of arrival.
+        """Return what has been written since the last call, of dtype POINT, in order of arrival.
 
         Where a restarted writer took points back, or wrote a file anew, their key is there too, if
         only with an empty array: then `points` is shorter than what was read before.
@@ -84,8 +84,8 @@ class EventFolder:
         for _, step in stretch.restarts:
             for key, line in self._lines.items():
                 if key.series == series and line.take_back(step):
-                    kept = [piece[piece["step"] < step] for piece in news.get(key, [])]
-                    news[key] = kept or [np.empty(0, dtype=POINT)]
+                    earlier = [piece[piece["step"] < step] for piece in news.get(key, [])]
+                    news[key] = earlier or [np.empty(0, dtype=POINT)]
         for tag, points in stretch.points.items():
             key = Key(series, tag)
             if key in self._lines:
@@ -115,10 +115,10 @@ def table(path: Path) -> pd.DataFrame:
     if not tables:
         none: pd.DataFrame = pd.DataFrame({"step": pd.Series(dtype="int64")})
         return none
-    whole: pd.DataFrame = pd.concat(tables, ignore_index=True)
+    frame: pd.DataFrame = pd.concat(tables, ignore_index=True)
     if len(tables) == 1:
-        del whole["series"]
-    return whole
+        del frame["series"]
+    return frame
 
 
 def _series_table(series: str, lines: Mapping[Key, Points]) -> pd.DataFrame:
@@ -141,15 +141,15 @@ def _last_of_each_step(values: pd.Series[float]) -> pd.Series[float]:
 def event_files(path: Path) -> Iterator[Path]:
     """Yield the event files below a folder. Each folder is looked into once, and by its own name
     where it has one there and links too."""
-    seen: set[tuple[int, int]] = set()
+    visited: set[tuple[int, int]] = set()
     folders, linked = [path], list[Path]()
     while folders or linked:
         folder = folders.pop() if folders else linked.pop()
         try:
             status = folder.stat()
-            if (status.st_dev, status.st_ino) in seen:
+            if (status.st_dev, status.st_ino) in visited:
                 continue
-            seen.add((status.st_dev, status.st_ino))
+            visited.add((status.st_dev, status.st_ino))
             entries = list(os.scandir(folder))
         except OSError:  # not there, or nothing to look into
             continue
@@ -184,19 +184,19 @@ class _Line:
 
     def take_back(self, step: int) -> bool:
         """Forget the points from that step on, and say whether there were any."""
-        kept = self.points[self.points["step"] < step]
-        changed = len(kept) < self.count
-        self.room, self.count = kept, len(kept)
+        earlier = self.points[self.points["step"] < step]
+        changed = len(earlier) < self.count
+        self.room, self.count = earlier, len(earlier)
         return changed
 
 
 class _File:
-    """How far one file has been read."""
+    """One file, and how far it has been read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._offset = 0
-        self._seen = 0
+        self._end = 0
         self._inode = 0
         self._corrupt = 0
         self._skipped = 0
@@ -213,7 +213,7 @@ class _File:
     def replaced(self) -> bool:
         """Whether there is another file now, or a part of it is gone."""
         size, inode = _size(self._path)
-        return bool(size and self._inode) and (size < self._seen or inode != self._inode)
+        return bool(size and self._inode) and (size < self._end or inode != self._inode)
 
     def read(self) -> Iterator[tuple[int, ParsedStretch]]:
         """Yield the whole records that have been added since the last call, a stretch at a time.
@@ -222,7 +222,7 @@ class _File:
         """
         size, inode = _size(self._path)
         self._inode = inode or self._inode
-        if size <= self._seen:
+        if size <= self._end:
             return
         try:
             with self._path.open("rb") as file:
@@ -231,30 +231,30 @@ class _File:
             self._unreadable = f"can't be read: {error.strerror}"
 
     def _stretches(self, descriptor: int) -> Iterator[tuple[int, ParsedStretch]]:
-        wanted = STRETCH_BYTES
+        length = STRETCH_BYTES
         while True:
-            buffer = os.pread(descriptor, wanted, self._offset)
+            buffer = os.pread(descriptor, length, self._offset)
             stretch = read_stretch(buffer)
             self._offset += stretch.consumed
-            self._seen = self._offset - stretch.consumed + len(buffer)
+            self._end = self._offset - stretch.consumed + len(buffer)
             self._corrupt += stretch.corrupt
             self._skipped += stretch.skipped
             no_more = f"nothing to read from byte {self._offset} on"
             self._unreadable = no_more if stretch.unreadable else ""
             if stretch.consumed:
                 yield self._offset - stretch.consumed, stretch
-            if len(buffer) < wanted:
+            if len(buffer) < length:
                 return
-            wanted = STRETCH_BYTES if stretch.consumed else 2 * wanted
+            length = STRETCH_BYTES if stretch.consumed else 2 * length
 
 
 def file_size(path: Path) -> int:
-    """In bytes; 0 where there is no file."""
+    """Return the file's size in bytes; 0 where there is no file."""
     return _size(path)[0]
 
 
 def _size(path: Path) -> tuple[int, int]:
-    """(bytes, inode) of the file; zeros where there is none."""
+    """Return the (bytes, inode) of the file; zeros where there is none."""
     try:
         status = path.stat()
     except OSError:

@@ -18,7 +18,7 @@ def or_none(value: float) -> float | None:
 
 
 def all_or_none(values: Iterable[float]) -> list[float | None]:
-    """As `or_none`, for each."""
+    """Apply `or_none` to each number."""
     return [value if math.isfinite(value) else None for value in values]
 
 
@@ -39,9 +39,9 @@ def _finite(value: Json) -> Json:
         return or_none(value)
     if isinstance(value, dict):
         return without_nan(value)
-    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+    return [_finite(member) for member in value] if isinstance(value, list | tuple) else value
 
 
 def to_json(value: object) -> str:
-    """What a page reads. Raises ValueError for a number that is not finite."""
+    """Write a value as JSON for a page. Raises ValueError for a number that is not finite."""
     return json.dumps(value, allow_nan=False)

@@ -1,4 +1,4 @@
-"""Where the records of a stretch of an event file are.
+"""Finds the records of a stretch of an event file.
 
 A record is its length (8 bytes) and that number's checksum, the data, and the data's checksum
 (`tensorflow/core/lib/io/record_writer.h`).
@@ -29,7 +29,8 @@ Numbers = NDArray[np.int64]
 
 @dataclass
 class RecordPlaces:
-    """Where the data of each whole record begins, how long it is, the rest as in ParsedStretch."""
+    """The places of complete records: where their data begins, how long it is, the rest as in
+    ParsedStretch."""
 
     starts: list[Numbers] = field(default_factory=list)
     lengths: list[Numbers] = field(default_factory=list)
@@ -81,9 +82,9 @@ class _Chains:
         self.end = begin + _WINDOW
         heads, lengths = _short_headers(buffer, begin, self.end)
         ends = heads + (HEAD + FOOT) + lengths
-        whole = ends <= len(buffer)
-        self._heads, self._lengths = heads[whole], lengths[whole]
-        self._breaks = np.flatnonzero(ends[whole][:-1] != self._heads[1:]) + 1
+        complete = ends <= len(buffer)
+        self._heads, self._lengths = heads[complete], lengths[complete]
+        self._breaks = np.flatnonzero(ends[complete][:-1] != self._heads[1:]) + 1
 
     def at(self, place: int) -> tuple[Numbers, Numbers]:
         """Start and lengths of the data of the records from that place on, as far as they go."""

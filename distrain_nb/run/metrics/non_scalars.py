@@ -1,4 +1,5 @@
-"""What event files have besides scalars: where it stands, so that it is read when it is looked at.
+"""Values of event files that are no scalars: where they are, to be read when somebody looks at
+them.
 
 Of each tag as many pieces are remembered as a reader can step through; of more, every second one.
 """
@@ -24,7 +25,7 @@ _FOOT = 4
 
 
 class Label(NamedTuple):
-    """What a row of pieces is called; `kind` is `histogram`, `image`, `text`, `hparams`, …"""
+    """The name of a row of pieces; `kind` is `histogram`, `image`, `text`, `hparams`, …"""
 
     series: str
     tag: str
@@ -48,7 +49,7 @@ class SummaryValue:
     end: int
 
     def read(self) -> bytes:
-        """Return its message. Raises Corrupt where its checksum differs, OSError without the
+        """Read the value's message. Raises Corrupt where its checksum differs, OSError without the
         file."""
         with self.path.open("rb") as file:
             record = os.pread(file.fileno(), self.length + _FOOT, self.at)
@@ -67,36 +68,42 @@ class NonScalars:
     def __init__(self) -> None:
         self.rows: dict[Label, list[SummaryValue]] = {}
         self.written: dict[Label, int] = {}
-        self.seen = 0
+        self.count = 0
         self.left_out = 0  # pieces of tags beyond the first MOST_KEYS
         self._kinds: dict[tuple[str, str], str] = {}
 
     def add(self, series: str, path: Path, base: int, stretch: ParsedStretch) -> None:
         """Note what the stretch has, which stands in the file from `base` on."""
         restarts = list(stretch.restarts)
-        for record, found in stretch.found:
+        for record, non_scalar in stretch.non_scalars:
             while restarts and restarts[0][0] < record:
                 self._take_back(series, restarts.pop(0)[1])
-            self._put(series, path, base, found)
+            self._put(series, path, base, non_scalar)
         for _, step in restarts:
             self._take_back(series, step)
 
-    def _put(self, series: str, path: Path, base: int, found: NonScalar) -> None:
+    def _put(self, series: str, path: Path, base: int, value: NonScalar) -> None:
         # TensorFlow's readers need the kind of a tensor only with the first of its tag.
-        self.seen += 1
-        kind = found.kind
+        self.count += 1
+        kind = value.kind
         if kind == "tensor":
-            kind = self._kinds.get((series, found.tag), kind)
-        label = Label(series, found.tag, kind)
+            kind = self._kinds.get((series, value.tag), kind)
+        label = Label(series, value.tag, kind)
         if label not in self.rows and len(self.rows) >= MOST_KEYS:
             self.left_out += 1
             return
-        self._kinds.setdefault((series, found.tag), kind)
+        self._kinds.setdefault((series, value.tag), kind)
         row = self.rows.setdefault(label, [])
-        at = base + found.at
+        at = base + value.at
         row.append(
             SummaryValue(
-                found.step, found.wall_time, path, at, found.length, found.begin, found.end
+                value.step,
+                value.wall_time,
+                path,
+                at,
+                value.length,
+                value.begin,
+                value.end,
             )
         )
         self.written[label] = self.written.get(label, 0) + 1

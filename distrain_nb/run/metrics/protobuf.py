@@ -1,4 +1,4 @@
-"""Where things stand inside one serialised TensorBoard event, found without message objects.
+"""Finds the fields of one serialised TensorBoard event, without message objects.
 
 The messages (`tensorflow/core/util/event.proto`, `summary.proto`, `tensor.proto`) are walked by
 field number; fields of no interest are stepped over.
@@ -57,7 +57,7 @@ class Malformed(ValueError):
 
 @dataclass(frozen=True)
 class Slot:
-    """Where one scalar stands in the event: byte ranges of its tag and value, and how to read it.
+    """The place of one scalar in an event: byte ranges of its tag and value, and how to read it.
 
     `kind` is a NumPy type string, or VARINT. `rounded` is the same number once more, shorter.
     """
@@ -69,8 +69,8 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Item:
-    """Where something that is no scalar stands: byte ranges of its tag and of all of its message.
+class NonScalarPlace:
+    """The place of a value that is no scalar: byte ranges of its tag and of all of its message.
 
     `kind` is `histogram`, `image`, `text`, `hparams`, or what else wrote it calls it; `tensor` for
     one of which only an earlier event may say what it is.
@@ -83,13 +83,13 @@ class Item:
 
 @dataclass(frozen=True)
 class EventLayout:
-    """Where things stand in one event. Absent fields are None, and mean 0."""
+    """The places of all fields of one event. Absent fields are None, and mean 0."""
 
     wall_time: Span | None
     step: Span | None
     slots: tuple[Slot, ...]
     restarts: bool = False
-    items: tuple[Item, ...] = ()
+    items: tuple[NonScalarPlace, ...] = ()
 
     @property
     def tells(self) -> bool:
@@ -104,23 +104,23 @@ def layout_of(data: bytes) -> EventLayout:
     """Raise Malformed."""
     wall_time = step = None
     restarts = False
-    found: list[Slot | Item] = []
+    parts: list[Slot | NonScalarPlace] = []
     for number, wire, start, end in fields(data, 0, len(data)):
         if number == 1 and wire == _FIXED64:
             wall_time = slice(start, end)
         elif number == 2 and wire == 0:
             step = slice(start, end)
         elif number == 5 and wire == _BYTES:
-            found += _summary(data, start, end)
+            parts += _summary(data, start, end)
         elif number == 7 and wire == _BYTES:
             restarts = _is_session_start(data, start, end)
-    slots = tuple(item for item in found if isinstance(item, Slot))
-    items = tuple(item for item in found if isinstance(item, Item))
+    slots = tuple(part for part in parts if isinstance(part, Slot))
+    items = tuple(part for part in parts if isinstance(part, NonScalarPlace))
     return EventLayout(wall_time, step, slots, restarts, items)
 
 
 def fields(data: bytes, start: int, end: int) -> Iterator[Field]:
-    """(field number, wire type, start, end) of each field. Raises Malformed."""
+    """Yield (field number, wire type, start, end) of each field. Raises Malformed."""
     at = start
     while at < end:
         key, at = _varint(data, at, end)
@@ -176,16 +176,16 @@ def _is_session_start(data: bytes, start: int, end: int) -> bool:
     )
 
 
-def _summary(data: bytes, start: int, end: int) -> list[Slot | Item]:
-    found = [
+def _summary(data: bytes, start: int, end: int) -> list[Slot | NonScalarPlace]:
+    parts = [
         _value(data, at, stop)
         for number, wire, at, stop in fields(data, start, end)
         if number == 1 and wire == _BYTES
     ]
-    return [item for item in found if item is not None]
+    return [part for part in parts if part is not None]
 
 
-def _value(data: bytes, start: int, end: int) -> Slot | Item | None:
+def _value(data: bytes, start: int, end: int) -> Slot | NonScalarPlace | None:
     tag = value = exact = None
     plugin, kind = b"", ""
     for number, wire, at, stop in fields(data, start, end):
@@ -207,11 +207,11 @@ def _value(data: bytes, start: int, end: int) -> Slot | Item | None:
         return Slot(tag, *value) if exact is None else Slot(tag, exact, "<f8", value[0])
     if plugin or kind == "tensor":
         kind = _PLUGIN_KINDS.get(plugin, plugin.decode("utf-8", "replace"))
-    return Item(tag, kind, slice(start, end)) if kind else None
+    return NonScalarPlace(tag, kind, slice(start, end)) if kind else None
 
 
 def plugin_data(data: bytes, start: int, end: int) -> tuple[bytes, bytes]:
-    """What a value's metadata says: the name of its plugin, and the plugin's own message."""
+    """Read a value's metadata: the name of its plugin, and the plugin's own message."""
     name = content = b""
     for number, wire, at, stop in fields(data, start, end):
         if number == 1 and wire == _BYTES:

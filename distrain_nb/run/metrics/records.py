@@ -40,7 +40,7 @@ _LONGEST_IN_BULK = 1024
 class NonScalar:
     """Something that is no scalar: `at` is where its record's data begins, `length` how long it is.
 
-    `begin` .. `end` is its own message within the record; see `protobuf.Item` for `kind`.
+    `begin` .. `end` is its own message within the record; see `protobuf.NonScalarPlace` for `kind`.
     """
 
     tag: str
@@ -55,11 +55,11 @@ class NonScalar:
 
 @dataclass
 class ParsedStretch:
-    """What a stretch of a file has.
+    """The contents of a stretch of a file.
 
     `consumed`: bytes of whole records; `points`: new points (dtype POINT) by tag, in order of the
-    file; `found`: what is no scalar, by record; `restarts`: (record, step) where a restarted writer
-    takes back what it had written from that step on; `corrupt`: records that were left out;
+    file; `non_scalars`: what is no scalar, by record; `restarts`: (record, step) where a restarted
+    writer takes back what it had written from that step on; `corrupt`: records that were left out;
     `skipped`: bytes that are no records, up to the next one; `unreadable`: what begins at
     `consumed` is none either, as far as the stretch goes.
     """
@@ -70,7 +70,7 @@ class ParsedStretch:
     corrupt: int = 0
     points: dict[str, Points] = field(default_factory=dict)
     restarts: list[tuple[int, int]] = field(default_factory=list)
-    found: list[tuple[int, NonScalar]] = field(default_factory=list)
+    non_scalars: list[tuple[int, NonScalar]] = field(default_factory=list)
 
 
 def read_stretch(buffer: bytes) -> ParsedStretch:
@@ -80,16 +80,18 @@ def read_stretch(buffer: bytes) -> ParsedStretch:
     starts, lengths = (np.concatenate([none, *e]) for e in (records.starts, records.lengths))
     parser = _Parser(buffer, starts, lengths)
     parser.parse()
-    kept = {tag: _in_order(pieces, parser.restarts) for tag, pieces in parser.pieces.items()}
-    appeared = sorted((tag for tag in kept if len(kept[tag][0])), key=lambda tag: kept[tag][0][0])
+    series = {tag: _in_order(pieces, parser.restarts) for tag, pieces in parser.pieces.items()}
+    appeared = sorted(
+        (tag for tag in series if len(series[tag][0])), key=lambda tag: series[tag][0][0]
+    )
     return ParsedStretch(
         records.end,
         records.skipped,
         records.unreadable,
         parser.corrupt,
-        {tag: kept[tag][1] for tag in appeared},
+        {tag: series[tag][1] for tag in appeared},
         parser.restarts,
-        parser.found,
+        parser.non_scalars,
     )
 
 
@@ -108,7 +110,7 @@ class _Parser:
         self._singles: dict[str, list[tuple[int, tuple[int, float, float]]]] = {}
         self.pieces: dict[str, list[Piece]] = {}
         self.restarts: list[tuple[int, int]] = []
-        self.found: list[tuple[int, NonScalar]] = []
+        self.non_scalars: list[tuple[int, NonScalar]] = []
         self.corrupt = 0
 
     def parse(self) -> None:
@@ -117,7 +119,7 @@ class _Parser:
         for group in np.split(order, edges):
             self._parse_group(group)
         self.restarts.sort()
-        self.found.sort(key=lambda item: item[0])
+        self.non_scalars.sort(key=lambda entry: entry[0])
         for tag, singles in self._singles.items():
             singles.sort(key=lambda single: single[0])
             records = np.array([record for record, _ in singles], dtype=np.int64)
@@ -125,7 +127,7 @@ class _Parser:
             self.pieces.setdefault(tag, []).append((records, points))
 
     def _parse_group(self, group: NDArray[np.int64]) -> None:
-        """Records of one length: in bulk as long as many share a layout, else one by one."""
+        """Parse records of one length: in bulk while many share a layout, else one by one."""
         misses = 0
         while len(group) >= _WORTH_IT and misses < _MISSES:
             first = int(group[0])
@@ -181,7 +183,7 @@ class _Parser:
             non_scalar = NonScalar(
                 _text(data[item.tag]), item.kind, step, wall_time, *where, *within
             )
-            self.found.append((record, non_scalar))
+            self.non_scalars.append((record, non_scalar))
 
     def _is_whole(self, record: int, data: bytes) -> bool:
         foot = self._starts[record] + len(data)
@@ -189,10 +191,10 @@ class _Parser:
         return bool(masked(crc32c(data)) == stored)
 
     def _parse_bulk(self, group: NDArray[np.int64], rows: Rows, layout: EventLayout) -> None:
-        whole = checksums_match(rows, _varying(layout))
-        if not whole.all():
-            self.corrupt += int((~whole).sum())
-            group, rows = group[whole], rows[whole]
+        intact = checksums_match(rows, _varying(layout))
+        if not intact.all():
+            self.corrupt += int((~intact).sum())
+            group, rows = group[intact], rows[intact]
         if not len(group):
             return
         points = np.zeros(len(group), dtype=POINT)
@@ -208,13 +210,13 @@ class _Parser:
 
 
 def _readable_in_bulk(layout: EventLayout, length: int) -> bool:
-    known = all(slot.kind != VARINT for slot in layout.slots)
+    fixed_width = all(slot.kind != VARINT for slot in layout.slots)
     plain = bool(layout.slots) and not layout.items and not layout.restarts
-    return plain and known and length <= _LONGEST_IN_BULK
+    return plain and fixed_width and length <= _LONGEST_IN_BULK
 
 
 def _alike(rows: Rows, layout: EventLayout) -> NDArray[np.bool_]:
-    """Return which rows have the same fields at the same places as the first."""
+    """Tell which rows have the same fields at the same places as the first."""
     varying = _varying(layout)
     fixed = np.setdiff1d(np.arange(rows.shape[1] - FOOT), varying)
     alike: NDArray[np.bool_] = (rows[:, fixed] == rows[0, fixed]).all(axis=1)
@@ -239,12 +241,12 @@ def _varints(columns: Rows) -> NDArray[np.int64]:
 
 
 def _set(points: Points, name: str, columns: Rows, kind: str) -> None:
-    """The bytes of the columns as numbers of that kind, to the points."""
+    """Set a field of the points from columns of bytes, read as numbers of that kind."""
     points[name] = np.ascontiguousarray(columns).view(kind)[:, 0]
 
 
 def _by_tag(columns: Rows) -> list[tuple[str, NDArray[np.int64] | slice[None, None, None]]]:
-    """(tag, the rows that have it), for tags of one length."""
+    """Yield (tag, the rows that have it), for tags of one length."""
     varying = np.flatnonzero((columns != columns[0]).any(axis=0))
     if not len(varying):
         return [(_text(columns[0].tobytes()), slice(None))]
@@ -277,8 +279,8 @@ def _in_order(pieces: list[Piece], restarts: list[tuple[int, int]]) -> Piece:
         order = np.argsort(records, kind="stable")
         records, points = records[order], points[order]
     for record, step in restarts:
-        kept = (records > record) | (points["step"] < step)
-        records, points = records[kept], points[kept]
+        remaining = (records > record) | (points["step"] < step)
+        records, points = records[remaining], points[remaining]
     return records, points
 
 

@@ -23,11 +23,11 @@ def smooth(points: Points, weight: float) -> Points:
     """
     if not weight or not len(points):
         return points
-    made: Points = points.copy()
+    smoothed: Points = points.copy()
     finite = np.isfinite(points["value"])
     values = np.ascontiguousarray(points["value"][finite])
-    made["value"][finite] = _average(values, weight) / _shares(len(values), weight)
-    return made
+    smoothed["value"][finite] = _average(values, weight) / _shares(len(values), weight)
+    return smoothed
 
 
 def _average(values: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
@@ -47,6 +47,6 @@ def _average(values: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
 
 
 def _shares(count: int, weight: float) -> NDArray[np.float64]:
-    """What the weights of the first values add up to."""
+    """Return the sums of the first 1, 2, … `count` weights of the average."""
     shares: NDArray[np.float64] = 1 - np.power(weight, np.arange(1.0, count + 1.0))
     return shares

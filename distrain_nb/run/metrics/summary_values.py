@@ -1,4 +1,4 @@
-"""What the messages of histograms, images, texts and hyperparameters say, from any writer.
+"""Reads the messages of histograms, images, texts and hyperparameters, from any writer.
 
 The messages are those of TensorBoard's `summary.proto` and `tensor.proto`, and of its HParams
 plugin's `plugin_data.proto`. Each function takes a Summary.Value, and raises Malformed where that
@@ -54,7 +54,8 @@ class Picture:
 
 
 def histogram(value: bytes) -> Histogram:
-    """Of either form: buckets by their upper limits, or a tensor of [left, right, count]."""
+    """Read a histogram of either form: buckets by their upper limits, or a tensor of [left, right,
+    count]."""
     parts = _parts(value)
     if _HISTOGRAM in parts:
         return _buckets(parts[_HISTOGRAM])
@@ -85,15 +86,15 @@ def text(value: bytes) -> str:
 
 
 def hyperparameters(value: bytes) -> dict[str, Json]:
-    """What a session was started with, sorted by name: numbers, strings and booleans."""
+    """Return the hyperparameters of a session, sorted by name: numbers, strings and booleans."""
     metadata = _parts(value).get(_METADATA, b"")
     started = _parts(plugin_data(metadata, 0, len(metadata))[1]).get(_SESSION_START, b"")
-    found = {}
+    values = {}
     for number, _, at, stop in fields(started, 0, len(started)):
         if number == 1:
             entry = _parts(started[at:stop])
-            found[entry.get(1, b"").decode("utf-8", "replace")] = _plain(entry.get(2, b""))
-    return dict(sorted(found.items()))
+            values[entry.get(1, b"").decode("utf-8", "replace")] = _plain(entry.get(2, b""))
+    return dict(sorted(values.items()))
 
 
 def _parts(message: bytes) -> dict[int, bytes]:
@@ -109,8 +110,8 @@ def _plain(value: bytes) -> Json:
     """Return a google.protobuf.Value that is no list and no structure."""
     for number, _, at, stop in fields(value, 0, len(value)):
         if number == 2:
-            (found,) = struct.unpack("<d", value[at:stop])
-            return int(found) if found.is_integer() else in_words(found)
+            (double,) = struct.unpack("<d", value[at:stop])
+            return int(double) if double.is_integer() else in_words(double)
         if number == 3:
             return value[at:stop].decode("utf-8", "replace")
         if number == 4:
@@ -131,20 +132,20 @@ def _buckets(message: bytes) -> Histogram:
 
 
 def _of_numbers(rows: NDArray[np.float64]) -> Histogram:
-    """Of rows of left, right and count: those that lie among all numbers that can be drawn."""
+    """Make a histogram of rows of left, right and count, without those that can't be drawn."""
     drawn = (np.abs(rows) <= _LARGEST).all(axis=1)
     left, right, counts = rows[drawn].T
     return Histogram(left, right, counts, int((~drawn).sum()))
 
 
-def _double(message: bytes, wanted: int) -> float:
-    return next(_doubles(message, wanted), 0.0)
+def _double(message: bytes, field_number: int) -> float:
+    return next(_doubles(message, field_number), 0.0)
 
 
-def _doubles(message: bytes, wanted: int) -> Iterator[float]:
+def _doubles(message: bytes, field_number: int) -> Iterator[float]:
     """Yield the numbers of a field, packed or not."""
     for number, wire, at, stop in fields(message, 0, len(message)):
-        if number == wanted and wire in (1, 2):
+        if number == field_number and wire in (1, 2):
             if (stop - at) % 8:
                 raise Malformed("numbers that are not whole")
             yield from np.frombuffer(message[at:stop], "<f8").tolist()

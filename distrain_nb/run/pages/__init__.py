@@ -1,1 +1,1 @@
-"""What pages and tables ask of runs, and what they are answered."""
+"""Questions of pages and tables about runs, and their answers."""

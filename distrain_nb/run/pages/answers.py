@@ -1,4 +1,4 @@
-"""What a page asks about a run, by HTTP or through the kernel: one function answers both."""
+"""Answers a page's questions about a run, by HTTP or through the kernel, with one function."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
 from distrain_nb.run.log.folds import folds
-from distrain_nb.run.log.matching import Wanted
+from distrain_nb.run.log.matching import SearchTerm
 from distrain_nb.run.log.search import first_error, search
 from distrain_nb.run.pages.charts import charts
 from distrain_nb.run.pages.curves import curves
@@ -32,7 +32,8 @@ LONGEST_TEXT = 20_000
 
 
 def answer(run: Run, path: str, query: Query) -> Answer:
-    """What the page asked, as JSON values. Raises OptionError naming what is wrong in the query."""
+    """Answer a page's question with JSON values. Raises OptionError that names the bad part of the
+    query."""
     if path not in _ANSWERS:
         raise OptionError(f"a run has no {path!r}; there are {', '.join(_ANSWERS)}")
     return _ANSWERS[path](run, query)
@@ -60,13 +61,13 @@ def _log(run: Run, query: Query) -> LogAnswer:
 
 
 def _search(run: Run, query: Query) -> Answer:
-    wanted = Wanted(query.get("text", ""), flag(query, "regex"), flag(query, "case"))
-    if not wanted.text:
+    term = SearchTerm(query.get("text", ""), flag(query, "regex"), flag(query, "case"))
+    if not term.text:
         raise OptionError("the text to look for is empty")
     near = number(query, "near", 0, 0)
     step = number(query, "step", 0, -1, 1)
     log, only = _chosen(run, query)
-    return asdict(search(log, only, wanted, near, step))
+    return asdict(search(log, only, term, near, step))
 
 
 def _first_error(run: Run, query: Query) -> Answer:
@@ -79,8 +80,8 @@ def _tracebacks(run: Run, query: Query) -> Answer:
     first, beyond = _window(query, len(rows))
     begin = max(0, first - LONGEST_TRACEBACK)
     around = log.lines(rows[begin : beyond + LONGEST_TRACEBACK])
-    found = [(begin + a, begin + b) for a, b in folds([item.line for item in around])]
-    return {"folds": [list(fold) for fold in found if fold[1] >= first and fold[0] < beyond]}
+    places = [(begin + a, begin + b) for a, b in folds([numbered.line for numbered in around])]
+    return {"folds": [list(fold) for fold in places if fold[1] >= first and fold[0] < beyond]}
 
 
 def _metrics(run: Run, query: Query) -> Answer:

@@ -1,4 +1,4 @@
-"""How far a run got by its metrics: the newest value of each, and the best of the one that counts.
+"""The newest value of each metric of a run, and the best of the one that counts.
 
 Of an ended run it is kept in its folder, so that a list of hundreds is read at once.
 """
@@ -61,33 +61,34 @@ class MetricValues:
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """What is kept of event files that have so many bytes."""
+class _StoredValues:
+    """The stored values of event files that have so many bytes."""
 
     size: int
     values: MetricValues
 
 
 def metric_values(events: EventFolder) -> MetricValues:
-    """From what has been read so far."""
+    """Return the values of what has been read so far."""
     values = _values(events)
     last = {tag: float(points[-1]) for tag, points in values.items()}
     best = {tag: _best(tag, points) for tag, points in values.items()}
-    finite = {tag: item.value for tag, item in best.items() if item is not None}
-    given: Mapping[str, object] = agreed_hyperparameters(events.non_scalars)
-    return MetricValues(last, best_metric(values), finite, dict(given))
+    finite = {tag: metric.value for tag, metric in best.items() if metric is not None}
+    hyperparameters: Mapping[str, object] = agreed_hyperparameters(events.non_scalars)
+    return MetricValues(last, best_metric(values), finite, dict(hyperparameters))
 
 
 def final_metric_values(folder: Path) -> MetricValues:
-    """Of a run that has ended; read from its event files only once, unless they change."""
+    """Return the values of a run that has ended; read its event files only once, unless they
+    change."""
     size = sum(file_size(path) for path in event_files(folder / EVENTS_FOLDER))
-    kept = _kept(folder, size)
-    if kept is None:
+    metrics = _stored(folder, size)
+    if metrics is None:
         events = EventFolder(folder / EVENTS_FOLDER)
         events.read()
-        kept = metric_values(events)
-        _keep(folder, size, kept)
-    return kept
+        metrics = metric_values(events)
+        _keep(folder, size, metrics)
+    return metrics
 
 
 def best_metric(values: dict[str, NDArray[np.float64]]) -> BestMetric | None:
@@ -103,7 +104,7 @@ def best_metric(values: dict[str, NDArray[np.float64]]) -> BestMetric | None:
 
 
 def _best(tag: str, values: NDArray[np.float64]) -> BestMetric | None:
-    """None where no value is a finite number."""
+    """Return the best value; None where no value is a finite number."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return None
@@ -112,18 +113,18 @@ def _best(tag: str, values: NDArray[np.float64]) -> BestMetric | None:
     return BestMetric(tag, kind, float(chosen[kind]))
 
 
-def _kept(folder: Path, size: int) -> MetricValues | None:
+def _stored(folder: Path, size: int) -> MetricValues | None:
     try:
-        kept = fields.read(_Kept, folder / METRICS_FILE)
+        stored = fields.read(_StoredValues, folder / METRICS_FILE)
     except (OSError, fields.Damaged):  # none yet, or of another version
         return None
-    current = kept.size == size and kept.values.hyperparameters is not None
-    return kept.values if current else None
+    current = stored.size == size and stored.values.hyperparameters is not None
+    return stored.values if current else None
 
 
 def _keep(folder: Path, size: int, values: MetricValues) -> None:
     try:
-        replace_file(folder / METRICS_FILE, fields.encode(_Kept(size, values)))
+        replace_file(folder / METRICS_FILE, fields.encode(_StoredValues(size, values)))
     except OSError:  # a full disk: it is read anew the next time
         return
 
@@ -131,12 +132,12 @@ def _keep(folder: Path, size: int, values: MetricValues) -> None:
 def _values(events: EventFolder) -> dict[str, NDArray[np.float64]]:
     """Return the values by tag; of several series the first counts, as it is rank 0's or the only
     one."""
-    found: dict[str, NDArray[np.float64]] = {}
+    values_of: dict[str, NDArray[np.float64]] = {}
     for key in events.keys:
         points = events.points(key)
         if len(points):
-            found.setdefault(key.tag, points["value"])
-    return found
+            values_of.setdefault(key.tag, points["value"])
+    return values_of
 
 
 def kind_of(tag: str) -> str:

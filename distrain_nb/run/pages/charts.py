@@ -22,19 +22,20 @@ if TYPE_CHECKING:
 
 
 def charts(folder: Path, query: Query, end: bool) -> ChartsAnswer:
-    """Of the run in this folder: its metrics, what its ranks use, and what else its files have.
+    """Return the charts of the run in this folder: its metrics, what its ranks use, and all else in
+    its files.
 
-    Nothing of it where the page has `seen` all; `drawn` asks for drawings of the lines too, which
+    Nothing of it where the page has `state` all; `drawn` asks for drawings of the lines too, which
     a page shows before plotly has drawn them. `end` is passed on.
     """
-    found = streams(folder)
-    with found.metrics.read() as events, found.resources.read() as resources:
-        seen = f"{_state_of(events)}-{_state_of(resources)}"
-        if seen == query.get("seen"):
-            return {"seen": seen, "end": end, "metrics": None, "resources": None, "media": None}
+    run_streams = streams(folder)
+    with run_streams.metrics.read() as events, run_streams.resources.read() as resources:
+        state = f"{_state_of(events)}-{_state_of(resources)}"
+        if state == query.get("seen"):
+            return {"seen": state, "end": end, "metrics": None, "resources": None, "media": None}
         drawn = flag(query, "drawn")
         return {
-            "seen": seen,
+            "seen": state,
             "end": end,
             "metrics": _drawn(Metrics(folder, events=events), drawn),
             "resources": _drawn(Metrics(folder, events=resources), drawn),
@@ -43,10 +44,10 @@ def charts(folder: Path, query: Query, end: bool) -> ChartsAnswer:
 
 
 def _state_of(events: EventFolder) -> str:
-    """What changes whenever something is read that was not there before."""
+    """Return a checksum that changes with every new point, value and note."""
     lines = [(key, events.points(key)) for key in events.keys]
     newest = [(*key, len(points), *points[-1:].tolist()) for key, points in lines]
-    return f"{zlib.crc32(repr((newest, events.non_scalars.seen, events.notes)).encode()):x}"
+    return f"{zlib.crc32(repr((newest, events.non_scalars.count, events.notes)).encode()):x}"
 
 
 def _drawn(metrics: Metrics, drawn: bool) -> DrawnCharts | None:

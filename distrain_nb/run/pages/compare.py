@@ -58,8 +58,8 @@ class Comparison:
             {"run": run.id, "name": run.name, **settings, **outcome, **metrics}
             for run, settings, outcome, metrics in parts
         ]
-        made: pd.DataFrame = pd.DataFrame(rows).set_index("run")
-        return made
+        table: pd.DataFrame = pd.DataFrame(rows).set_index("run")
+        return table
 
 
 def check_count(runs: int) -> None:
@@ -71,12 +71,12 @@ def check_count(runs: int) -> None:
 
 
 def title(run: Run) -> str:
-    """What tells a run from others."""
+    """Return the title of a run among others: its name and number."""
     return f"{run.name} #{run.id}"
 
 
 def line_name(title: str, series: str) -> str:
-    """What a series of one of several runs is called: `night #3/rank-0`."""
+    """Return the name of a series of one of several runs: `night #3/rank-0`."""
     return "/".join(filter(None, (title, series)))
 
 
@@ -86,48 +86,48 @@ def compare(runs: Iterable[Run], listing: Listing | None = None) -> Comparison:
 
     Raises OptionError for too few or too many.
     """
-    given = tuple({run.id: run for run in runs}.values())
-    check_count(len(given))
-    rows = (listing or Listing()).read(given)
+    chosen = tuple({run.id: run for run in runs}.values())
+    check_count(len(chosen))
+    rows = (listing or Listing()).read(chosen)
     return Comparison(
-        given,
+        chosen,
         rows,
-        tuple({**_settings(run), **_hyperparameters(run)} for run in given),
-        tuple(_outcome(run, item) for run, item in zip(given, rows, strict=True)),
+        tuple({**_settings(run), **_hyperparameters(run)} for run in chosen),
+        tuple(_outcome(run, row) for run, row in zip(chosen, rows, strict=True)),
     )
 
 
 def _settings(run: Run) -> dict[str, str]:
     """Return options that take NAME=VALUE are told apart by their names."""
     layout = texts(Layout.from_line(run.line))
-    found = {f"--{field.replace('_', '-')}": text for field, text in layout.items()}
+    settings = {f"--{field.replace('_', '-')}": text for field, text in layout.items()}
     for option, values in run.options.items():
         pairs = option in ("param", "data")
         for value in values:
             name, _, text = value.partition("=") if pairs else ("", "", value)
             label = f"--{option} {name}".strip()
-            found[label] = f"{found[label]}, {text}" if label in found else text
-    return found
+            settings[label] = f"{settings[label]}, {text}" if label in settings else text
+    return settings
 
 
 def _hyperparameters(run: Run) -> dict[str, str]:
-    """What its program gave TensorBoard's HParams plugin."""
+    """Return what the program gave TensorBoard's HParams plugin, as texts by name."""
     with streams(run.folder).metrics.read() as events:
-        found = hyperparameters(events.non_scalars)
+        by_series = hyperparameters(events.non_scalars)
     return {
         " ".join(filter(None, ("hparam", series, name))): str(value)
-        for series, values in found.items()
+        for series, values in by_series.items()
         for name, value in values.items()
     }
 
 
-def _outcome(run: Run, each: RunRow) -> dict[str, str]:
-    best = {each.best.name: f"{each.best.value:.6g}"} if each.best else {}
-    results = {"results": ", ".join(run.results)} if each.summary.final else {}
+def _outcome(run: Run, row: RunRow) -> dict[str, str]:
+    best = {row.best.name: f"{row.best.value:.6g}"} if row.best else {}
+    results = {"results": ", ".join(run.results)} if row.summary.final else {}
     return {
-        STATE: each.summary.state,
-        DURATION: duration(each.summary.elapsed(time.time())),
-        CAUSE: each.cause,
+        STATE: row.summary.state,
+        DURATION: duration(row.summary.elapsed(time.time())),
+        CAUSE: row.cause,
         **results,
         **best,
     }

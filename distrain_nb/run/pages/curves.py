@@ -30,11 +30,11 @@ def curves(scalars: Scalars, query: Query) -> CurvesAnswer:
     first, last = number(query, "from", _LOWEST), number(query, "to", _HIGHEST)
     tag = query.get("tag", "")
     with scalars.read() as events:
-        found = [(key, events.points(key)) for key in events.keys if tag in ("", key[1])]
+        chosen = [(key, events.points(key)) for key in events.keys if tag in ("", key[1])]
         notes = list(events.notes)
         lines = [
             _curve(run, name, downsample(_between(smooth(points, weight), first, last), count))
-            for (run, name), points in found
+            for (run, name), points in chosen
         ]
     return {"lines": lines, "notes": notes}
 

@@ -39,13 +39,12 @@ class ComparedRow:
         return len(set(self.texts)) > 1  # "" is as good as nothing
 
     def as_json(self) -> dict[str, Json]:
-        """As JSON values; a number that is none is None."""
+        """Return JSON values; a number that is not finite is None."""
         return finite.without_nan({**asdict(self), "differs": self.differs})
 
 
 def rows(compared: Comparison) -> list[ComparedRow]:
-    """State, and cause where there is one; then what differs, then what doesn't: settings first,
-    then how the runs ended, then metrics."""
+    """Return the rows: state, cause, then what differs, then what doesn't."""
     names = _names(compared.outcome)
     outcome = {name: _of_outcome(compared, name) for name in names}
     first = [outcome.pop(STATE)]
@@ -61,9 +60,9 @@ def rows(compared: Comparison) -> list[ComparedRow]:
 
 def _shortened(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
     """Return paths of data that differ, without the folders that all of them are below."""
-    given = set(filter(None, texts))
-    shared = os.path.commonprefix(list(given)).rpartition("/")[0]  # noqa: RUF071 - cut at slashes
-    if not name.startswith(DATA) or len(given) < 2 or len(shared) < LONG:
+    distinct = set(filter(None, texts))
+    shared = os.path.commonprefix(list(distinct)).rpartition("/")[0]  # noqa: RUF071 - cut at slashes
+    if not name.startswith(DATA) or len(distinct) < 2 or len(shared) < LONG:
         return texts
     return tuple(f"…{text[len(shared) :]}" if text else "" for text in texts)
 
@@ -99,8 +98,8 @@ def _of_metric(compared: Comparison, tag: str) -> ComparedRow:
 def _best(numbers: Sequence[float | None], kind: str) -> tuple[int, ...]:
     """Return the places of the lowest or highest; none where all are the same, or there is but
     one."""
-    known = [number for number in numbers if number is not None and number == number]
-    if kind == "last" or len(set(known)) < 2:
+    finite = [number for number in numbers if number is not None and number == number]
+    if kind == "last" or len(set(finite)) < 2:
         return ()
-    best = min(known) if kind == "min" else max(known)
+    best = min(finite) if kind == "min" else max(finite)
     return tuple(place for place, number in enumerate(numbers) if number == best)

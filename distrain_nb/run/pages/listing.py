@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class ListedRun(MonitoredRun, Protocol):
-    """What a list needs of a run."""
+    """The part of a run that a list needs."""
 
     @property
     def experiment(self) -> str: ...
@@ -63,7 +63,7 @@ class RunRow:
     study: str = ""
 
     def as_json(self) -> dict[str, Json]:
-        """What a table of the page shows, as JSON values; times in seconds since the epoch."""
+        """Return the row of a page's table, as JSON values; times in seconds since the epoch."""
         run = self.summary
         return finite.without_nan(
             {
@@ -93,8 +93,8 @@ class RunRow:
     def cause(self) -> str:
         """Why it failed, or can't be read, in a line; empty for others."""
         run = self.summary
-        told = run.state in (State.FAILED.value, UNREADABLE)
-        return run.error.strip().partition("\n")[0] if told else ""
+        has_cause = run.state in (State.FAILED.value, UNREADABLE)
+        return run.error.strip().partition("\n")[0] if has_cause else ""
 
 
 class Listing:
@@ -138,10 +138,10 @@ class Listing:
         return _row_of(run, now, metric_values(events))
 
 
-def _row_of(run: ListedRun, now: RunSummary, found: MetricValues) -> RunRow:
-    params = {**_written(found), **dict(parameters(run.options))}
-    bests = found.bests or {}
-    return RunRow(now, run.line, run.experiment, found.last, found.best, bests, params, run.study)
+def _row_of(run: ListedRun, now: RunSummary, values: MetricValues) -> RunRow:
+    params = {**_written(values), **dict(parameters(run.options))}
+    bests = values.bests or {}
+    return RunRow(now, run.line, run.experiment, values.last, values.best, bests, params, run.study)
 
 
 def parameters(options: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, float | str]]:
@@ -151,10 +151,10 @@ def parameters(options: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, floa
         yield name, number(value)
 
 
-def _written(found: MetricValues) -> dict[str, float | str]:
+def _written(metrics: MetricValues) -> dict[str, float | str]:
     """Return the hyperparameters that the program itself wrote for TensorBoard."""
-    given = (found.hyperparameters or {}).items()
-    return {name: value for name, value in given if isinstance(value, int | float | str)}
+    items = (metrics.hyperparameters or {}).items()
+    return {name: value for name, value in items if isinstance(value, int | float | str)}
 
 
 def number(text: str) -> float | str:
@@ -171,7 +171,7 @@ def _key(run: ListedRun) -> tuple[int, float]:
 
 
 def _version(run: ListedRun) -> _Version:
-    """What is another one once the run's state has changed, which is replaced as a file."""
+    """Return a value that changes with the run's state, whose file is replaced at each change."""
     try:
         status = (run.folder / STATUS_FILE).stat()
     except OSError:  # whoever reads it says what is wrong
@@ -202,35 +202,35 @@ def frame(summaries: Iterable[RunRow]) -> pd.DataFrame:
     columns = ["name", "experiment", "state", "where", "layout", "submitted", "duration"]
     columns += ["best_metric", "best_value"]
     rows = [{"run": summary.summary.id, **_row(summary, now)} for summary in summaries]
-    made: pd.DataFrame = pd.DataFrame(rows, columns=None if rows else ["run", *columns])
-    by_number: pd.DataFrame = made.set_index("run")
+    table: pd.DataFrame = pd.DataFrame(rows, columns=None if rows else ["run", *columns])
+    by_number: pd.DataFrame = table.set_index("run")
     placed: pd.DataFrame = by_number.reindex(columns=sorted(by_number.columns.map(str), key=_place))
     return placed
 
 
-def _row(each: RunRow, now: float) -> dict[str, object]:
+def _row(row: RunRow, now: float) -> dict[str, object]:
     import pandas as pd
 
     return {
-        "name": each.summary.name,
-        "experiment": each.experiment,
-        "state": each.summary.state,
-        "where": each.summary.where,
-        "layout": each.layout,
-        "submitted": pd.Timestamp(each.summary.begin, unit="s", tz="UTC"),
-        "duration": each.summary.elapsed(now),
-        "best_metric": each.best.tag if each.best else "",
-        "best_value": each.best.value if each.best else float("nan"),
-        **values_of(each),
+        "name": row.summary.name,
+        "experiment": row.experiment,
+        "state": row.summary.state,
+        "where": row.summary.where,
+        "layout": row.layout,
+        "submitted": pd.Timestamp(row.summary.begin, unit="s", tz="UTC"),
+        "duration": row.summary.elapsed(now),
+        "best_metric": row.best.tag if row.best else "",
+        "best_value": row.best.value if row.best else float("nan"),
+        **values_of(row),
     }
 
 
-def values_of(each: RunRow) -> dict[str, float | str]:
+def values_of(row: RunRow) -> dict[str, float | str]:
     """Return a run's parameters and metrics, by the names of their columns."""
     return {
-        **{f"{PARAM}{name}": value for name, value in each.params.items()},
-        **{f"{BEST}{tag}": value for tag, value in each.bests.items()},
-        **{f"{LAST}{tag}": value for tag, value in each.last.items()},
+        **{f"{PARAM}{name}": value for name, value in row.params.items()},
+        **{f"{BEST}{tag}": value for tag, value in row.bests.items()},
+        **{f"{LAST}{tag}": value for tag, value in row.last.items()},
     }
 
 

@@ -35,7 +35,7 @@ STEPS, BINS = 50, 40
 
 
 def index(non_scalars: NonScalars) -> MediaIndex:
-    """What there is besides scalars.
+    """List the values that are no scalars.
 
     `rows`: what can be shown, by run, tag and kind, with how many can be asked for and the step of
     the last; `notes`: a sentence for each that can't.
@@ -63,25 +63,24 @@ def index(non_scalars: NonScalars) -> MediaIndex:
 
 
 def hyperparameters(non_scalars: NonScalars) -> dict[str, dict[str, Json]]:
-    """What each run of the HParams plugin was started with, by run and name."""
-    found: dict[str, dict[str, Json]] = {}
+    """Return what each run of the HParams plugin was started with, by run and name."""
+    by_run: dict[str, dict[str, Json]] = {}
     for label, pieces in non_scalars.rows.items():
         if label.kind == HPARAMS:
             for piece in pieces:
                 values = _readable(piece, summary_values.hyperparameters)
                 if values and not isinstance(values, str):
-                    found.setdefault(label.series, {}).update(values)
-    return found
+                    by_run.setdefault(label.series, {}).update(values)
+    return by_run
 
 
 def agreed_hyperparameters(non_scalars: NonScalars) -> dict[str, float | str]:
-    """Return those of the run as a whole, by name: of one that its sessions disagree on there is
-    none."""
+    """Return the run's hyperparameters, by name, without those on which its sessions disagree."""
     sessions = hyperparameters(non_scalars).values()
-    found = {name: value for values in sessions for name, value in values.items()}
+    newest = {name: value for values in sessions for name, value in values.items()}
     return {
         name: value
-        for name, value in found.items()
+        for name, value in newest.items()
         if isinstance(value, int | float | str)
         and all(values.get(name, value) == value for values in sessions)
     }
@@ -110,65 +109,68 @@ def _row(events: EventFolder, query: Query) -> tuple[Label, list[SummaryValue]]:
 
 
 def _image(pieces: Sequence[SummaryValue], query: Query) -> Answer:
-    return _one(pieces, query, lambda value: asdict(summary_values.image(value)))
+    return _piece(pieces, query, lambda value: asdict(summary_values.image(value)))
 
 
 def _text(pieces: Sequence[SummaryValue], query: Query) -> Answer:
-    return _one(pieces, query, lambda value: {"text": summary_values.text(value)[:LONGEST_TEXT]})
+    return _piece(pieces, query, lambda value: {"text": summary_values.text(value)[:LONGEST_TEXT]})
 
 
-def _one(pieces: Sequence[SummaryValue], query: Query, decode: Callable[[bytes], Answer]) -> Answer:
+def _piece(
+    pieces: Sequence[SummaryValue], query: Query, decode: Callable[[bytes], Answer]
+) -> Answer:
     at = number(query, "at", len(pieces) - 1, 0, len(pieces) - 1)
     piece = pieces[at]
-    found = _readable(piece, decode)
-    said = {"step": piece.step, "wall_time": or_none(piece.wall_time)}
-    return {**said, **({"note": found} if isinstance(found, str) else found)}
+    content = _readable(piece, decode)
+    step_and_time = {"step": piece.step, "wall_time": or_none(piece.wall_time)}
+    return {**step_and_time, **({"note": content} if isinstance(content, str) else content)}
 
 
 def _histogram(pieces: Sequence[SummaryValue], query: Query) -> Histograms:  # noqa: ARG001
-    """Return all steps in the same bins: `counts` has a row for each step."""
+    """Return the histograms of all steps in the same bins: `counts` has a row for each step."""
     chosen = [pieces[at] for at in np.unique(np.linspace(0, len(pieces) - 1, STEPS).astype(int))]
     read = [(piece.step, _readable(piece, summary_values.histogram)) for piece in chosen]
-    whole = [(step, item) for step, item in read if isinstance(item, summary_values.Histogram)]
-    notes = [item for _, item in read if isinstance(item, str)]
+    histograms = [(n, value) for n, value in read if isinstance(value, summary_values.Histogram)]
+    notes = [value for _, value in read if isinstance(value, str)]
     notes += [
-        f"step {step}: {plural(item.lost, 'bucket')} without finite numbers left out"
-        for step, item in whole
-        if item.lost
+        f"step {step}: {plural(histogram.lost, 'bucket')} without finite numbers left out"
+        for step, histogram in histograms
+        if histogram.lost
     ]
-    filled = [item for _, item in whole if len(item.counts)]
+    filled = [histogram for _, histogram in histograms if len(histogram.counts)]
     if not filled:
         return {"steps": [], "edges": [], "counts": [], "notes": notes}
-    low, high = min(item.left.min() for item in filled), max(item.right.max() for item in filled)
+    low = min(histogram.left.min() for histogram in filled)
+    high = max(histogram.right.max() for histogram in filled)
     if not low < high:
         low, high = low - 0.5, high + 0.5
     edges = np.linspace(low, high, BINS + 1)
     return {
-        "steps": [step for step, _ in whole],
+        "steps": [step for step, _ in histograms],
         "edges": edges.tolist(),
-        "counts": [_in_bins(item, edges).tolist() for _, item in whole],
+        "counts": [_in_bins(histogram, edges).tolist() for _, histogram in histograms],
         "notes": notes,
     }
 
 
-def _in_bins(each: summary_values.Histogram, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+def _in_bins(bars: summary_values.Histogram, edges: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the counts spread evenly over their buckets, put together again between these
     edges."""
-    if not len(each.counts):
+    if not len(bars.counts):
         return np.zeros(len(edges) - 1)
     width = (edges[-1] - edges[0]) * 1e-9  # a bucket of no width is one value
-    limits = np.stack([each.left, np.maximum(each.right, each.left + width)], axis=1)
+    limits = np.stack([bars.left, np.maximum(bars.right, bars.left + width)], axis=1)
     sums = np.zeros(len(edges))
-    for (left, right), count in zip(limits, each.counts, strict=True):
+    for (left, right), count in zip(limits, bars.counts, strict=True):
         sums += count * np.clip((edges - left) / (right - left), 0, 1)
-    below = float(each.counts.sum()) - sums[-1]
+    below = float(bars.counts.sum()) - sums[-1]
     binned: NDArray[np.float64] = np.diff(sums)
     binned[-1] += below
     return binned
 
 
 def _readable(piece: SummaryValue, decode: Callable[[bytes], T]) -> T | str:
-    """What the piece says, or a sentence that says why nothing can be."""
+    """Decode a value, or return a sentence that says why it can't be shown."""
     try:
         return decode(piece.read())
     except (Corrupt, Malformed) as error:

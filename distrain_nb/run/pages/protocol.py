@@ -1,4 +1,4 @@
-"""What a page is answered, by the names that `page/src/protocol.d.ts` has for it."""
+"""The types of answers to a page, by the names of `page/src/protocol.d.ts`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class CurvesAnswer(TypedDict):
 
 
 class MediaRow(TypedDict):
-    """What can be shown: how many there are to ask for, and the step of the last."""
+    """A row that can be shown: how many there are to ask for, and the step of the last."""
 
     run: str
     tag: str
@@ -55,8 +55,8 @@ class MediaRow(TypedDict):
 
 
 class MediaIndex(TypedDict):
-    """What there is besides scalars: what can be shown, a sentence for each that can't, and what
-    each run of the HParams plugin was started with, by name."""
+    """An index of values that are no scalars: what can be shown, a sentence for each that can't,
+    and the HParams plugin's values of each run, by name."""
 
     rows: list[MediaRow]
     notes: list[str]

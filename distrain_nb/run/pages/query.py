@@ -17,7 +17,7 @@ FLAGS = {"": False, "0": False, "1": True}
 
 
 def log_filter(query: Query, processes: Collection[Process]) -> Filter:
-    """`process=0,2`, `role=workers`, `stream=e`: the lines that pass all of them."""
+    """Read `process=0,2`, `role=workers`, `stream=e`: lines have to pass all of them."""
     chosen = _numbers(query["process"]) if query.get("process") else None
     if query.get("role"):
         of_roles = _of_roles(query["role"], processes)
@@ -72,8 +72,8 @@ def _numbers(text: str) -> frozenset[int]:
 
 def _of_roles(text: str, processes: Collection[Process]) -> frozenset[int]:
     roles = text.split(",")
-    there = dict.fromkeys(process.role for process in processes)
-    error = next((role for role in roles if role not in there), None)
+    all_roles = dict.fromkeys(process.role for process in processes)
+    error = next((role for role in roles if role not in all_roles), None)
     if error is not None:
-        raise OptionError(f"invalid role {error!r}: there are {', '.join(there) or 'none yet'}")
+        raise OptionError(f"invalid role {error!r}: there are {', '.join(all_roles) or 'none yet'}")
     return frozenset(process.index for process in processes if process.role in roles)

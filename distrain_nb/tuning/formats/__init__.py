@@ -39,10 +39,10 @@ class StudyForm:
     text: Callable[[StudySpec], str]
 
     def left_out(self, spec: StudySpec) -> tuple[str, ...]:
-        """What of a study this form has no place for, such as `initial` or `lr.default`: what the
-        text would be the same without."""
-        whole = self.text(spec)
-        return tuple(name for name, without in _without(spec) if self.text(without) == whole)
+        """Name the parts of a study that this form has no place for, such as `initial` or
+        `lr.default`."""
+        text = self.text(spec)
+        return tuple(name for name, without in _without(spec) if self.text(without) == text)
 
 
 def _without(spec: StudySpec) -> Iterator[tuple[str, StudySpec]]:
@@ -122,8 +122,8 @@ FORMS: tuple[StudyForm, ...] = (
 
 def form_of(name: str) -> StudyForm:
     """Return the form of a name. Raises OptionError with those that there are."""
-    known = {form.name: form for form in FORMS}
-    if name not in known:
-        hint = did_you_mean(name, known, ".")
-        raise OptionError(f"no form {shown(name)}{hint} There are {', '.join(known)}")
-    return known[name]
+    forms = {form.name: form for form in FORMS}
+    if name not in forms:
+        hint = did_you_mean(name, forms, ".")
+        raise OptionError(f"no form {shown(name)}{hint} There are {', '.join(forms)}")
+    return forms[name]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.formats.ai_platform import from_training_input
-from distrain_nb.layout.formats.pieces import Given, present
+from distrain_nb.layout.formats.pieces import MappingReader, present
 from distrain_nb.tuning.formats.pieces import (
     ImportedStudy,
     count,
@@ -76,60 +76,60 @@ def from_hyperparameters(value: object) -> ImportedStudy:
 
     Raises OptionError, naming the path, for anything else.
     """
-    outer = Given.of(value, "")
+    outer = MappingReader.of(value, "")
     within = dict(outer.values)
     if "trainingInput" not in within:
         within = {"trainingInput": {"hyperparameters": within}}
-    inside = Given.of(within["trainingInput"], "trainingInput").values
-    given = Given.of(inside.pop("hyperparameters", None), "trainingInput.hyperparameters")
+    inside = MappingReader.of(within["trainingInput"], "trainingInput").values
+    reader = MappingReader.of(inside.pop("hyperparameters", None), "trainingInput.hyperparameters")
     job = from_training_input({**within, "trainingInput": inside}) if inside else None
-    goal = named(given, "goal", {**GOALS, "GOAL_TYPE_UNSPECIFIED": "max"}, "max")
-    left: list[str] = []
+    goal = named(reader, "goal", {**GOALS, "GOAL_TYPE_UNSPECIFIED": "max"}, "max")
+    dropped: list[str] = []
     spec = StudySpec(
-        tuple(_read(value, left) for value in values(given, "params", mapping_of)),
-        (Goal(given.word("hyperparameterMetricTag") or METRIC, goal),),
-        Search(named(given, "algorithm", _ALGORITHMS)),
-        MedianStopping() if given.flag("enableTrialEarlyStopping") else None,
-        count(given, "maxTrials") or 1,
-        count(given, "maxParallelTrials") or 1,
-        count(given, "maxFailedTrials"),
+        tuple(_read(value, dropped) for value in values(reader, "params", mapping_of)),
+        (Goal(reader.word("hyperparameterMetricTag") or METRIC, goal),),
+        Search(named(reader, "algorithm", _ALGORITHMS)),
+        MedianStopping() if reader.flag("enableTrialEarlyStopping") else None,
+        count(reader, "maxTrials") or 1,
+        count(reader, "maxParallelTrials") or 1,
+        count(reader, "maxFailedTrials"),
     )
-    lost = (*left, *given.rest(), *(job.left_out if job else ()))
+    lost = (*dropped, *reader.rest(), *(job.left_out if job else ()))
     return ImportedStudy("AI Platform config.yaml", spec, job.layout if job else None, lost)
 
 
 def _parameter(parameter: Parameter) -> dict[str, Json]:
     domain = parameter.domain
-    said: dict[str, Json] = {
+    fields: dict[str, Json] = {
         "parameterName": parameter.name,
         "type": _TYPES[type(domain)],
     }
     if isinstance(domain, Categorical):
-        return {**said, "categoricalValues": list(domain.values)}
+        return {**fields, "categoricalValues": list(domain.values)}
     if isinstance(domain, Discrete):
-        said["discreteValues"] = list(domain.values)
+        fields["discreteValues"] = list(domain.values)
     else:
-        said |= {"minValue": domain.low, "maxValue": domain.high}
-    return {**said, "scaleType": _word(SCALES, parameter.scale)}
+        fields |= {"minValue": domain.low, "maxValue": domain.high}
+    return {**fields, "scaleType": _word(SCALES, parameter.scale)}
 
 
-def _read(given: Given, left: list[str]) -> Parameter:
-    name = given.word("parameterName") or ""
-    kind = named(given, "type", _KINDS)
-    scale = named(given, "scaleType", _SCALES, "linear")
+def _read(reader: MappingReader, dropped: list[str]) -> Parameter:
+    name = reader.word("parameterName") or ""
+    kind = named(reader, "type", _KINDS)
+    scale = named(reader, "scaleType", _SCALES, "linear")
     domain: Domain
     if kind is Categorical:
-        domain = Categorical(values(given, "categoricalValues", word_of))
+        domain = Categorical(values(reader, "categoricalValues", word_of))
     elif kind is Discrete:
-        domain = Discrete(values(given, "discreteValues", real_of))
+        domain = Discrete(values(reader, "discreteValues", real_of))
     elif kind is None:
-        raise OptionError(f"{given.at('type')} is missing: expected {', '.join(_KINDS)}")
+        raise OptionError(f"{reader.at('type')} is missing: expected {', '.join(_KINDS)}")
     else:
-        low, high = real(given, "minValue", 0.0) or 0.0, real(given, "maxValue", 0.0) or 0.0
+        low, high = real(reader, "minValue", 0.0) or 0.0, real(reader, "maxValue", 0.0) or 0.0
         domain = Integer(int(low), int(high)) if kind is Integer else Double(low, high)
-    left += given.done()
+    dropped += reader.done()
     return Parameter(name, domain, scale)
 
 
 def _word(names: dict[str, str], value: str | None) -> str | None:
-    return next((name for name, item in names.items() if item == value), None)
+    return next((name for name, meaning in names.items() if meaning == value), None)

@@ -1,4 +1,4 @@
-"""What the forms of studies have in common."""
+"""The shared parts of the forms of studies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError, shown
-from distrain_nb.layout.formats.pieces import Given, whole
+from distrain_nb.layout.formats.pieces import MappingReader, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,10 +27,10 @@ class ImportedStudy:
     script: tuple[str, ...] = ()
 
 
-def real(given: Given, key: str, otherwise: float | None = None) -> float | None:
+def real(reader: MappingReader, key: str, otherwise: float | None = None) -> float | None:
     """Return a number, or its text. Raises OptionError, naming its path, if it is none."""
-    value = given.values.pop(key, None)
-    return otherwise if value is None else real_of(value, given.at(key))
+    value = reader.values.pop(key, None)
+    return otherwise if value is None else real_of(value, reader.at(key))
 
 
 def real_of(value: object, path: str) -> float:
@@ -41,34 +41,34 @@ def real_of(value: object, path: str) -> float:
         raise OptionError(f"invalid {path} {shown(value)}: expected a number") from None
 
 
-def values(given: Given, key: str, each: Callable[[object, str], Any]) -> tuple[Any, ...]:
+def values(reader: MappingReader, key: str, read: Callable[[object, str], Any]) -> tuple[Any, ...]:
     """Return a list, each of it read. Raises OptionError, naming its path, if it is none."""
-    listed = given.values.pop(key, None) or []
+    listed = reader.values.pop(key, None) or []
     if not isinstance(listed, (list, tuple)):
-        raise OptionError(f"invalid {given.at(key)} {shown(listed)}: expected a list")
-    return tuple(each(value, f"{given.at(key)}[{n}]") for n, value in enumerate(listed))
+        raise OptionError(f"invalid {reader.at(key)} {shown(listed)}: expected a list")
+    return tuple(read(value, f"{reader.at(key)}[{n}]") for n, value in enumerate(listed))
 
 
 def word_of(value: object, path: str) -> str:  # noqa: ARG001
     return str(value)
 
 
-def mapping_of(value: object, path: str) -> Given:
-    return Given.of(value, path)
+def mapping_of(value: object, path: str) -> MappingReader:
+    return MappingReader.of(value, path)
 
 
-def named(given: Given, key: str, names: Mapping[str, Any], otherwise: Any = None) -> Any:
-    """What a word of the form stands for. Raises OptionError with the words that there are."""
-    word = given.word(key)
+def named(reader: MappingReader, key: str, names: Mapping[str, Any], otherwise: Any = None) -> Any:
+    """Look up a word of the form. Raises OptionError that lists the allowed words."""
+    word = reader.word(key)
     if word is None:
         return otherwise
     if word not in names:
         allowed = ", ".join(names)
-        raise OptionError(f"invalid {given.at(key)} {shown(word)}: expected {allowed}")
+        raise OptionError(f"invalid {reader.at(key)} {shown(word)}: expected {allowed}")
     return names[word]
 
 
-def count(given: Given, key: str) -> int | None:
+def count(reader: MappingReader, key: str) -> int | None:
     """Return a whole number above 0; 0 is what the service chooses, as is none."""
-    value = given.values.pop(key, None)
-    return None if value is None else whole(value, given.at(key)) or None
+    value = reader.values.pop(key, None)
+    return None if value is None else whole_number(value, reader.at(key)) or None

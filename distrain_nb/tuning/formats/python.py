@@ -11,7 +11,7 @@ from distrain_nb.errors import OptionError
 from distrain_nb.layout.formats.python import TUNERS, from_python, reads_layout
 from distrain_nb.layout.formats.python_names import Call, Unread
 from distrain_nb.layout.formats.python_source import PythonSource
-from distrain_nb.layout.formats.python_values import PIPELINE_POSITIONS, known
+from distrain_nb.layout.formats.python_values import PIPELINE_POSITIONS, known_values
 from distrain_nb.layout.yamls import MOST_CHARACTERS
 from distrain_nb.tuning.formats.sagemaker import from_tuning_config
 from distrain_nb.tuning.formats.vertex import from_tuning_job
@@ -80,18 +80,18 @@ def study_from_python(text: str) -> ImportedStudy:
     source = PythonSource(text, _is_wanted, {**PIPELINE_POSITIONS, **_POSITIONS})
     tuners = [call for call in source.calls if call.name in TUNERS]
     if tuners:
-        first, *others = tuners
+        first, *rest = tuners
         read = _from_tuner(first) if first.name == TUNERS[0] else _from_job(first)
-        left = [*read.left_out, *first.late, *first.unnamed, *map(str, others)]
+        dropped = [*read.left_out, *first.late, *first.unnamed, *map(str, rest)]
     else:
-        read, left = _from_names(source)
+        read, dropped = _from_names(source)
     if read.layout is None and reads_layout(text):
         machines = from_python(text)
         mine = {str(call) for call in tuners}
-        left += [path for path in machines.left_out if path not in {*left, *mine}]
+        dropped += [path for path in machines.left_out if path not in {*dropped, *mine}]
         read = replace(read, layout=machines.layout, script=machines.script)
-        left = [path for path in left if path not in _OF_TRIALS]
-    return replace(read, left_out=tuple(dict.fromkeys(left)))
+        dropped = [path for path in dropped if path not in _OF_TRIALS]
+    return replace(read, left_out=tuple(dict.fromkeys(dropped)))
 
 
 def _is_wanted(call: Call) -> bool:
@@ -100,26 +100,28 @@ def _is_wanted(call: Call) -> bool:
 
 def _from_job(job: Call) -> ImportedStudy:
     """Read a job of Vertex AI's SDK, or of its API, which has a `study_spec`."""
-    values, left = _values(job)
+    values, dropped = _values(job)
     starts = [step for step in job.steps if step.name in ("run", "submit")]
-    left += [f"run.{name}" for step in starts for name in step.values]
+    dropped += [f"run.{name}" for step in starts for name in step.values]
     if "study_spec" in values:
         read = from_tuning_job(values)
-        return replace(read, left_out=(*left, *read.left_out))
-    given: dict[str, Unknown] = dict(values)
-    goals = given.pop("metric_spec", None)
-    specs = given.pop("parameter_spec", None)
+        return replace(read, left_out=(*dropped, *read.left_out))
+    arguments: dict[str, Unknown] = dict(values)
+    goals = arguments.pop("metric_spec", None)
+    specs = arguments.pop("parameter_spec", None)
     study: dict[str, object] = {
         "metrics": [{"metric_id": name, "goal": str(goal).upper()} for name, goal in _items(goals)],
-        "parameters": list(_parameters(specs, "parameter_spec", left)),
-        "measurement_selection_type": _MEASUREMENTS.get(given.pop("measurement_selection", "best")),
+        "parameters": list(_parameters(specs, "parameter_spec", dropped)),
+        "measurement_selection_type": _MEASUREMENTS.get(
+            arguments.pop("measurement_selection", "best")
+        ),
     }
-    if algorithm := given.pop("search_algorithm", None):
+    if algorithm := arguments.pop("search_algorithm", None):
         study["algorithm"] = _ALGORITHMS.get(algorithm, algorithm)
-    counts = {name: given.pop(name) for name in _COUNTS if name in given}
+    counts = {name: arguments.pop(name) for name in _COUNTS if name in arguments}
     read = from_tuning_job({"study_spec": study, **counts})
-    rest = [name for name, value in given.items() if value not in (None, "", {}, [])]
-    return replace(read, form="Vertex AI tuning job", left_out=(*left, *rest, *read.left_out))
+    rest = [name for name, value in arguments.items() if value not in (None, "", {}, [])]
+    return replace(read, form="Vertex AI tuning job", left_out=(*dropped, *rest, *read.left_out))
 
 
 def _values(tuner: Call) -> tuple[dict[str, Unknown], list[str]]:
@@ -128,39 +130,39 @@ def _values(tuner: Call) -> tuple[dict[str, Unknown], list[str]]:
     jobs = [name for name in _OF_TRIALS if isinstance(values.get(name), (Call, Unread))]
     for name in jobs:
         del values[name]
-    clean, left = known(values)
-    return clean, [*jobs, *left]
+    clean, dropped = known_values(values)
+    return clean, [*jobs, *dropped]
 
 
-def _parameters(specs: object, path: str, left: list[str]) -> Iterator[dict[str, object]]:
+def _parameters(specs: object, path: str, dropped: list[str]) -> Iterator[dict[str, object]]:
     """Yield the parameters as the API has them; those that can't be read are named."""
     for name, spec in _items(specs):
-        here = f"{path}.{name}"
+        path_of_parameter = f"{path}.{name}"
         if not isinstance(spec, Call) or spec.name not in _KINDS or not _is_whole(spec):
-            _name(here, left)
+            _name(path_of_parameter, dropped)
             continue
         key, condition = _KINDS[spec.name]
         values = spec.values
-        said: dict[str, object] = {"parameter_id": str(name)}
+        fields: dict[str, object] = {"parameter_id": str(name)}
         if "values" in values:
-            said[key] = {"values": list(values["values"])}  # type: ignore[call-overload]
+            fields[key] = {"values": list(values["values"])}  # type: ignore[call-overload]
         else:
-            said[key] = {"min_value": values["min"], "max_value": values["max"]}
+            fields[key] = {"min_value": values["min"], "max_value": values["max"]}
         if scale := values.get("scale"):
-            said["scale_type"] = _SCALES.get(str(scale), str(scale))
+            fields["scale_type"] = _SCALES.get(str(scale), str(scale))
         children = values.get("conditional_parameter_spec")
-        inner = f"{here}.conditional_parameter_spec"
+        inner = f"{path_of_parameter}.conditional_parameter_spec"
         below = [
             {condition: {"values": list(_parents(children, child))}, "parameter_spec": child}
-            for child in _parameters(children, inner, left)
+            for child in _parameters(children, inner, dropped)
         ]
-        yield {**said, **({"conditional_parameter_specs": below} if below else {})}
+        yield {**fields, **({"conditional_parameter_specs": below} if below else {})}
 
 
-def _name(path: str, left: list[str]) -> None:
+def _name(path: str, dropped: list[str]) -> None:
     """Name a parameter, unless a part of it is."""
-    if not any(item.startswith(path) for item in left):
-        left.append(path)
+    if not any(name.startswith(path) for name in dropped):
+        dropped.append(path)
 
 
 def _parents(children: object, child: Mapping[str, object]) -> list[object]:
@@ -180,18 +182,20 @@ def _is_said(value: object) -> bool:
 
 def _from_tuner(tuner: Call) -> ImportedStudy:
     """Read a tuner of SageMaker's SDK, as the request that it sends."""
-    values, left = _values(tuner)
-    given: dict[str, Unknown] = dict(values)
+    values, dropped = _values(tuner)
+    arguments: dict[str, Unknown] = dict(values)
     ranges: dict[str, list[dict[str, object]]] = {
         "Integer": [],
         "Continuous": [],
         "Categorical": [],
     }
     numbers: dict[str, tuple[float, ...]] = {}
-    listed = {str(name): span for name, span in _items(given.pop("hyperparameter_ranges", None))}
+    listed = {
+        str(name): span for name, span in _items(arguments.pop("hyperparameter_ranges", None))
+    }
     for name, span in listed.items():
         if not isinstance(span, Call) or span.name not in _POSITIONS or not _is_whole(span):
-            _name(f"hyperparameter_ranges.{name}", left)
+            _name(f"hyperparameter_ranges.{name}", dropped)
             continue
         kind = span.name.removesuffix("Parameter")
         ranges[kind].append(_range(name, span))
@@ -199,34 +203,34 @@ def _from_tuner(tuner: Call) -> ImportedStudy:
         if isinstance(words, (list, tuple)) and all(map(_is_number, words)):
             numbers[name] = tuple(map(float, words))
     limits = {
-        "MaxNumberOfTrainingJobs": given.pop("max_jobs", 1),
-        "MaxParallelTrainingJobs": given.pop("max_parallel_jobs", 1),
-        "MaxRuntimeInSeconds": given.pop("max_runtime_in_seconds", None),
+        "MaxNumberOfTrainingJobs": arguments.pop("max_jobs", 1),
+        "MaxParallelTrainingJobs": arguments.pop("max_parallel_jobs", 1),
+        "MaxRuntimeInSeconds": arguments.pop("max_runtime_in_seconds", None),
     }
     read = from_tuning_config(
         {
-            "Strategy": given.pop("strategy", "Bayesian"),
-            "StrategyConfig": _strategy(given),
+            "Strategy": arguments.pop("strategy", "Bayesian"),
+            "StrategyConfig": _strategy(arguments),
             "HyperParameterTuningJobObjective": {
-                "MetricName": given.pop("objective_metric_name", ""),
-                "Type": given.pop("objective_type", "Maximize"),
+                "MetricName": arguments.pop("objective_metric_name", ""),
+                "Type": arguments.pop("objective_type", "Maximize"),
             },
             "ResourceLimits": {name: value for name, value in limits.items() if value is not None},
             "ParameterRanges": {f"{kind}ParameterRanges": name for kind, name in ranges.items()},
-            "TrainingJobEarlyStoppingType": given.pop("early_stopping_type", "Off"),
-            "RandomSeed": given.pop("random_seed", None),
+            "TrainingJobEarlyStoppingType": arguments.pop("early_stopping_type", "Off"),
+            "RandomSeed": arguments.pop("random_seed", None),
         }
     )
     if any(
         not name.get("ScalingType") for kind in ("Integer", "Continuous") for name in ranges[kind]
     ):
-        left.append("hyperparameter_ranges: scaling_type Auto (read as linear)")
+        dropped.append("hyperparameter_ranges: scaling_type Auto (read as linear)")
     order = list(listed)
-    found = sorted(_as_numbers(read.spec, numbers), key=lambda item: order.index(item.name))
+    parameters = sorted(_as_numbers(read.spec, numbers), key=lambda p: order.index(p.name))
     goals = tuple(goal for goal in read.spec.goals if goal.metric)
-    spec = replace(read.spec, parameters=tuple(found), goals=goals)
-    rest = [name for name, value in given.items() if value not in (None, False, "", {}, [])]
-    left_out = (*left, *rest, *read.left_out)
+    spec = replace(read.spec, parameters=tuple(parameters), goals=goals)
+    rest = [name for name, value in arguments.items() if value not in (None, False, "", {}, [])]
+    left_out = (*dropped, *rest, *read.left_out)
     return replace(read, form="SageMaker tuner", spec=spec, left_out=left_out)
 
 
@@ -243,12 +247,12 @@ def _range(name: object, span: Call) -> dict[str, object]:
     return {"Name": str(name), **bounds, **({"ScalingType": scaling} if scaling else {})}
 
 
-def _strategy(given: dict[str, Unknown]) -> dict[str, object]:
-    config = given.get("strategy_config")
+def _strategy(arguments: dict[str, Unknown]) -> dict[str, object]:
+    config = arguments.get("strategy_config")
     band = config.values.get("hyperband_strategy_config") if isinstance(config, Call) else None
     if not isinstance(band, Call):
         return {}
-    del given["strategy_config"]
+    del arguments["strategy_config"]
     names = {"min_resource": "MinResource", "max_resource": "MaxResource"}
     bounds = {names[name]: band.values[name] for name in names if band.values.get(name)}
     return {"HyperbandStrategyConfig": bounds}
@@ -272,11 +276,11 @@ def _from_names(source: PythonSource) -> tuple[ImportedStudy, list[str]]:
         if isinstance(value, dict) and (
             "study_spec" in value or {"metrics", "parameters"} <= {*value}
         ):
-            clean, left = known({str(name): value})
+            clean, dropped = known_values({str(name): value})
             read = from_tuning_job(clean[str(name)])
-            return read, [*left, *read.left_out]
+            return read, [*dropped, *read.left_out]
     for _, value in values:
-        kinds = {item.name for _, item in _items(value) if isinstance(item, Call)}
+        kinds = {kind.name for _, kind in _items(value) if isinstance(kind, Call)}
         if kinds & _POSITIONS.keys():
             of_vertex = bool(kinds & _KINDS.keys())
             argument = "parameter_spec" if of_vertex else "hyperparameter_ranges"

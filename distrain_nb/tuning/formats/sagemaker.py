@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.formats.pieces import Given, present
+from distrain_nb.layout.formats.pieces import MappingReader, present
 from distrain_nb.layout.formats.sagemaker import from_training_job
 from distrain_nb.tuning.choosing import combinations
 from distrain_nb.tuning.formats.pieces import (
@@ -70,7 +70,7 @@ def tuning_config(spec: StudySpec) -> dict[str, Json]:
         "ResourceLimits": {
             **most,
             "MaxParallelTrainingJobs": spec.parallel,
-            **present(MaxRuntimeInSeconds=_whole(spec.end.max_duration)),
+            **present(MaxRuntimeInSeconds=_whole_seconds(spec.end.max_duration)),
         },
         "ParameterRanges": _ranges(spec),
         **present(
@@ -88,47 +88,47 @@ def from_tuning_config(value: object) -> ImportedStudy:
 
     Raises OptionError, naming the path, for anything else.
     """
-    outer = Given.of(value, "")
-    whole = "HyperParameterTuningJobConfig" in outer.values
-    given = outer.below("HyperParameterTuningJobConfig") if whole else outer
-    layout, left = _read_job(outer) if whole else (None, [])
+    outer = MappingReader.of(value, "")
+    is_request = "HyperParameterTuningJobConfig" in outer.values
+    reader = outer.below("HyperParameterTuningJobConfig") if is_request else outer
+    layout, dropped = _read_job(outer) if is_request else (None, [])
     outer.values.pop("HyperParameterTuningJobName", None)
-    strategy = named(given, "Strategy", {**_STRATEGIES, _HYPERBAND: _HYPERBAND})
-    limits, criteria = given.below("ResourceLimits"), given.below("TuningJobCompletionCriteria")
+    strategy = named(reader, "Strategy", {**_STRATEGIES, _HYPERBAND: _HYPERBAND})
+    limits, criteria = reader.below("ResourceLimits"), reader.below("TuningJobCompletionCriteria")
     progress = criteria.below("BestObjectiveNotImproving")
-    objective = given.below("HyperParameterTuningJobObjective")
+    objective = reader.below("HyperParameterTuningJobObjective")
     end = StudyEnd(
         max_duration=real(limits, "MaxRuntimeInSeconds"),
         max_trials_no_progress=progress.number("MaxNumberOfTrainingJobsNotImproving"),
     )
     spec = StudySpec(
-        tuple(_read_ranges(given.below("ParameterRanges"), left)),
+        tuple(_read_ranges(reader.below("ParameterRanges"), dropped)),
         (Goal(objective.word("MetricName") or "", named(objective, "Type", _GOALS, "max")),),
-        Search(None if strategy == _HYPERBAND else strategy, given.number("RandomSeed")),
-        _read_stopping(given, strategy, left),
+        Search(None if strategy == _HYPERBAND else strategy, reader.number("RandomSeed")),
+        _read_stopping(reader, strategy, dropped),
         count(limits, "MaxNumberOfTrainingJobs") or 0,
         count(limits, "MaxParallelTrainingJobs") or 1,
         end=end,
     )
     if not spec.trials:  # a grid has as many as it has values
         spec = spec.edited(trials=combinations(spec) or 1 if strategy == "grid" else 1)
-    parts = (limits, criteria, progress, objective, *([outer] if whole else []))
-    return ImportedStudy("SageMaker tuning job", spec, layout, (*left, *given.rest(*parts)))
+    parts = (limits, criteria, progress, objective, *([outer] if is_request else []))
+    return ImportedStudy("SageMaker tuning job", spec, layout, (*dropped, *reader.rest(*parts)))
 
 
-def _read_job(outer: Given) -> tuple[Any, list[str]]:
+def _read_job(outer: MappingReader) -> tuple[Any, list[str]]:
     definition = outer.values.pop("TrainingJobDefinition", None)
     if not definition:
         return None, []
-    given = dict(Given.of(definition, "TrainingJobDefinition").values)
-    fixed = given.pop("StaticHyperParameters", None)
-    job = from_training_job({**given, **({"HyperParameters": fixed} if fixed else {})})
+    fields = dict(MappingReader.of(definition, "TrainingJobDefinition").values)
+    fixed = fields.pop("StaticHyperParameters", None)
+    job = from_training_job({**fields, **({"HyperParameters": fixed} if fixed else {})})
     return job.layout, [f"TrainingJobDefinition.{path}" for path in job.left_out]
 
 
 def _strategy(search: Search) -> str:
-    own = None if search.algorithm in ("gp", "tpe") else search.algorithm
-    return next(name for name, algorithm in _STRATEGIES.items() if algorithm == own)
+    chosen = None if search.algorithm in ("gp", "tpe") else search.algorithm
+    return next(name for name, algorithm in _STRATEGIES.items() if algorithm == chosen)
 
 
 def _strategy_config(stopping: Stopping | None) -> dict[str, Json]:
@@ -138,14 +138,16 @@ def _strategy_config(stopping: Stopping | None) -> dict[str, Json]:
     return {"HyperbandStrategyConfig": bounds} if bounds else {}
 
 
-def _read_stopping(given: Given, strategy: str | None, left: list[str]) -> Stopping | None:
-    config = given.below("StrategyConfig")
+def _read_stopping(
+    reader: MappingReader, strategy: str | None, dropped: list[str]
+) -> Stopping | None:
+    config = reader.below("StrategyConfig")
     bounds = config.below("HyperbandStrategyConfig")
-    early = named(given, "TrainingJobEarlyStoppingType", {"Off": False, _EARLY: True}, False)
+    early = named(reader, "TrainingJobEarlyStoppingType", {"Off": False, _EARLY: True}, False)
     stopping: Stopping | None = MedianStopping() if early else None
     if strategy == _HYPERBAND:
         stopping = HyperbandStopping(bounds.number("MinResource"), bounds.number("MaxResource"))
-    left += config.rest(bounds)
+    dropped += config.rest(bounds)
     return stopping
 
 
@@ -160,48 +162,48 @@ def _ranges(spec: StudySpec) -> dict[str, Json]:
     kinds: dict[str, list[Json]] = {"Integer": [], "Continuous": [], "Categorical": []}
     for parameter in spec.parameters:
         domain = parameter.domain
-        said: dict[str, Json] = {"Name": parameter.name}
+        fields: dict[str, Json] = {"Name": parameter.name}
         if isinstance(domain, (Discrete, Categorical)):
             listed = [
                 value if isinstance(value, str) else written_number(value)
                 for value in domain.values
             ]
-            kinds["Categorical"].append({**said, "Values": listed})
+            kinds["Categorical"].append({**fields, "Values": listed})
             continue
         kind = "Continuous" if isinstance(domain, Double) else "Integer"
         bounds: dict[str, Json] = {"MinValue": repr(domain.low), "MaxValue": repr(domain.high)}
         scaling = next(name for name, scale in _SCALES.items() if scale == parameter.scale)
-        kinds[kind].append({**said, **bounds, "ScalingType": scaling})
+        kinds[kind].append({**fields, **bounds, "ScalingType": scaling})
     return present(**{f"{kind}ParameterRanges": ranges for kind, ranges in kinds.items()})
 
 
-def _read_ranges(given: Given, left: list[str]) -> list[Parameter]:
+def _read_ranges(reader: MappingReader, dropped: list[str]) -> list[Parameter]:
     parameters: list[Parameter] = []
-    for value in values(given, "IntegerParameterRanges", mapping_of):
+    for value in values(reader, "IntegerParameterRanges", mapping_of):
         low, high = value.number("MinValue") or 0, value.number("MaxValue") or 0
         parameters.append(
-            Parameter(value.word("Name") or "", Integer(low, high), _scale(value, left))
+            Parameter(value.word("Name") or "", Integer(low, high), _scale(value, dropped))
         )
-        left += value.rest()
-    for value in values(given, "ContinuousParameterRanges", mapping_of):
+        dropped += value.rest()
+    for value in values(reader, "ContinuousParameterRanges", mapping_of):
         span = Double(real(value, "MinValue", 0.0) or 0.0, real(value, "MaxValue", 0.0) or 0.0)
-        parameters.append(Parameter(value.word("Name") or "", span, _scale(value, left)))
-        left += value.rest()
-    for value in values(given, "CategoricalParameterRanges", mapping_of):
+        parameters.append(Parameter(value.word("Name") or "", span, _scale(value, dropped)))
+        dropped += value.rest()
+    for value in values(reader, "CategoricalParameterRanges", mapping_of):
         words = Categorical(values(value, "Values", word_of))
         parameters.append(Parameter(value.word("Name") or "", words))
-        left += value.rest()
-    left += given.rest()
+        dropped += value.rest()
+    dropped += reader.rest()
     return parameters
 
 
-def _scale(given: Given, left: list[str]) -> Scale:
-    if given.values.get("ScalingType") == _EARLY:  # whichever the service then takes
-        left.append(given.at("ScalingType"))
-        del given.values["ScalingType"]
-    scale: Scale = named(given, "ScalingType", _SCALES, "linear")
+def _scale(reader: MappingReader, dropped: list[str]) -> Scale:
+    if reader.values.get("ScalingType") == _EARLY:  # whichever the service then takes
+        dropped.append(reader.at("ScalingType"))
+        del reader.values["ScalingType"]
+    scale: Scale = named(reader, "ScalingType", _SCALES, "linear")
     return scale
 
 
-def _whole(seconds: float | None) -> int | None:
+def _whole_seconds(seconds: float | None) -> int | None:
     return None if seconds is None else round(seconds)

@@ -15,7 +15,7 @@ from distrain_nb.tuning.spec import (
 )
 
 if TYPE_CHECKING:
-    from distrain_nb.layout.formats.pieces import Given
+    from distrain_nb.layout.formats.pieces import MappingReader
     from distrain_nb.tuning.spec import Stopping
     from distrain_nb.types import Json
 
@@ -32,30 +32,30 @@ def automated(stopping: Stopping | None) -> dict[str, Json]:
         return {key: {_ELAPSED: stopping.use_elapsed_duration}}
     if not isinstance(stopping, ConvexStopping):
         return {}
-    said = present(
+    fields = present(
         maxStepCount=stopping.max_steps,
         minStepCount=stopping.min_steps,
         minMeasurementCount=stopping.min_measurements,
         learningRateParameterName=stopping.learning_rate,
         updateAllStoppedTrials=stopping.update_all_stopped,
     )
-    return {_CONVEX: {**said, _ELAPSED: stopping.use_elapsed_duration}}
+    return {_CONVEX: {**fields, _ELAPSED: stopping.use_elapsed_duration}}
 
 
-def read_automated(given: Given) -> tuple[Stopping | None, tuple[str, ...]]:
+def read_automated(reader: MappingReader) -> tuple[Stopping | None, tuple[str, ...]]:
     """Return how trials are stopped, taken out of a `StudySpec`, and the paths that nobody took.
 
     Raises OptionError, naming the path, for what can't be read.
     """
-    there = [key for key in (_MEDIAN, _DECAY, _CONVEX) if key in given.values]
-    if len(there) > 1:
-        raise OptionError(f"{' and '.join(there)}: expected one of them")
-    if not there:
+    kinds = [key for key in (_MEDIAN, _DECAY, _CONVEX) if key in reader.values]
+    if len(kinds) > 1:
+        raise OptionError(f"{' and '.join(kinds)}: expected one of them")
+    if not kinds:
         return None, ()
-    part = given.below(there[0])
+    part = reader.below(kinds[0])
     elapsed = part.flag(_ELAPSED)
     stopping: Stopping
-    if there[0] == _CONVEX:
+    if kinds[0] == _CONVEX:
         stopping = ConvexStopping(
             part.number("maxStepCount"),
             part.number("minStepCount"),
@@ -65,12 +65,12 @@ def read_automated(given: Given) -> tuple[Stopping | None, tuple[str, ...]]:
             _flag(part, "updateAllStoppedTrials"),
         )
     else:
-        stopping = (MedianStopping if there[0] == _MEDIAN else DecayCurveStopping)(elapsed)
+        stopping = (MedianStopping if kinds[0] == _MEDIAN else DecayCurveStopping)(elapsed)
     return stopping, part.done()
 
 
 def end_config(end: StudyEnd) -> dict[str, Json]:
-    """When the study ends, as a `StudyStoppingConfig`; empty where nothing was said."""
+    """Write when the study ends, as a `StudyStoppingConfig`; empty where nothing was set."""
     return present(
         shouldStopAsap=end.asap,
         minimumRuntimeConstraint=present(
@@ -86,31 +86,31 @@ def end_config(end: StudyEnd) -> dict[str, Json]:
     )
 
 
-def read_end(given: Given) -> tuple[StudyEnd, tuple[str, ...]]:
-    """When the study ends, and the paths that nobody took. Raises OptionError, naming a path."""
-    least, most = given.below("minimumRuntimeConstraint"), given.below("maximumRuntimeConstraint")
+def read_end(reader: MappingReader) -> tuple[StudyEnd, tuple[str, ...]]:
+    """Read when the study ends, and the paths left out. Raises OptionError, naming a path."""
+    least, most = reader.below("minimumRuntimeConstraint"), reader.below("maximumRuntimeConstraint")
     end = StudyEnd(
-        _flag(given, "shouldStopAsap"),
+        _flag(reader, "shouldStopAsap"),
         _seconds(least, "maxDuration"),
         least.word("endTime"),
         _seconds(most, "maxDuration"),
         most.word("endTime"),
-        given.number("minNumTrials"),
-        given.number("maxNumTrials"),
-        given.number("maxNumTrialsNoProgress"),
-        _seconds(given, "maxDurationNoProgress"),
+        reader.number("minNumTrials"),
+        reader.number("maxNumTrials"),
+        reader.number("maxNumTrialsNoProgress"),
+        _seconds(reader, "maxDurationNoProgress"),
     )
-    return end, given.done(least, most)
+    return end, reader.done(least, most)
 
 
-def _flag(given: Given, key: str) -> bool | None:
-    return given.flag(key) if key in given.values else None
+def _flag(reader: MappingReader, key: str) -> bool | None:
+    return reader.flag(key) if key in reader.values else None
 
 
 def _duration(seconds: float | None) -> str | None:
     return None if seconds is None else f"{seconds:.9f}".rstrip("0").rstrip(".") + "s"
 
 
-def _seconds(given: Given, key: str) -> float | None:
-    text = given.word(key)
-    return None if text is None else real_of(text.removesuffix("s"), given.at(key))
+def _seconds(reader: MappingReader, key: str) -> float | None:
+    text = reader.word(key)
+    return None if text is None else real_of(text.removesuffix("s"), reader.at(key))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.formats.pieces import Given, camel_keys, present, whole
+from distrain_nb.layout.formats.pieces import MappingReader, camel_keys, present, whole_number
 from distrain_nb.layout.formats.vertex import from_specs
 from distrain_nb.tuning.formats import stopping
 from distrain_nb.tuning.formats.pieces import (
@@ -34,7 +34,7 @@ from distrain_nb.tuning.spec import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distrain_nb.layout.formats.pieces import Given as Part
+    from distrain_nb.layout.formats.pieces import MappingReader as Part
     from distrain_nb.tuning.spec import Domain, Scale
     from distrain_nb.types import Json
 
@@ -62,9 +62,9 @@ _CONDITIONS = {
 
 
 def tuning_job(spec: StudySpec) -> dict[str, Json]:
-    """What a study says of a `HyperparameterTuningJob`: all but the trials' own job.
+    """Write a study as a `HyperparameterTuningJob`, without the trials' own job.
 
-    Raises OptionError for a condition on what is no parameter, or not one alone.
+    Raises OptionError for a condition on a name that is no parameter, or that several share.
     """
     return {
         "studySpec": study_spec(spec),
@@ -97,50 +97,50 @@ def from_tuning_job(value: object) -> ImportedStudy:
     value = camel_keys(value)
     if isinstance(value, dict) and "studySpec" not in value:
         value = {"studySpec": value}
-    given = Given.of(value, "")
-    part = given.below("studySpec")
-    trials = given.values.pop("trialJobSpec", None)
+    reader = MappingReader.of(value, "")
+    part = reader.below("studySpec")
+    trials = reader.values.pop("trialJobSpec", None)
     job = from_specs(trials) if trials else None
     rule, spec_left = stopping.read_automated(part)
     end, end_left = stopping.read_end(part.below("studyStoppingConfig"))
-    left: list[str] = []
+    dropped: list[str] = []
     spec = StudySpec(
-        tuple(_read_parameters(part, left)),
-        tuple(_read_goal(value, left) for value in values(part, "metrics", mapping_of)),
-        Search(_said(part, "algorithm", ALGORITHMS)),
+        tuple(_read_parameters(part, dropped)),
+        tuple(_read_goal(value, dropped) for value in values(part, "metrics", mapping_of)),
+        Search(_enumerated(part, "algorithm", ALGORITHMS)),
         rule,
-        count(given, "maxTrialCount") or 1,
-        count(given, "parallelTrialCount") or 1,
-        count(given, "maxFailedTrialCount"),
-        noise=_said(part, "observationNoise", _NOISE),
-        measurement=_said(part, "measurementSelectionType", _MEASUREMENTS),
+        count(reader, "maxTrialCount") or 1,
+        count(reader, "parallelTrialCount") or 1,
+        count(reader, "maxFailedTrialCount"),
+        noise=_enumerated(part, "observationNoise", _NOISE),
+        measurement=_enumerated(part, "measurementSelectionType", _MEASUREMENTS),
         end=end,
     )
     of_trials = [f"trialJobSpec.{path}" for path in job.left_out] if job else []
-    lost = (*left, *spec_left, *end_left, *of_trials, *given.rest(part))
+    lost = (*dropped, *spec_left, *end_left, *of_trials, *reader.rest(part))
     return ImportedStudy("Vertex AI tuning job", spec, job.layout if job else None, lost)
 
 
 def _metric(goal: Goal) -> dict[str, Json]:
-    said: dict[str, Json] = {"metricId": goal.metric, "goal": _name(GOALS, goal.direction)}
+    fields: dict[str, Json] = {"metricId": goal.metric, "goal": _name(GOALS, goal.direction)}
     if goal.safety_threshold is not None:
         safety: dict[str, Json] = {"safetyThreshold": goal.safety_threshold}
         if goal.safe_fraction is not None:
             safety["desiredMinSafeTrialsFraction"] = goal.safe_fraction
-        said["safetyConfig"] = safety
-    return said
+        fields["safetyConfig"] = safety
+    return fields
 
 
-def _read_goal(given: Part, left: list[str]) -> Goal:
-    safe = "safetyConfig" in given.values
-    safety = given.below("safetyConfig")
+def _read_goal(reader: Part, dropped: list[str]) -> Goal:
+    safe = "safetyConfig" in reader.values
+    safety = reader.below("safetyConfig")
     goal = Goal(
-        given.word("metricId") or "",
-        _said(given, "goal", GOALS) or "max",
+        reader.word("metricId") or "",
+        _enumerated(reader, "goal", GOALS) or "max",
         real(safety, "safetyThreshold", 0.0) if safe else None,
         real(safety, "desiredMinSafeTrialsFraction"),
     )
-    left += given.done(safety)
+    dropped += reader.done(safety)
     return goal
 
 
@@ -163,14 +163,14 @@ def _tree(spec: StudySpec) -> list[dict[str, Json]]:
 
 def _node(spec: StudySpec, parameter: Parameter, written: list[Parameter]) -> dict[str, Json]:
     written.append(parameter)
-    said: dict[str, Json] = {
+    fields: dict[str, Json] = {
         "parameterId": parameter.name,
         _SPECS[type(parameter.domain)]: _domain(parameter.domain),
     }
     if not isinstance(parameter.domain, Categorical):
-        said["scaleType"] = _name(SCALES, parameter.scale)
+        fields["scaleType"] = _name(SCALES, parameter.scale)
     children = list(_children(spec, parameter, written))
-    return {**said, **present(conditionalParameterSpecs=children)}
+    return {**fields, **present(conditionalParameterSpecs=children)}
 
 
 def _children(
@@ -180,51 +180,53 @@ def _children(
     key = _CONDITIONS.get(type(parent.domain))
     for child in spec.parameters:
         if alone and key and child.condition and child.condition.parent == parent.name:
-            wanted: dict[str, Json] = {key: {"values": list(child.condition.values)}}
-            yield {**wanted, "parameterSpec": _node(spec, child, written)}
+            condition: dict[str, Json] = {key: {"values": list(child.condition.values)}}
+            yield {**condition, "parameterSpec": _node(spec, child, written)}
 
 
 def _domain(domain: Domain) -> dict[str, Json]:
-    said: dict[str, Json]
+    fields: dict[str, Json]
     if isinstance(domain, (Double, Integer)):
-        said = {"minValue": domain.low, "maxValue": domain.high}
+        fields = {"minValue": domain.low, "maxValue": domain.high}
     else:
-        said = {"values": list(domain.values)}
-    return said if domain.default is None else {**said, "defaultValue": domain.default}
+        fields = {"values": list(domain.values)}
+    return fields if domain.default is None else {**fields, "defaultValue": domain.default}
 
 
-def _read_parameters(given: Part, left: list[str]) -> Iterator[Parameter]:
-    for value in values(given, "parameters", mapping_of):
-        yield from _read_node(value, None, left)
+def _read_parameters(reader: Part, dropped: list[str]) -> Iterator[Parameter]:
+    for value in values(reader, "parameters", mapping_of):
+        yield from _read_node(value, None, dropped)
 
 
-def _read_node(given: Part, condition: Condition | None, left: list[str]) -> Iterator[Parameter]:
-    name = given.word("parameterId") or ""
-    domain = _read_domain(given, left)
-    scale: Scale = _said(given, "scaleType", SCALES) or "linear"
+def _read_node(
+    reader: Part, condition: Condition | None, dropped: list[str]
+) -> Iterator[Parameter]:
+    name = reader.word("parameterId") or ""
+    domain = _read_domain(reader, dropped)
+    scale: Scale = _enumerated(reader, "scaleType", SCALES) or "linear"
     yield Parameter(name, domain, scale, condition)
-    for child in values(given, "conditionalParameterSpecs", mapping_of):
+    for child in values(reader, "conditionalParameterSpecs", mapping_of):
         below = child.below("parameterSpec")
-        wanted = _read_condition(child, name)
-        left += child.done()
-        yield from _read_node(below, wanted, left)
-    left += given.done()
+        condition_of_child = _read_condition(child, name)
+        dropped += child.done()
+        yield from _read_node(below, condition_of_child, dropped)
+    dropped += reader.done()
 
 
 def _read_condition(child: Part, parent: str) -> Condition:
     for kind, key in _CONDITIONS.items():
         if key in child.values:
-            each: Any = {Integer: whole, Discrete: real_of, Categorical: word_of}[kind]
-            return Condition(parent, values(child.below(key), "values", each))
+            read: Any = {Integer: whole_number, Discrete: real_of, Categorical: word_of}[kind]
+            return Condition(parent, values(child.below(key), "values", read))
     raise OptionError(f"{child.at('parameterSpec')} has no values of its parent")
 
 
-def _read_domain(given: Part, left: list[str]) -> Domain:
-    kind = next((kind for kind, key in _SPECS.items() if key in given.values), None)
+def _read_domain(reader: Part, dropped: list[str]) -> Domain:
+    kind = next((kind for kind, key in _SPECS.items() if key in reader.values), None)
     if kind is None:
         expected = ", ".join(_SPECS.values())
-        raise OptionError(f"{given.path or 'a parameter'} has no values: expected {expected}")
-    part = given.below(_SPECS[kind])
+        raise OptionError(f"{reader.path or 'a parameter'} has no values: expected {expected}")
+    part = reader.below(_SPECS[kind])
     domain: Domain
     if kind is Double:
         low, high = real(part, "minValue", 0.0) or 0.0, real(part, "maxValue", 0.0) or 0.0
@@ -239,16 +241,16 @@ def _read_domain(given: Part, left: list[str]) -> Domain:
         default = part.values.pop("defaultValue", None)
         listed = values(part, "values", word_of)
         domain = Categorical(listed, None if default is None else str(default))
-    left += part.done()
+    dropped += part.done()
     return domain
 
 
-def _said(given: Part, key: str, names: dict[str, str]) -> Any:
-    """What an enumeration's word stands for; None for `..._UNSPECIFIED`."""
-    if str(given.values.get(key, "")).endswith(_UNSAID):
-        del given.values[key]
-    return named(given, key, names)
+def _enumerated(reader: Part, key: str, names: dict[str, str]) -> Any:
+    """Look up the word of an enumeration; None for `..._UNSPECIFIED`."""
+    if str(reader.values.get(key, "")).endswith(_UNSAID):
+        del reader.values[key]
+    return named(reader, key, names)
 
 
 def _name(names: dict[str, str], value: str | None) -> str | None:
-    return next((name for name, item in names.items() if item == value), None)
+    return next((name for name, word in names.items() if word == value), None)

@@ -1,4 +1,4 @@
-"""What can be wrong with a study, and its repairs: everywhere, and where it is to run."""
+"""Rules for studies, with repairs: those that hold everywhere, and those of a place."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def check(spec: StudySpec, place: str) -> tuple[Finding, ...]:
-    """What is wrong with a study that is to run at a place, one of `layout.PLACES`.
+    """Check a study that is to run at a place, one of `layout.PLACES`.
 
-    Repairs take and give a `StudySpec`. What the place can't do is an error; what it leaves out
-    is a warning that names it.
+    Repairs take and give a `StudySpec`. What the place can't do is an error; what it leaves out is
+    a warning that names it.
     """
     return (
         *parameter_findings(spec),

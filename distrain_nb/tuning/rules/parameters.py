@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def parameter_findings(spec: StudySpec) -> Iterator[Finding]:
-    """What is wrong with each parameter by itself, and with parameters together."""
+    """Check each parameter by itself, and the parameters together."""
     for parameter in spec.parameters:
         yield from _name(parameter)
         yield from _bounds(parameter)
@@ -74,22 +74,22 @@ def _values(parameter: Parameter) -> Iterator[Finding]:
         message = f"{parameter.name} has no values to choose from"
         yield error(at(parameter), "tune-values", message, without(parameter))
         return
-    kept: list[Value] = []  # numbers are in their order, so that equal ones are neighbours
+    distinct: list[Value] = []  # numbers are in their order, so that equal ones are neighbours
     values: tuple[Value, ...] = domain.values
     for value in dict.fromkeys(values):
-        if not kept or not same(value, kept[-1]):
-            kept.append(value)
-    if len(kept) < len(domain.values):
+        if not distinct or not same(value, distinct[-1]):
+            distinct.append(value)
+    if len(distinct) < len(domain.values):
         message = f"{parameter.name} has values twice: {joined(_again(domain.values))}"
-        once = replace(domain, values=tuple(kept))  # type: ignore[arg-type]
+        once = replace(domain, values=tuple(distinct))  # type: ignore[arg-type]
         fix = instead("Keep each value once", parameter, domain=once)
         yield error(at(parameter), "tune-values", message, fix)
 
 
 def _again(values: tuple[Value, ...]) -> list[str]:
-    """Return each value that is the same as one before it."""
-    found = (value for n, value in enumerate(values) if any(same(value, v) for v in values[:n]))
-    return list(dict.fromkeys(map(written, found)))
+    """Return each value that equals an earlier one."""
+    repeated = (value for n, value in enumerate(values) if any(same(value, v) for v in values[:n]))
+    return list(dict.fromkeys(map(written, repeated)))
 
 
 def _truth(parameter: Parameter) -> Iterator[Finding]:
@@ -129,12 +129,14 @@ def _condition(spec: StudySpec, parameter: Parameter) -> Iterator[Finding]:
     parents = [parameter for parameter in spec.parameters if parameter.name == condition.parent]
     fixes: list[Fix[StudySpec]] = []
     if not parents:
-        others = [parameter.name for parameter in spec.parameters if _can_be_parent(parameter)]
-        close = closest(condition.parent, {*others} - {parameter.name})
-        message = f"{parameter.name} depends on {condition.parent}, which is no parameter"
+        possible_parents = [
+            parameter.name for parameter in spec.parameters if _can_be_parent(parameter)
+        ]
+        close = closest(condition.parent, {*possible_parents} - {parameter.name})
+        message = f"{parameter.name} depends on {condition.parent}, which isn't a parameter"
         if close:
-            other = replace(condition, parent=close)
-            fixes = [instead(f"Depend on {close}", parameter, condition=other)]
+            changed = replace(condition, parent=close)
+            fixes = [instead(f"Depend on {close}", parameter, condition=changed)]
     elif len(parents) > 1:
         message = f"{parameter.name} depends on {condition.parent}, which there are several of"
     elif not _can_be_parent(parents[0]):
@@ -144,14 +146,14 @@ def _condition(spec: StudySpec, parameter: Parameter) -> Iterator[Finding]:
         )
     else:
         domain = parents[0].domain
-        left = tuple(value for value in condition.values if contains(domain, value))
-        if left == condition.values and left:
+        possible = tuple(value for value in condition.values if contains(domain, value))
+        if possible == condition.values and possible:
             return
         none = [value for value in condition.values if not contains(domain, value)]
-        message = f"{joined(none) or 'nothing'} is no value of {condition.parent}"
-        if left:
-            kept = Condition(condition.parent, left)
-            fixes = [instead(f"Keep {joined(left)}", parameter, condition=kept)]
+        message = f"{joined(none) or 'nothing'} isn't a value of {condition.parent}"
+        if possible:
+            narrowed = Condition(condition.parent, possible)
+            fixes = [instead(f"Keep {joined(possible)}", parameter, condition=narrowed)]
     yield error(at(parameter), "tune-condition", message, *fixes, unconditional(parameter))
 
 
@@ -166,29 +168,31 @@ def _repeated(spec: StudySpec) -> Iterator[Finding]:
         alike = [parameter for parameter in spec.parameters if parameter.name == name]
         for number, later in enumerate(alike):
             if any(_meet(earlier, later) for earlier in alike[:number]):
-                message = f"{name} is there twice, under conditions that can hold at once"
+                message = (
+                    f"{name} is defined twice, under conditions that can hold at the same time"
+                )
                 fix = Fix(f"Keep the first {name}", _without_one(later, number))
                 yield error(at(later), "tune-twice", message, fix)
 
 
 def _without_one(parameter: Parameter, number: int) -> Callable[[StudySpec], StudySpec]:
-    """Without the parameter of that name that stands at a number among its like."""
+    """Remove the parameter of that name that is at a number among those of its name."""
 
     def apply(spec: StudySpec) -> StudySpec:
-        alike = [n for n, item in enumerate(spec.parameters) if item.name == parameter.name]
+        alike = [n for n, p in enumerate(spec.parameters) if p.name == parameter.name]
         if len(alike) <= number:
             return spec
-        kept = [parameter for n, parameter in enumerate(spec.parameters) if n != alike[number]]
-        return spec.edited(parameters=tuple(kept))
+        remaining = [parameter for n, parameter in enumerate(spec.parameters) if n != alike[number]]
+        return spec.edited(parameters=tuple(remaining))
 
     return apply
 
 
-def _meet(one: Parameter, other: Parameter) -> bool:
-    first, second = one.condition, other.condition
+def _meet(parameter: Parameter, twin: Parameter) -> bool:
+    first, second = parameter.condition, twin.condition
     if first is None or second is None or first.parent != second.parent:
         return True
-    return any(same(value, item) for value in first.values for item in second.values)
+    return any(same(value, match) for value in first.values for match in second.values)
 
 
 def _circles(spec: StudySpec) -> Iterator[Finding]:
@@ -200,9 +204,9 @@ def _circles(spec: StudySpec) -> Iterator[Finding]:
     for parameter in spec.parameters:
         if parameter.condition is None:
             continue
-        seen, name = {parameter.name}, parameter.condition.parent
-        while name in parents and name not in seen:
-            seen.add(name)
+        visited, name = {parameter.name}, parameter.condition.parent
+        while name in parents and name not in visited:
+            visited.add(name)
             name = parents[name]
         if name == parameter.name:
             message = f"{parameter.name} depends on itself"

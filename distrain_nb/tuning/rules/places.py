@@ -54,8 +54,8 @@ SAGEMAKER_TRIALS, SAGEMAKER_RANDOM_TRIALS = 750, 10_000
 
 
 def place_findings(spec: StudySpec, place: str) -> Iterator[Finding]:
-    """What is wrong with a study at one place: where no service of it tunes, with one whose trials
-    are suggested here; nothing for a service that isn't known."""
+    """Check a study against the limits of a place. Where no service tunes, trials are suggested
+    here; a service unknown here has no limits."""
     known = place_of(place)
     if known is not None and not known.tunes:
         yield from _suggested_here(spec, known.title)
@@ -76,9 +76,9 @@ def _suggested_here(spec: StudySpec, title: str) -> Iterator[Finding]:
         yield error("--end", "end-place", f"--end is not known on {title} yet", fix)
     for number, goal in enumerate(spec.goals):
         if goal.safety_threshold is not None and objectives(spec):
-            kept = spec.goals[:number] + spec.goals[number + 1 :]
+            remaining = spec.goals[:number] + spec.goals[number + 1 :]
             message = f"a threshold of --goal is not known on {title} yet"
-            fix = setting(f"Leave {goal.metric} out", goals=kept)
+            fix = setting(f"Leave {goal.metric} out", goals=remaining)
             yield error(f"--goal {goal.direction}:{goal.metric}", "goal-place", message, fix)
     if spec.noise:
         yield _left_out("--noise", title, "observation noise", noise=None)
@@ -149,7 +149,9 @@ def _ai_platform(spec: StudySpec) -> Iterator[Finding]:
     yield from _no_service_choices(spec, _AI_PLATFORM)
     if spec.stopping not in (None, MedianStopping()):
         fix = setting("Leave it to the service", stopping=MedianStopping())
-        yield error("--stop", "stop-place", f"{_AI_PLATFORM} has a stopping of its own only", fix)
+        yield error(
+            "--stop", "stop-place", f"{_AI_PLATFORM} has only its own rule for stopping", fix
+        )
     if spec.end != StudyEnd():
         yield _left_out("--end", _AI_PLATFORM, joined(_end_names(spec.end)), end=StudyEnd())
 
@@ -171,7 +173,7 @@ def _sagemaker(spec: StudySpec) -> Iterator[Finding]:
         message = f"{_SAGEMAKER} stops trials by their epochs, not by their time"
         yield error("--stop", "stop-place", message, median)
     elif isinstance(spec.stopping, HyperbandStopping) and spec.search.algorithm:
-        message = "hyperband finds its trials itself, so that nothing is left to --search"
+        message = "hyperband chooses the trials itself: leave --search out"
         fix = setting("Leave the search out", search=Search(None, spec.search.seed))
         yield error("--search", "search-hyperband", message, fix)
     count = combinations(spec)
@@ -215,12 +217,12 @@ def _sagemaker_parameters(spec: StudySpec) -> Iterator[Finding]:
 
 def _sagemaker_end(spec: StudySpec) -> Iterator[Finding]:
     end = spec.end
-    kept = StudyEnd(
+    supported = StudyEnd(
         max_duration=end.max_duration, max_trials_no_progress=end.max_trials_no_progress
     )
-    if end != kept:
+    if end != supported:
         lost = joined(_end_names(replace(end, max_duration=None, max_trials_no_progress=None)))
-        yield _left_out("--end", _SAGEMAKER, lost, end=kept)
+        yield _left_out("--end", _SAGEMAKER, lost, end=supported)
     low, high = SAGEMAKER_SECONDS
     if end.max_duration is not None and not low <= end.max_duration <= high:
         bounded = min(max(end.max_duration, low), high)
@@ -263,23 +265,25 @@ def _sagemaker_budget(spec: StudySpec) -> Iterator[Finding]:
 def _over(
     where: str,
     code: str,
-    what: str,
+    subject: str,
     limit: tuple[int, int],
     fix: Fix[StudySpec],
     count: int,
 ) -> Finding:
     usual, most = limit
     if count > most:
-        return error(where, code, f"{what}: {_SAGEMAKER} takes up to {most:,}", fix)
-    message = f"{what}: {_SAGEMAKER} takes {usual:,} unless the account's quota has been raised"
+        return error(where, code, f"{subject}: {_SAGEMAKER} takes up to {most:,}", fix)
+    message = f"{subject}: {_SAGEMAKER} takes {usual:,} unless the account's quota has been raised"
     return noted(where, code, message, fix)
 
 
 def _no_algorithm(spec: StudySpec, names: tuple[str, ...], place: str) -> Iterator[Finding]:
     if spec.search.algorithm in names:
-        message = f"{place} has no search called {spec.search.algorithm}: its own is Bayesian too"
-        own = setting(f"Use {place}'s own", search=Search(None, spec.search.seed))
-        yield error("--search", "search-place", message, own)
+        message = (
+            f"{place} has no search called {spec.search.algorithm}: its default is Bayesian too"
+        )
+        fix = setting(f"Use {place}'s own", search=Search(None, spec.search.seed))
+        yield error("--search", "search-place", message, fix)
 
 
 def _no_first_trials(spec: StudySpec, place: str) -> Iterator[Finding]:
@@ -292,7 +296,7 @@ def _one_goal(spec: StudySpec, place: str) -> Iterator[Finding]:
     first = (objectives(spec) or list(spec.goals))[:1]
     if len(spec.goals) > 1:
         message = f"{place} has studies of one goal"
-        fix = setting(f"Keep {joined(item.metric for item in first)}", goals=tuple(first))
+        fix = setting(f"Keep {joined(goal.metric for goal in first)}", goals=tuple(first))
         yield error("--goal", "goal-count", message, fix)
 
 
@@ -320,8 +324,8 @@ def _no_service_choices(spec: StudySpec, place: str) -> Iterator[Finding]:
         yield _left_out("--measurement", place, "a choice of measurements", measurement=None)
 
 
-def _left_out(where: str, place: str, what: str, **changes: object) -> Finding:
-    message = f"{what} means nothing to {place}: it is left out"
+def _left_out(where: str, place: str, subject: str, **changes: object) -> Finding:
+    message = f"{subject} has no effect on {place} and is left out"
     return noted(where, "left-out", message, setting("Remove it", **changes))
 
 

@@ -26,7 +26,7 @@ def noted(where: str, code: str, message: str, *fixes: Fix[StudySpec]) -> Findin
 
 
 def at(parameter: Parameter) -> str:
-    """Return its place, as the magic's line has it up to the values."""
+    """Return the place of a parameter: the magic's line up to its values."""
     return f"--tune {head_text(parameter)}"
 
 
@@ -37,14 +37,14 @@ def setting(label: str, **changes: Any) -> Fix[StudySpec]:
 
 def instead(label: str, parameter: Parameter, **changes: Any) -> Fix[StudySpec]:
     """Return other fields of one parameter."""
-    return _each(label, lambda item: replace(item, **changes) if item == parameter else item)
+    return _for_all(label, lambda p: replace(p, **changes) if p == parameter else p)
 
 
 def without(parameter: Parameter) -> Fix[StudySpec]:
     """Return the study without one parameter."""
 
     def apply(spec: StudySpec) -> StudySpec:
-        return spec.edited(parameters=tuple(item for item in spec.parameters if item != parameter))
+        return spec.edited(parameters=tuple(p for p in spec.parameters if p != parameter))
 
     return Fix(f"Remove {parameter.name}", apply)
 
@@ -58,7 +58,7 @@ def linear(parameter: Parameter) -> Fix[StudySpec]:
 
 
 def renamed(old: str, new: str) -> Fix[StudySpec]:
-    """Return one name in the place of another, in conditions and first trials too."""
+    """Replace one name by another, in conditions and first trials too."""
 
     def apply(spec: StudySpec) -> StudySpec:
         parameters = tuple(_renamed(parameter, old, new) for parameter in spec.parameters)
@@ -76,7 +76,7 @@ def listed(parameter: Parameter, count: int = 5) -> Fix[StudySpec]:
     domain = parameter.domain
     assert isinstance(domain, Double)
     between = _spaced(domain.low, domain.high, parameter.scale, count)[1:-1]
-    rounded = (min(max(float(f"{item:.6g}"), domain.low), domain.high) for item in between)
+    rounded = (min(max(float(f"{number:.6g}"), domain.low), domain.high) for number in between)
     values = tuple(dict.fromkeys((domain.low, *rounded, domain.high)))
     return instead(
         f"Try {len(values)} values of {parameter.name}", parameter, domain=Discrete(values)
@@ -98,7 +98,7 @@ def contains(domain: object, value: object) -> bool:
     if not isinstance(value, (int, float)):
         return False
     if isinstance(domain, Discrete):
-        return any(abs(item - value) <= EPSILON for item in domain.values)
+        return any(abs(listed_value - value) <= EPSILON for listed_value in domain.values)
     if isinstance(domain, Integer) and not float(value).is_integer():
         return False
     return isinstance(domain, (Double, Integer)) and domain.low <= value <= domain.high
@@ -116,7 +116,7 @@ def _renamed(parameter: Parameter, old: str, new: str) -> Parameter:
     return replace(parameter, name=name, condition=condition)
 
 
-def _each(label: str, change: Callable[[Parameter], Parameter]) -> Fix[StudySpec]:
+def _for_all(label: str, change: Callable[[Parameter], Parameter]) -> Fix[StudySpec]:
     return Fix(label, lambda spec: spec.edited(parameters=tuple(map(change, spec.parameters))))
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def study_findings(spec: StudySpec) -> Iterator[Finding]:
-    """What is wrong with a study as a whole, wherever it runs."""
+    """Check a study as a whole, wherever it runs."""
     yield from _empty(spec)
     yield from _goals(spec)
     yield from _numbers(spec)
@@ -58,22 +58,22 @@ def _empty(spec: StudySpec) -> Iterator[Finding]:
 
 
 def _goals(spec: StudySpec) -> Iterator[Finding]:
-    seen: set[str] = set()
+    metrics: set[str] = set()
     for number, goal in enumerate(spec.goals):
         where = f"--goal {goal.direction}:{goal.metric}"
         rest = spec.goals[:number] + spec.goals[number + 1 :]
-        if goal.metric in seen:
+        if goal.metric in metrics:
             message = f"{goal.metric} is a goal twice"
             yield error(where, "goal-twice", message, setting("Keep the first", goals=rest))
-        seen.add(goal.metric)
+        metrics.add(goal.metric)
         if not goal.metric.strip():
             message = f"invalid metric {shown(goal.metric)}: expected a name"
             yield error(where, "goal-metric", message)
         fraction = goal.safe_fraction
         if fraction is not None and (goal.safety_threshold is None or not 0 <= fraction <= 1):
             message = f"the fraction {fraction} of {goal.metric}: expected 0 to 1, with a threshold"
-            kept = (*spec.goals[:number], replace(goal, safe_fraction=None))
-            fix = setting("Remove the fraction", goals=(*kept, *spec.goals[number + 1 :]))
+            before = (*spec.goals[:number], replace(goal, safe_fraction=None))
+            fix = setting("Remove the fraction", goals=(*before, *spec.goals[number + 1 :]))
             yield error(where, "goal-fraction", message, fix)
     if spec.goals and not objectives(spec):
         first = replace(spec.goals[0], safety_threshold=None, safe_fraction=None)
@@ -135,12 +135,12 @@ def _stopping(spec: StudySpec) -> Iterator[Finding]:
             message = f"trials would stop between step {low} and {high}: write the lesser first"
             turned = replace(stopping, min_steps=high, max_steps=low)
             yield error("--stop", "stop-steps", message, setting("Swap them", stopping=turned))
-        if any(item is not None and item < 0 for item in (low, high)):
+        if any(bound is not None and bound < 0 for bound in (low, high)):
             yield error("--stop", "stop-steps", "steps below 0 to stop a trial at", never)
     if isinstance(stopping, ConvexStopping) and stopping.learning_rate is not None:
         names = [parameter.name for parameter in spec.parameters]
         if stopping.learning_rate not in names:
-            message = f"{stopping.learning_rate} is no parameter: there are {joined(names)}"
+            message = f"{stopping.learning_rate} isn't a parameter; there are {joined(names)}"
             without = replace(stopping, learning_rate=None)
             fix = setting("Leave the learning rate out", stopping=without)
             yield error("--stop", "stop-learning-rate", message, fix)
@@ -159,18 +159,18 @@ def _initial(spec: StudySpec) -> Iterator[Finding]:
 
 
 def _strangers(spec: StudySpec, trial: Mapping[str, Value]) -> dict[str, str]:
-    """What is wrong with values of a first trial, by name."""
-    found: dict[str, str] = {}
+    """Say what is wrong with the values of a first trial, by name."""
+    problems: dict[str, str] = {}
     names = {parameter.name for parameter in spec.parameters}
     for name, value in trial.items():
         alike = [parameter for parameter in spec.parameters if parameter.name == name]
         if name not in names:
-            found[name] = f"{name} is no parameter"
-        elif not any(contains(item.domain, value) for item in alike):
-            found[name] = f"{value} is no value of {name}"
-        elif not any(_can_hold(item.condition, trial) for item in alike):
-            found[name] = f"the condition of {name} does not hold"
-    return found
+            problems[name] = f"{name} isn't a parameter"
+        elif not any(contains(candidate.domain, value) for candidate in alike):
+            problems[name] = f"{value} isn't a value of {name}"
+        elif not any(_can_hold(candidate.condition, trial) for candidate in alike):
+            problems[name] = f"the condition of {name} does not hold"
+    return problems
 
 
 def _can_hold(condition: Condition | None, trial: Mapping[str, Value]) -> bool:
@@ -180,10 +180,10 @@ def _can_hold(condition: Condition | None, trial: Mapping[str, Value]) -> bool:
 
 
 def _without_values(trial: Mapping[str, Value], names: set[str]) -> Fix[StudySpec]:
-    left = {name: value for name, value in trial.items() if name not in names}
+    remaining = {name: value for name, value in trial.items() if name not in names}
 
     def apply(spec: StudySpec) -> StudySpec:
-        trials = (left if item == trial else item for item in spec.initial)
+        trials = (remaining if row == trial else row for row in spec.initial)
         return spec.edited(initial=tuple(trial for trial in trials if trial))
 
     return Fix(f"Remove {joined(sorted(names))} from it", apply)
@@ -203,7 +203,7 @@ def _end(spec: StudySpec) -> Iterator[Finding]:
             fix = setting(f"Remove {name}", end=replace(end, **{field.name: None}))
             yield error("--end", "end-number", f"{name} is {value}: expected 0 or more", fix)
     progress = end.max_trials_no_progress, end.max_duration_no_progress
-    if len(objectives(spec)) > 1 and any(item is not None for item in progress):
-        left = replace(end, max_trials_no_progress=None, max_duration_no_progress=None)
+    if len(objectives(spec)) > 1 and any(figure is not None for figure in progress):
+        reduced = replace(end, max_trials_no_progress=None, max_duration_no_progress=None)
         message = "no progress ends a study of one goal only"
-        yield noted("--end", "end-progress", message, setting("Leave it out", end=left))
+        yield noted("--end", "end-progress", message, setting("Leave it out", end=reduced))

@@ -151,14 +151,14 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
                 if (finding.code, finding.where) == (code, where) and label in ("", fix.label):
                     self._do(self._history.repair(finding, fix))
                     return
-        raise OptionError(f"there is nothing to repair as {label or code!r} at {where or 'all'}")
+        raise OptionError(f"no finding to repair: {label or code!r} at {where or 'all'}")
 
     def set_gradient(self, text: str) -> None:
-        """How large a gradient is, such as `400 MB`. Raises OptionError if it can't be read."""
+        """Set the size of a gradient, such as `400 MB`. Raises OptionError if it can't be read."""
         self.gradient_bytes = bytes_of(text)
 
     def set_step(self, text: str) -> None:
-        """How long a step takes without the exchange: `250 ms`. Raises OptionError likewise."""
+        """Set the time of a step without communication: `250 ms`. Raises OptionError likewise."""
         self.step_s = seconds_of(text)
 
     def undo(self) -> None:
@@ -213,14 +213,14 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
             rest, study = from_line(rest)
             return read_any(rest), study, own
         try:
-            found = read_study(text) if has_study(text) else None
+            imported = read_study(text) if has_study(text) else None
         except OptionError:  # then machines at least, or what keeps these from being read
-            found = None
-        if found is None:
+            imported = None
+        if imported is None:
             return read_any(text), None, now.own
-        layout = now.layout if found.layout is None else found.layout
-        script = self._script if found.layout is None else found.script
-        return Imported(found.form, layout, found.left_out, script), found.spec, now.own
+        layout = now.layout if imported.layout is None else imported.layout
+        script = self._script if imported.layout is None else imported.script
+        return Imported(imported.form, layout, imported.left_out, script), imported.spec, now.own
 
     def to_new_cell(self) -> None:
         """Offer the head as the next cell; from a cell that is running."""
@@ -240,7 +240,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         return f"Form({str(self.layout)!r})"
 
     def _with(self, layout: Layout) -> Editing:
-        """Another layout under all else that there is."""
+        """Return the form with another layout and everything else as it is."""
         now = self._history.now
         return Editing(layout, tuning=now.tuning, own=now.own)
 
@@ -269,11 +269,11 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         return {**options(now.layout), **offered(now.tuning)}
 
     def _view(self) -> dict[str, Any]:
-        found = self._found(self._history.now.layout.on)
-        shown = view(self._history, self.gradient_bytes, self.step_s, found)
+        hints = self._hints_of(self._history.now.layout.on)
+        shown = view(self._history, self.gradient_bytes, self.step_s, hints)
         return {
             **shown,
-            "exports": [self._with_study(*item) for item in shown["exports"]],
+            "exports": [self._with_study(*export) for export in shown["exports"]],
             "cell": self.line,
             "again": f"import distrain_nb; distrain_nb.form({' '.join(self._words())!r})",
             "rehearsal": self.rehearsal,
@@ -285,8 +285,8 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         has_it = name == "options" and (now.tuning.rows or own_words(now.layout.on, now.own))
         return [name, title, f"{self.line}\n" if has_it else text, lost]
 
-    def _found(self, place: str) -> Mapping[str, str]:
-        """What was found on this machine for empty fields, with where it was; asked for once."""
+    def _hints_of(self, place: str) -> Mapping[str, str]:
+        """Return this machine's values for empty fields, with where they come from; found once."""
         if place not in self._hints:
             self._hints[place] = hints_of(place)
         return self._hints[place]

@@ -23,7 +23,7 @@ MOST_STEPS = 200
 
 @dataclass(frozen=True)
 class Draft:
-    """What stands in a field though it can't be read: the layout keeps its last value."""
+    """The text of a field that can't be read: the layout keeps its last value."""
 
     path: str
     text: str
@@ -41,7 +41,7 @@ class Editing:
     own: Mapping[str, str] = field(default_factory=dict)
 
     def text(self, path: str) -> str:
-        """What a field shows."""
+        """Return the text that a field shows."""
         if _of_tuning(path):
             return self.tuning.text(path.removeprefix(f"{TUNING}."))
         if _of_backend(path):
@@ -49,20 +49,20 @@ class Editing:
         return next((d.text for d in self.drafts if d.path == path), text_of(self.layout, path))
 
     def typed(self, path: str, text: str) -> Editing:
-        """After a text was typed into a field, whether it can be read or not."""
+        """Return the form after a text was typed into a field, whether it can be read or not."""
         if _of_tuning(path):
             typed = self.tuning.typed(path.removeprefix(f"{TUNING}."), text)
             return replace(self, tuning=typed)
         if _of_backend(path):
             return replace(self, own={**self.own, path.partition(".")[2]: text.strip()})
-        others = self._drafts_beside(path)
+        drafts = self._drafts_beside(path)
         try:
-            return replace(self, layout=with_text(self.layout, path, text), drafts=others)
+            return replace(self, layout=with_text(self.layout, path, text), drafts=drafts)
         except OptionError as error:
-            return replace(self, drafts=(*others, Draft(path, text, str(error))))
+            return replace(self, drafts=(*drafts, Draft(path, text, str(error))))
 
     def chosen(self, path: str, text: str) -> Editing:
-        """After a field's list gave the text: a machine brings the GPUs that it comes with."""
+        """Return the form after a choice from a field's list: a machine brings its own GPUs."""
         after = self.typed(path, text)
         name, _, field = path.partition(".")
         if field != "machine":
@@ -70,21 +70,22 @@ class Editing:
         return replace(after, layout=with_own_accelerators(after.layout, Role(name)))
 
     def added(self, role: Role) -> Editing:
-        """With a pool of a role, like those that are there already."""
+        """Return the form with a pool of a role, like those that are there already."""
         return replace(self, layout=self.layout.edited({role.value: _like(self.layout, role)}))
 
     def removed(self, role: Role) -> Editing:
-        """Without the pool of a role."""
+        """Return the form without the pool of a role."""
         drafts = tuple(d for d in self.drafts if d.path.partition(".")[0] != role.value)
         return replace(self, layout=self.layout.edited({role.value: None}), drafts=drafts)
 
     def sized(self) -> Editing:
-        """With a Reduction Server that covers the workers. Raises OptionError if none can."""
+        """Return the form with a Reduction Server that covers the workers. Raises OptionError if
+        none can."""
         pool = sized_reducers(self.layout)
         return replace(self.removed(Role.REDUCERS), layout=self.layout.edited({"reducers": pool}))
 
     def repaired(self, finding: Finding, fix: Fix[Any]) -> Editing:
-        """After a repair of a finding."""
+        """Return the form after a repair of a finding."""
         if _of_tuning(finding.where):
             return replace(self, tuning=fix.apply(self.tuning))
         drafts = self._drafts_beside(*finding.places)
@@ -126,7 +127,7 @@ def _like(layout: Layout, role: Role) -> Pool:
 
 @dataclass(frozen=True)
 class Repaired:
-    """What a repair was called, and the places that it was for."""
+    """The label of a repair that was made, and the places that it was for."""
 
     label: str
     places: tuple[str, ...]
@@ -134,7 +135,7 @@ class Repaired:
 
 @dataclass(frozen=True)
 class History:
-    """What is edited now, what it was before, and what was undone.
+    """The state that is edited, the states before it, and those that were undone.
 
     Steps with the same `group`, such as the keystrokes in one field, are undone together.
     `repaired` is there while the last step was a repair.
@@ -147,12 +148,12 @@ class History:
     repaired: Repaired | None = None
 
     def repair(self, finding: Finding, fix: Fix[Any]) -> History:
-        """After a repair of a finding."""
+        """Apply a repair of a finding as the next step."""
         after = self.then(self.now.repaired(finding, fix))
         return replace(after, repaired=Repaired(fix.label, finding.places))
 
     def then(self, step: Editing, group: str = "") -> History:
-        """After one more step."""
+        """Add a step to the history."""
         if step == self.now:
             return self
         if group and group == self.group:
@@ -160,7 +161,7 @@ class History:
         return History(step, (*self.past, self.now)[-MOST_STEPS:], (), group)
 
     def undone(self) -> History:
-        """Return one step back, if there is one."""
+        """Go one step back, if there is one."""
         if not self.past:
             return self
         return History(self.past[-1], self.past[:-1], (self.now, *self.future))

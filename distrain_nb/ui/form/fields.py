@@ -100,12 +100,12 @@ def roles_shown(layout: Layout) -> Iterator[Role]:
 
 def roles_to_add(layout: Layout) -> Iterator[Role]:
     """Return the roles that the place has pools for, and the layout not yet."""
-    there = set(roles_shown(layout))
-    return (role for role in roles(layout.on) if role not in there)
+    shown = set(roles_shown(layout))
+    return (role for role in roles(layout.on) if role not in shown)
 
 
 def text_of(layout: Layout, path: str) -> str:
-    """What a field shows; empty where nothing was chosen."""
+    """Return the text that a field shows; empty where nothing was chosen."""
     name, _, field = path.partition(".")
     if not field:
         value = getattr(layout, name)
@@ -132,7 +132,7 @@ def with_text(layout: Layout, path: str, text: str) -> Layout:
 
 
 def bytes_of(text: str) -> int:
-    """400,000,000 of `400 MB`. Raises OptionError naming what is allowed."""
+    """Parse a size such as `400 MB` into bytes. Raises OptionError naming what is allowed."""
     match = _SIZE.fullmatch(text.strip())
     size = round(float(match["number"]) * _BYTES[match["unit"].upper()]) if match else 0
     if size < 1:
@@ -141,7 +141,7 @@ def bytes_of(text: str) -> int:
 
 
 def seconds_of(text: str) -> float:
-    """0.25 of `250 ms`. Raises OptionError naming what is allowed."""
+    """Parse a time such as `250 ms` into seconds. Raises OptionError naming what is allowed."""
     match = _TIME.fullmatch(text.strip())
     seconds = float(match["number"]) * (0.001 if match["unit"] == "ms" else 1.0) if match else 0.0
     if not 1e-6 <= seconds < float("inf"):

@@ -1,4 +1,4 @@
-"""What a page asks of its form, by the `do` of its messages."""
+"""Messages of a page to its form, by their `do`."""
 
 from __future__ import annotations
 

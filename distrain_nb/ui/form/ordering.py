@@ -1,4 +1,4 @@
-"""What is done in a page, one thing after the other, as it was done there.
+"""Puts messages of a page into the order in which they were sent.
 
 JupyterLab sends what concerns a widget by the kernel's shell until the subshell that it has asked
 for is there. Then two threads take messages side by side, and a later one may come first.
@@ -31,7 +31,7 @@ class PageOrder:
         self._early: dict[str, dict[int, tuple[float, Mapping[str, Any]]]] = {}
 
     def put(self, message: Mapping[str, Any]) -> None:
-        """A message has come: take it, and those that waited for it, or have it wait."""
+        """Take a message and those that waited for it, or keep it until its turn."""
         page, number = message["page"], message["number"]
         with self._lock:
             if number <= self._taken.get(page, 0):

@@ -110,8 +110,8 @@ def picture(layout: Layout) -> str:
 
 
 def _in_words(panels: Iterable[Panel]) -> str:
-    said = (" ".join([f"{panel.title} × {panel.replicas}", *panel.words]) for panel in panels)
-    return f"The cluster: {', '.join(said) or 'nothing yet'}"
+    texts = (" ".join([f"{panel.title} × {panel.replicas}", *panel.words]) for panel in panels)
+    return f"The cluster: {', '.join(texts) or 'nothing yet'}"
 
 
 def _panel(resolved: ResolvedPool) -> Panel:
@@ -129,14 +129,14 @@ def _in_a_line(panels: list[Panel], y: float) -> list[Panel]:
     """Return the panels side by side over the whole width; what is left over goes to the larger
     pools."""
     room = WIDTH - _GAP * (len(panels) - 1)
-    wanted = sum(panel.wanted_width for panel in panels)
+    total = sum(panel.wanted_width for panel in panels)
     replicas = sum(panel.replicas for panel in panels) or 1
     x, line = 0.0, []
     for panel in panels:
-        if wanted > room:
-            width = panel.wanted_width * room / wanted
+        if total > room:
+            width = panel.wanted_width * room / total
         else:
-            width = panel.wanted_width + (room - wanted) * panel.replicas / replicas
+            width = panel.wanted_width + (room - total) * panel.replicas / replicas
         line.append(replace(panel, x=x, y=y, width=width))
         x += width + _GAP
     height = max((panel.wanted_height for panel in line), default=0)

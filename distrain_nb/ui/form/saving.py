@@ -12,8 +12,8 @@ from distrain_nb.layout.successor import on_vertex
 
 
 class SavedLayouts:
-    """Those in a folder, as seen from the kernel's; `first` is the form's first layout, or the name
-    or file of one. Raises OptionError if there is none of that name."""
+    """The saved layouts of a folder, as seen from the kernel's; `first` is the form's first layout,
+    or the name or file of one. Raises OptionError if there is none of that name."""
 
     def __init__(self, first: Layout | str | None, folder: Path | str = FOLDER) -> None:
         self._folder = folder
@@ -24,7 +24,7 @@ class SavedLayouts:
         self._shown = (str(first), self.first) if is_named else None
 
     def option(self, name: str) -> str:
-        """What `--layout` takes for a layout that is saved here."""
+        """Return the value of `--layout` for a layout that is saved here."""
         return name if str(self._folder) == FOLDER else str(Path(self._folder, f"{name}.yaml"))
 
     def words(self, layout: Layout) -> list[str]:
@@ -52,11 +52,11 @@ class SavedLayouts:
         return asks
 
     def forget(self) -> None:
-        """What was asked is asked again: the form has gone on."""
+        """Forget which layout was to be replaced: the form has changed since."""
         self._replacing = ""
 
     def files(self, note: str, tone: str) -> dict[str, Any]:
-        """What the page shows of them, with a note."""
+        """Return the saved layouts as the page shows them, with a note."""
         names = list(saved(self._folder))
         return {"name": self._name, "saved": names, "note": note, "tone": tone}
 

@@ -70,7 +70,7 @@ class ParameterRow:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What stands in the section's fields; without rows there is no study."""
+    """The texts in the section's fields; without rows there is no study."""
 
     rows: tuple[ParameterRow, ...] = ()
     goal: str = ""
@@ -86,22 +86,23 @@ class Tuning:
 
     @classmethod
     def of(cls, spec: StudySpec) -> Tuning:
-        """Return those that say the same. Goals are divided by spaces."""
-        said = options.texts(spec)
-        goals, initial = (list(map(str, said.pop(name, []))) for name in ("goal", "initial"))
-        settings: dict[str, Any] = {f.name: str(said.get(f.name, "")) for f in SETTINGS}
+        """Make the form's fields of a study. Goals are divided by spaces."""
+        texts = options.texts(spec)
+        goals, initial = (list(map(str, texts.pop(name, []))) for name in ("goal", "initial"))
+        settings: dict[str, Any] = {f.name: str(texts.get(f.name, "")) for f in SETTINGS}
         rows = tuple(ParameterRow.of(parameter) for parameter in spec.parameters)
         return cls(rows, **{**settings, "goal": " ".join(goals)}, initial=tuple(initial))
 
     def text(self, path: str) -> str:
-        """What a field shows; `path` is behind `tuning.`: `0.name`, `goal`, `initial.0`."""
+        """Return the text that a field shows; `path` is behind `tuning.`: `0.name`, `goal`,
+        `initial.0`."""
         first, dot, last = path.partition(".")
         if first == INITIAL.name:
             return self.initial[int(last)]
         return str(getattr(self.rows[int(first)], last) if dot else getattr(self, first))
 
     def typed(self, path: str, text: str) -> Tuning:
-        """With another text in a field."""
+        """Return the study with another text in a field."""
         first, dot, last = path.partition(".")
         changed: dict[str, Any] = {last if dot else first: text}
         if first == INITIAL.name:
@@ -112,20 +113,20 @@ class Tuning:
         return replace(self, rows=_with(self.rows, int(first), row))
 
     def added(self) -> Tuning:
-        """With a row more."""
+        """Return the study with one more row."""
         return replace(self, rows=(*self.rows, ParameterRow()))
 
     def removed(self, number: int) -> Tuning:
-        """Without a row; the last takes the settings along."""
+        """Return the study without a row; the last row takes the settings along."""
         rows = self.rows[:number] + self.rows[number + 1 :]
         return replace(self, rows=rows) if rows else Tuning()
 
     def with_initial(self) -> Tuning:
-        """With a trial more to begin with."""
+        """Return the study with one more trial to begin with."""
         return replace(self, initial=(*self.initial, ""))
 
     def without_initial(self, number: int) -> Tuning:
-        """Without a trial to begin with."""
+        """Return the study without a trial to begin with."""
         return replace(self, initial=self.initial[:number] + self.initial[number + 1 :])
 
     def words(self) -> list[str]:
@@ -144,7 +145,7 @@ class Tuning:
                 yield replace(finding, where=self._path(finding.where, spec), also=(), fixes=fixes)
 
     def _read(self) -> tuple[StudySpec, list[Finding]]:
-        """What can be read, and what can't."""
+        """Read the study from the form, with findings for the fields that can't be read."""
         spec, unreadable = StudySpec((), ()), []
         parameters: list[Parameter] = []
         initial: list[Mapping[str, Value]] = []
@@ -161,13 +162,13 @@ class Tuning:
                 unreadable.append(_unreadable(f"{TUNING}.{INITIAL.name}.{number}", str(error)))
         for field in SETTINGS:
             text = str(getattr(self, field.name)).strip()
-            given = divided(text) if field.name == "goal" else text
+            value = divided(text) if field.name == "goal" else text
             try:
-                spec = options.changed(spec, {field.name: given}) if text else spec
+                spec = options.changed(spec, {field.name: value}) if text else spec
             except OptionError as error:
                 unreadable.append(_unreadable(f"{TUNING}.{field.name}", str(error)))
-        whole = spec.edited(parameters=tuple(parameters), initial=tuple(initial))
-        return options.changed(whole, {}), unreadable
+        edited = spec.edited(parameters=tuple(parameters), initial=tuple(initial))
+        return options.changed(edited, {}), unreadable
 
     def _path(self, where: str, spec: StudySpec) -> str:
         """Return the field of a place that the rules name, such as `--tune lr`."""
@@ -195,8 +196,8 @@ def offered(tuning: Tuning) -> dict[str, list[list[object]]]:
         lists[f"{TUNING}.stop"] = [["", "never", True], *([kind, "", True] for kind in STOPPING)]
         for name in ("measurement", "noise"):
             words = options.PARTS[name].choices
-            own: list[object] = ["", "the place's choice", True]
-            lists[f"{TUNING}.{name}"] = [own, *([word, "", True] for word in words)]
+            default: list[object] = ["", "the place's choice", True]
+            lists[f"{TUNING}.{name}"] = [default, *([word, "", True] for word in words)]
     return lists
 
 

@@ -1,4 +1,4 @@
-"""What the page shows of a layout being edited, as plain data; the page itself decides nothing."""
+"""The view of a layout being edited, as plain data; the page itself decides nothing."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def view(
     history: History,
     gradient_bytes: int,
     step_s: float = TYPICAL_STEP_S,
-    found: Mapping[str, str] | None = None,
+    hints: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return everything that changes with the layout, except the lists of what fits; `found` is
+    """Return everything that changes with the layout, except the lists of what fits; `hints` is
     what stands in empty fields, for settings that were found on this machine."""
     editing = history.now
     layout = editing.layout
@@ -59,7 +59,7 @@ def view(
         "on": layout.on,
         "places": _places(),
         "settings": [
-            {**_field(editing, field, path), **_hint(path, found or {})}
+            {**_field(editing, field, path), **_hint(path, hints or {})}
             for path, field in (
                 *((field.name, field) for field in settings(layout)),
                 *own_fields(layout.on),
@@ -87,25 +87,27 @@ def view(
 def _repaired(history: History) -> dict[str, Any]:
     """Return the repair that was just made, and the pool or setting that it stands beside: where it
     was wrong, if that is still there."""
-    done, there = history.repaired, set(roles_shown(history.now.layout))
+    done, shown = history.repaired, set(roles_shown(history.now.layout))
     if done is None:
         return {}
     names = [place.partition(".")[0] for place in done.places]
     if TUNING in names:
         return {"label": done.label, "beside": TUNING}
-    kept = [name for name in names if name not in set(Role) or Role(name) in there]
-    return {"label": done.label, "beside": (kept or [""])[0]}
+    remaining = [name for name in names if name not in set(Role) or Role(name) in shown]
+    return {"label": done.label, "beside": (remaining or [""])[0]}
 
 
 def options(layout: Layout) -> dict[str, list[list[Any]]]:
-    """What fits in each field, by its path: value, what else to say of it, whether it fits, and
-    words that only a search looks at: for what it has, and for what it takes."""
+    """Return the choices of each field, by its path.
+
+    A choice is a value, its description, whether it fits the layout, and words for a search.
+    """
     paths = [field.name for field in settings(layout)]
     for role in roles_shown(layout):
         paths += [f"{role.value}.{field.name}" for field in POOL_FIELDS]
-    found = {**{path: choices(layout, path) for path in paths}, **own_choices(layout)}
-    offered = {path: [_choice(path, each) for each in found[path]] for path in found}
-    return {path: found for path, found in offered.items() if found}
+    lists = {**{path: choices(layout, path) for path in paths}, **own_choices(layout)}
+    offered = {path: [_choice(path, choice) for choice in lists[path]] for path in lists}
+    return {path: choices_of for path, choices_of in offered.items() if choices_of}
 
 
 def _places() -> list[list[str]]:
@@ -120,8 +122,8 @@ def verdict(findings: Iterable[Finding]) -> str:
     """Return the findings in a few words."""
     severities = [finding.severity for finding in findings]
     counted = [
-        f"{count} {one if count == 1 else many}"
-        for severity, one, many in (
+        f"{count} {singular if count == 1 else many}"
+        for severity, singular, many in (
             (Severity.ERROR, "error", "errors"),
             (Severity.WARNING, "warning", "warnings"),
             (Severity.INFO, "remark", "remarks"),
@@ -146,13 +148,14 @@ def _tuning(editing: Editing) -> dict[str, Any]:
 
 
 def _tuned(editing: Editing, field: Field, row: str = "", number: str = "") -> dict[str, Any]:
-    """Return its name is the page's class for it, which others have of theirs."""
+    """Return a field's data; its `name` is its class in the page, with a prefix as other fields
+    have it too."""
     shown = _field(editing, field, f"{TUNING}.{row}{field.name}{number}")
     return {**shown, "name": f"tuned-{field.name}"}
 
 
 def label_of(path: str) -> str:
-    """What the form calls a place in a layout, such as `Workers, count`."""
+    """Return the form's label of a place in a layout, such as `Workers, count`."""
     name, _, field = path.partition(".")
     if name == TUNING:
         number, dot, field = field.rpartition(".")
@@ -180,9 +183,9 @@ def _field(editing: Editing, field: Field, path: str) -> dict[str, Any]:
     }
 
 
-def _hint(path: str, found: Mapping[str, str]) -> dict[str, str]:
+def _hint(path: str, hints: Mapping[str, str]) -> dict[str, str]:
     name = path.rpartition(".")[2]
-    return {"hint": found[name]} if name in found else {}
+    return {"hint": hints[name]} if name in hints else {}
 
 
 def _pool(editing: Editing, role: Role) -> dict[str, Any]:
@@ -226,17 +229,17 @@ def _choice(path: str, choice: Choice) -> list[Any]:
 
 def _totals(layout: Layout) -> Iterator[list[str]]:
     """Yield the sums as pairs of a figure and what it counts."""
-    found = totals(layout)
-    yield [f"{found.replicas:,}", "replica" if found.replicas == 1 else "replicas"]
+    sums = totals(layout)
+    yield [f"{sums.replicas:,}", "replica" if sums.replicas == 1 else "replicas"]
     if layout.on != "local":
-        yield [f"{found.accelerators:,}", "accelerators"]
-        yield [f"{found.vcpu:,}", "vCPU"]
-        yield [f"{found.memory_gb:,.0f}", f"{found.memory_unit} memory"]
-        yield [f"{found.training_gbps:,.0f}", "Gbit/s out of workers"]
-    if found.reduction_gbps:
-        yield [f"{found.reduction_gbps:,.0f}", "Gbit/s into reducers"]
-    if found.bare:
-        yield ["?", f"not counted: {', '.join(found.bare)}"]
+        yield [f"{sums.accelerators:,}", "accelerators"]
+        yield [f"{sums.vcpu:,}", "vCPU"]
+        yield [f"{sums.memory_gb:,.0f}", f"{sums.memory_unit} memory"]
+        yield [f"{sums.training_gbps:,.0f}", "Gbit/s out of workers"]
+    if sums.reduction_gbps:
+        yield [f"{sums.reduction_gbps:,.0f}", "Gbit/s into reducers"]
+    if sums.bare:
+        yield ["?", f"not counted: {', '.join(sums.bare)}"]
 
 
 def _traffic(layout: Layout, gradient_bytes: int) -> list[list[str]]:
@@ -250,14 +253,14 @@ def _traffic(layout: Layout, gradient_bytes: int) -> list[list[str]]:
 
 
 def _gain(layout: Layout, gradient_bytes: int, step_s: float) -> str:
-    """What reducers bring to a step, and the article's beside ours; empty where there are none."""
+    """Say what reducers bring to a step, and what the article measured; empty without any."""
     if Role.REDUCERS not in roles(layout.on):
         return ""
     try:
-        found = str(gain(gradient_bytes, links_of(layout), step_s))
+        estimate = str(gain(gradient_bytes, links_of(layout), step_s))
     except OptionError:
         return ""
-    lines = (found, beside_the_article(layout))
+    lines = (estimate, beside_the_article(layout))
     return " ".join(f"{line[0].upper()}{line[1:]}." for line in lines if line)
 
 

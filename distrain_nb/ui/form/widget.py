@@ -9,7 +9,7 @@ from distrain_nb.ui.widgets import STATIC
 
 
 class FormWidget(anywidget.AnyWidget):
-    """What the page shows, by `page/src/form/`. It sends what the user does; see `Form`."""
+    """The form's widget, drawn by `page/src/form/`. It sends what the user does; see `Form`."""
 
     _esm = STATIC / "form.js"
     _css = STATIC / "form.css"

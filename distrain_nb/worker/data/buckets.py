@@ -22,7 +22,8 @@ class BucketObject(NamedTuple):
 
 
 def filesystem(scheme: str) -> Any:
-    """What lists and reads the buckets of a scheme. Raises ImportError, with what to install."""
+    """Open the file system of a bucket scheme, such as `gs`. Raises ImportError that names the
+    package to install."""
     # Which asks for the kind of each bucket, and complains where it may not.
     os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
     try:
@@ -37,11 +38,11 @@ def filesystem(scheme: str) -> Any:
 
 
 def objects(system: Any, path: str) -> Iterator[BucketObject]:
-    """What is at a path: a folder's objects, an object, or those of a pattern."""
+    """Yield the objects at a path: of a folder, of one object, or of a pattern."""
     for part in expanded(path):
         is_pattern = any(sign in part for sign in _WILD)
         listed = system.glob(part, detail=True) if is_pattern else system.find(part, detail=True)
-        for found, info in listed.items():
-            if info.get("type") == "file" and not found.endswith("/"):
+        for name, info in listed.items():
+            if info.get("type") == "file" and not name.endswith("/"):
                 version = next((str(info[key]) for key in _VERSIONS if info.get(key)), "")
-                yield BucketObject(found, int(str(info["size"])), version)
+                yield BucketObject(name, int(str(info["size"])), version)

@@ -1,4 +1,4 @@
-"""What stands beside shards: how many samples they have, and where blocks of them begin.
+"""Index beside shards: how many samples they have, and where their blocks begin.
 
 A block is some megabytes of consecutive samples of one shard, and is read at once.
 """
@@ -20,7 +20,7 @@ INDEX = "index.json"
 FORMAT = "distrain-shards-1"
 BLOCK = 8 << 20
 
-_ANEW = "remove it, and pack the samples anew or have the shards' headers read"
+_ANEW = "remove it, then pack the samples again or read them without an index"
 _UNPACK = "blocks of compressed shards can't be read, so unpack them"
 _PACKED = {
     b"\x1f\x8b": "gzip",
@@ -34,7 +34,7 @@ _BASE = re.compile(r"[^/\0]*[^/\0.][^/\0]*")
 
 
 class SampleBlock(NamedTuple):
-    """Where a block stands: the shard, its bytes there, and how many samples it has."""
+    """A block of samples: its shard, its byte range there, and its number of samples."""
 
     path: str
     offset: int
@@ -55,8 +55,8 @@ def blocks_of(patterns: Union[str, Iterable[str]]) -> List[SampleBlock]:
     for pattern in [patterns] if isinstance(patterns, (str, os.PathLike)) else patterns:
         for path in _shards_of(os.fspath(pattern), indexes):
             folder, _, name = path.rpartition("/")
-            known = _index_at(folder, indexes).get(name)
-            sample_blocks += _written(path, known) if known else _scanned(path)
+            record = _index_at(folder, indexes).get(name)
+            sample_blocks += _written(path, record) if record else _scanned(path)
             last = path
     if not sample_blocks:
         raise ValueError(f"no shard has a sample, up to {last}: members are named KEY.EXTENSION")
@@ -87,7 +87,7 @@ def _index_at(folder: str, indexes: Dict[str, Dict[str, Any]]) -> Dict[str, Any]
 
 
 def _read_index(path: str) -> Dict[str, Any]:
-    return {item["name"]: item for item in parsed(path, read(path))["shards"]}
+    return {shard["name"]: shard for shard in parsed(path, read(path))["shards"]}
 
 
 def parsed(path: str, content: bytes) -> Dict[str, Any]:
@@ -98,7 +98,7 @@ def parsed(path: str, content: bytes) -> Dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: {error}; {_ANEW}") from None
     if not isinstance(index, dict) or index.get("format") != FORMAT:
-        raise ValueError(f"{path} is no index of shards, of format {FORMAT}")
+        raise ValueError(f"{path} is not an index of shards of format {FORMAT}")
     shards = index.get("shards")
     bad = (
         [shard for shard in shards if not is_record(shard)]
@@ -106,7 +106,9 @@ def parsed(path: str, content: bytes) -> Dict[str, Any]:
         else [shards]
     )
     if bad:
-        raise ValueError(f"{path} is damaged: {reprlib.repr(bad[0])} is no shard; {_ANEW}")
+        raise ValueError(
+            f"{path} is damaged: {reprlib.repr(bad[0])} is not the record of a shard; {_ANEW}"
+        )
     return index
 
 
@@ -129,8 +131,8 @@ def is_record(shard: Any) -> bool:
         begin % RECORD == 0 and 0 < count <= (end - begin) // RECORD
         for (begin, count), end in zip(blocks, [*begins[1:], shard["end"]])
     )
-    whole = sum(count for _, count in blocks) == shard["samples"]
-    return fit and whole and min(begins, default=0) >= 0 and 0 <= shard["end"] <= shard["size"]
+    complete = sum(count for _, count in blocks) == shard["samples"]
+    return fit and complete and min(begins, default=0) >= 0 and 0 <= shard["end"] <= shard["size"]
 
 
 def _written(path: str, shard: Dict[str, Any]) -> List[SampleBlock]:
@@ -142,13 +144,13 @@ def _scanned(path: str) -> List[SampleBlock]:
     if in_bucket(path):
         raise FileNotFoundError(f"no {INDEX} beside {path}")
     if not os.path.isfile(path):
-        raise ValueError(f"{path} is no file that could be a shard")
+        raise ValueError(f"{path} is not a regular file")
     with open(path, "rb") as file:
         try:
             return _blocks(path, *_headers(file))
         except (tarfile.TarError, ValueError, EOFError, OverflowError) as error:
             file.seek(0)
-            raise ValueError(f"{path} is no whole tar file: {_why(file, error)}") from None
+            raise ValueError(f"{path} is not a complete tar file: {_why(file, error)}") from None
 
 
 def _headers(file: BinaryIO) -> Tuple[List[Tuple[int, int]], int]:
@@ -166,7 +168,7 @@ def _headers(file: BinaryIO) -> Tuple[List[Tuple[int, int]], int]:
         # `tarfile` takes a damaged header behind the first one for the end.
         file.seek(tar.offset)
         if file.read(RECORD).strip(b"\0"):
-            raise ValueError(f"what stands at byte {tar.offset} is no header of a member")
+            raise ValueError(f"the block at byte {tar.offset} is not the header of a member")
     return in_blocks(starts), end
 
 
@@ -182,13 +184,13 @@ def _why(file: BinaryIO, error: Exception) -> str:
 
 def in_blocks(starts: Sequence[int]) -> List[Tuple[int, int]]:
     """Return where each block begins and how many samples it has, of where the samples begin."""
-    found: List[Tuple[int, int]] = []
+    sample_blocks: List[Tuple[int, int]] = []
     for start in starts:
-        if not found or start - found[-1][0] >= BLOCK:
-            found.append((start, 1))
+        if not sample_blocks or start - sample_blocks[-1][0] >= BLOCK:
+            sample_blocks.append((start, 1))
         else:
-            found[-1] = (found[-1][0], found[-1][1] + 1)
-    return found
+            sample_blocks[-1] = (sample_blocks[-1][0], sample_blocks[-1][1] + 1)
+    return sample_blocks
 
 
 def _blocks(path: str, begins: Sequence[Sequence[int]], end: int) -> List[SampleBlock]:

@@ -48,7 +48,7 @@ def samples_in(content: bytes) -> Iterator[Sample]:
 def _members(content: bytes) -> Iterable[Tuple[str, bytes]]:
     """Return names and contents. `tarfile` reads what plain headers can't say, but takes ten times
     as long for those that can."""
-    found = []
+    members = []
     position, end = 0, len(content)
     while position + RECORD <= end:
         header = content[position : position + RECORD]
@@ -60,9 +60,9 @@ def _members(content: bytes) -> Iterable[Tuple[str, bytes]]:
         start = position + RECORD
         if not 0 <= size <= end - start:
             raise ValueError(f"{_name(header)!r} has {size} bytes, and {end - start} are left")
-        found.append((_name(header), content[start : start + size]))
+        members.append((_name(header), content[start : start + size]))
         position = start + padded(size)
-    return found
+    return members
 
 
 def _name(header: bytes) -> str:
@@ -78,7 +78,7 @@ def _members_by_tarfile(content: bytes) -> Iterator[Tuple[str, bytes]]:
             if file is not None:
                 yield member.name, file.read()
         if content[tar.offset : tar.offset + RECORD].strip(b"\0"):
-            raise ValueError(f"what stands at byte {tar.offset} is no header of a member")
+            raise ValueError(f"the block at byte {tar.offset} is not the header of a member")
 
 
 def padded(size: int) -> int:

@@ -1,4 +1,4 @@
-"""Who reads which samples, and in which order: a function of numbers that all ranks know.
+"""The order in which ranks read samples, computed from numbers that all ranks know.
 
 The blocks of an epoch stand in a line, shuffled by the seed. Each rank has a part of the line, cut
 between samples, and each of its workers ("lanes") a part of that. Batch `i` of a rank comes from
@@ -25,7 +25,7 @@ class BlockPart(NamedTuple):
 
 
 class Division(NamedTuple):
-    """How many ranks and lanes read in batches of which size, and whether all are full."""
+    """The numbers of ranks and lanes, the batch size, and whether all batches are full."""
 
     ranks: int
     lanes: int
@@ -33,16 +33,17 @@ class Division(NamedTuple):
     drop_last: bool
 
     def batches(self, samples: int) -> int:
-        """Return how many each rank has. Raises ValueError where ranks can't have equally many."""
+        """Return how many batches each rank has. Raises ValueError where ranks can't have equally
+        many."""
         together = self.ranks * self.batch_size
-        found = samples // together if self.drop_last else -(-samples // together)
-        if not found or samples // self.ranks < (1 if self.drop_last else found):
+        count = samples // together if self.drop_last else -(-samples // together)
+        if not count or samples // self.ranks < (1 if self.drop_last else count):
             way_out = "drop_last=True" if samples >= together else "smaller batches, or fewer ranks"
             raise ValueError(
                 f"{samples} samples in batches of {self.batch_size} can't be divided among "
                 f"{self.ranks} ranks so that each has equally many batches: take {way_out}"
             )
-        return found
+        return count
 
 
 def lane_of(
@@ -62,15 +63,16 @@ def lane_of(
         size = batches * division.batch_size
         start, end = rank * size, (rank + 1) * size
     else:
-        start, end = (total * item // division.ranks for item in (rank, rank + 1))
+        start, end = (total * index // division.ranks for index in (rank, rank + 1))
     sizes = _sizes(end - start, division.batch_size, batches)
-    start += sum(sum(sizes[item :: division.lanes]) for item in range(lane))
-    own = sizes[lane :: division.lanes]
-    return _cut(line, counts, start, start + sum(own)), own
+    start += sum(sum(sizes[index :: division.lanes]) for index in range(lane))
+    batch_sizes = sizes[lane :: division.lanes]
+    return _cut(line, counts, start, start + sum(batch_sizes)), batch_sizes
 
 
 def _sizes(samples: int, batch_size: int, batches: int) -> List[int]:
-    """Full batches and a smaller last one, or two, where one more rank has a sample more."""
+    """Return the sizes of batches: full ones and a smaller last one, or two, where one more rank
+    has a sample more."""
     rest = samples - batch_size * (batches - 1)
     if rest > 0:
         return [batch_size] * (batches - 1) + [rest]
@@ -79,17 +81,17 @@ def _sizes(samples: int, batch_size: int, batches: int) -> List[int]:
 
 
 def _cut(line: Sequence[int], counts: Sequence[int], start: int, end: int) -> List[BlockPart]:
-    """What of a line of blocks stands between two samples of it."""
+    """Return the parts of a line of blocks between its samples `start` and `end`."""
     ends = list(accumulate(counts[block] for block in line))
-    found = []
+    parts = []
     number, at = bisect_right(ends, start), start
     while at < end:
         begin = ends[number] - counts[line[number]]
         last = min(end, ends[number])
         if last > at:
-            found.append(BlockPart(line[number], at - begin, last - begin))
+            parts.append(BlockPart(line[number], at - begin, last - begin))
         number, at = number + 1, last
-    return found
+    return parts
 
 
 class Window(NamedTuple):
@@ -108,15 +110,17 @@ def windows(
     The first has so many blocks, each other twice those of the one before it, up to WINDOW.
     """
     for number, end in _spans(len(pieces), first):
-        own = list(pieces[number:end])
-        size = sum(piece.last - piece.first for piece in own)
+        members = list(pieces[number:end])
+        size = sum(piece.last - piece.first for piece in members)
         if skipped >= size:
             skipped -= size
             continue
-        picks = [(which, sample) for which, piece in enumerate(own) for sample in range(*piece[1:])]
+        picks = [
+            (which, sample) for which, piece in enumerate(members) for sample in range(*piece[1:])
+        ]
         if seed:
             Random(f"{seed} window {number}").shuffle(picks)
-        yield Window(own, picks[skipped:])
+        yield Window(members, picks[skipped:])
         skipped = 0
 
 
@@ -127,7 +131,7 @@ def _spans(count: int, size: int) -> Iterator[Tuple[int, int]]:
         begin, size = begin + size, min(2 * size, WINDOW)
 
 
-def seed_of(shuffle: Optional[int], *others: object) -> str:
+def seed_of(shuffle: Optional[int], *parts: object) -> str:
     """Return the text that a generator of random numbers starts from; empty where nothing is
     shuffled."""
-    return "" if shuffle is None else " ".join(map(str, (shuffle, *others)))
+    return "" if shuffle is None else " ".join(map(str, (shuffle, *parts)))

@@ -1,4 +1,4 @@
-"""Which of how many ranks this process is, for those who divide data."""
+"""This process's rank and the world size, for code that divides data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def rank_and_world() -> Tuple[int, int]:
 
 
 def _of_tensorflow(text: str) -> Tuple[int, int]:
-    """By TF_CONFIG: the chief is the first, workers follow; servers and evaluators read alone."""
+    """Return the rank and the world size by TF_CONFIG: the chief is 0, workers follow; servers and
+    evaluators read alone."""
     config = json.loads(text)
     cluster, task = config.get("cluster", {}), config.get("task", {})
     trainers = [
@@ -29,5 +30,5 @@ def _of_tensorflow(text: str) -> Tuple[int, int]:
         for kind in ("chief", "master", "worker")
         for index in range(len(cluster.get(kind, ())))
     ]
-    own = (task.get("type"), int(task.get("index", 0)))
-    return (trainers.index(own), len(trainers)) if own in trainers else (0, 1)
+    trainer = (task.get("type"), int(task.get("index", 0)))
+    return (trainers.index(trainer), len(trainers)) if trainer in trainers else (0, 1)

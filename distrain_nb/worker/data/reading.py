@@ -23,11 +23,11 @@ def samples_of(blocks: Sequence[SampleBlock], windows: Iterator[Window]) -> Iter
     coming: Deque[Tuple[Window, List[Any]]] = deque()
     try:
         for window in windows:
-            coming.append((window, _asked(pool, blocks, window)))
+            coming.append((window, _requested(pool, blocks, window)))
             if len(coming) > 1:
-                yield from _given(blocks, *coming.popleft())
+                yield from _samples_of(blocks, *coming.popleft())
         while coming:
-            yield from _given(blocks, *coming.popleft())
+            yield from _samples_of(blocks, *coming.popleft())
     finally:
         for _, pieces in coming:
             for piece in pieces:
@@ -35,23 +35,23 @@ def samples_of(blocks: Sequence[SampleBlock], windows: Iterator[Window]) -> Iter
         pool.shutdown(wait=False)
 
 
-def _asked(
+def _requested(
     pool: ThreadPoolExecutor, blocks: Sequence[SampleBlock], window: Window
 ) -> List[Future[bytes]]:
     """Return the blocks of a window's pieces, on their way; none for a piece of which nothing is
     left."""
-    wanted = {which for which, _ in window.picks}
-    found: List[Future[bytes]] = []
+    numbers = {which for which, _ in window.picks}
+    contents: List[Future[bytes]] = []
     for which, piece in enumerate(window.pieces):
         block = blocks[piece.block]
-        if which in wanted:
-            found.append(pool.submit(read, block.path, block.offset, block.length))
+        if which in numbers:
+            contents.append(pool.submit(read, block.path, block.offset, block.length))
         else:
-            found.append(Future())
-    return found
+            contents.append(Future())
+    return contents
 
 
-def _given(
+def _samples_of(
     blocks: Sequence[SampleBlock], window: Window, reads: List[Future[bytes]]
 ) -> Iterator[Sample]:
     samples: List[List[Sample]] = [[] for _ in window.pieces]
@@ -65,18 +65,18 @@ def checked(block: SampleBlock, content: bytes) -> List[Sample]:
     """Return the samples of a block. Raises ValueError, with the shard's path, where it is
     damaged."""
     try:
-        found = list(samples_in(content))
+        samples = list(samples_in(content))
     except (ValueError, tarfile.TarError, EOFError) as error:
         raise ValueError(
             f"{block.path} is damaged in its block at byte {block.offset}: {error}; fetch or pack "
             "it again"
         ) from None
-    if len(found) != block.samples:
+    if len(samples) != block.samples:
         raise ValueError(
-            f"{block.path} has {len(found)} samples at byte {block.offset}, and its index says "
-            f"{block.samples}: it was written again; pack the samples anew"
+            f"{block.path} has {len(samples)} samples at byte {block.offset}, and its index says "
+            f"{block.samples}: the shard has changed; pack the samples again"
         )
-    return found
+    return samples
 
 
 def in_batches(samples: Iterator[Any], sizes: Sequence[int]) -> Iterator[List[Any]]:

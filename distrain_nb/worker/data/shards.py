@@ -47,8 +47,8 @@ class ShardDataset(IterableDataset):  # type: ignore[misc,unused-ignore]
         rank: Optional[int] = None,
         world_size: Optional[int] = None,
     ) -> None:
-        here, of = rank_and_world()
-        self.rank = here if rank is None else rank
+        own_rank, of = rank_and_world()
+        self.rank = own_rank if rank is None else rank
         self.world_size = of if world_size is None else world_size
         self.blocks = blocks_of(shards)
         self.samples = sum(block.samples for block in self.blocks)
@@ -82,8 +82,8 @@ class ShardDataset(IterableDataset):  # type: ignore[misc,unused-ignore]
         division = self._division._replace(lanes=lanes)
         counts = [block.samples for block in self.blocks]
         pieces, sizes = lane_of(counts, division, self.rank, lane, seed)
-        own = f"{seed} rank {self.rank} lane {lane}" if seed else ""
-        ahead = windows(pieces, own, sum(sizes[:done]), self._first_window)
+        lane_seed = f"{seed} rank {self.rank} lane {lane}" if seed else ""
+        ahead = windows(pieces, lane_seed, sum(sizes[:done]), self._first_window)
         samples: Iterator[Any] = samples_of(self.blocks, ahead)
         if self.transform is not None:
             samples = map(self.transform, samples)
@@ -106,16 +106,16 @@ class ShardDataset(IterableDataset):  # type: ignore[misc,unused-ignore]
         self.go_on_as(state["division"])
         self.set_epoch(state["epoch"], state["batch"])
 
-    def go_on_as(self, division: Dict[str, Any], **others: Any) -> None:
+    def go_on_as(self, division: Dict[str, Any], **further: Any) -> None:
         """Take the order of a state, which was another in earlier versions; ValueError where that
         one divided otherwise."""
-        own = {**self.divided(), **others}
+        current = {**self.divided(), **further}
         theirs = {"first_window": WINDOW, **division}
-        _refuse_other({**theirs, "first_window": own["first_window"]}, own)
+        _refuse_other({**theirs, "first_window": current["first_window"]}, current)
         self._first_window = theirs["first_window"]
 
     def divided(self) -> Dict[str, Any]:
-        """What must be the same for an epoch to go on."""
+        """Return the values that must be equal for an epoch to be resumed."""
         return {
             "samples": self.samples,
             "ranks": self.world_size,
@@ -143,45 +143,47 @@ class ShardLoader:
             raise ValueError("workers can't persist: each epoch starts them with its own order")
         self._loader = DataLoader(dataset, batch_size=None, num_workers=workers, **options)
         self.epoch = 0
-        self._begin = self._given = 0
+        self._begin = self._batches = 0
 
     def __len__(self) -> int:
         return len(self.dataset)
 
     def __iter__(self) -> Iterator[Any]:
         self.dataset.set_epoch(self.epoch, self._begin)
-        self._begin, self._given = 0, self._begin
+        self._begin, self._batches = 0, self._begin
         for batch in self._loader:
-            self._given += 1
+            self._batches += 1
             yield batch
-        self.epoch, self._given = self.epoch + 1, 0
+        self.epoch, self._batches = self.epoch + 1, 0
 
     def state_dict(self) -> Dict[str, Any]:
         """Return the epoch and how many of its batches were given. Ask when a step is done."""
         division = {**self.dataset.divided(), "workers": self.workers}
-        return {"epoch": self.epoch, "batches": self._given, "division": division}
+        return {"epoch": self.epoch, "batches": self._batches, "division": division}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Have the next iteration go on where the other loader was. Raises ValueError where that
         one read other samples, or had other ranks, workers or batches."""
         self.dataset.go_on_as(state["division"], workers=self.workers)
         self.epoch, self._begin = state["epoch"], state["batches"]
-        self._given = self._begin
+        self._batches = self._begin
 
 
-def _refuse_other(division: Dict[str, Any], own: Dict[str, Any]) -> None:
-    if division != own:
-        was, here = (
-            ", ".join(f"{name}={value!r}" for name, value in item.items())
-            for item in (division, own)
+def _refuse_other(division: Dict[str, Any], current: Dict[str, Any]) -> None:
+    if division != current:
+        was, now = (
+            ", ".join(f"{name}={value!r}" for name, value in values.items())
+            for values in (division, current)
         )
         raise ValueError(
-            f"the state is of {was}, and here are {here}: an epoch can only go on as it began"
+            f"the state is of {was}, and here are {now}: "
+            "an epoch can only be resumed with the same values"
         )
 
 
 def shards(shards: Union[str, Iterable[str]], batch_size: int, **options: Any) -> ShardDataset:
-    """Batches of the samples in tar shards, for PyTorch: each sample once an epoch, on one rank.
+    """Read the samples in tar shards for PyTorch, in batches: each sample once an epoch, on one
+    rank.
 
     `shards` is a folder, a file, a pattern such as `train-{000..099}.tar`, or several of these:
     paths, which `--data` gives, or `gs://` and `s3://` where the ranks have fsspec for it. All

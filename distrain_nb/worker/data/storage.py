@@ -22,7 +22,8 @@ def in_bucket(path: str) -> bool:
 
 
 def read(path: str, offset: int = 0, length: int = -1) -> bytes:
-    """So many bytes from there on; all with -1. Raises OSError, EOFError where there are fewer."""
+    """Read so many bytes from there on; all with -1. Raises OSError, EOFError where there are
+    fewer."""
     if in_bucket(path):
         system, name = _system(path)
         content = system.cat_file(name, start=offset, end=offset + length if length >= 0 else None)
@@ -50,17 +51,17 @@ def _read_all(file: Any, length: int) -> bytes:
 def matching(pattern: str) -> List[str]:
     """Return the files of a pattern with `*` and braces, such as `train-{000..099}.tar`, in its
     order."""
-    found: List[str] = []
+    paths: List[str] = []
     for path in expanded(pattern):
         if not _WILD.search(path):
-            found.append(path)
+            paths.append(path)
         elif in_bucket(path):
             system, name = _system(path)
             scheme = path.partition("://")[0]
-            found += [f"{scheme}://{path}" for path in sorted(system.glob(name))]
+            paths += [f"{scheme}://{path}" for path in sorted(system.glob(name))]
         else:
-            found += sorted(glob.glob(path))
-    return found
+            paths += sorted(glob.glob(path))
+    return paths
 
 
 def expanded(pattern: str) -> List[str]:
@@ -100,7 +101,7 @@ def _system(path: str) -> Tuple[Any, str]:
 
 @lru_cache(maxsize=None)
 def _system_of(scheme: str, process: int) -> Any:  # noqa: ARG001
-    """Return one for each process: those that a process has forked with don't work in it."""
+    """Return the file system of a scheme, one for each process: a forked one doesn't work."""
     try:
         fsspec = importlib.import_module("fsspec")
     except ImportError:

@@ -30,7 +30,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def use_reserve(path: Path, data: bytes) -> None:
-    """As `replace_file`; on a full disk, what was reserved in the folder makes room."""
+    """Write as `replace_file` does; on a full disk, delete the folder's reserve to make room."""
     while True:
         try:
             return replace_file(path, data)
@@ -125,7 +125,7 @@ class DeletableFolder:
 
 
 def reserve(folder: Path, files: int, size: int) -> None:
-    """Files of `size` bytes each that only take up room, as many as there is room for.
+    """Write files of `size` bytes that only take up room, as many as there is room for.
 
     Raises OSError where there is no room for one.
     """
@@ -142,7 +142,7 @@ def reserve(folder: Path, files: int, size: int) -> None:
 
 
 def give_up_reserve(folder: Path) -> None:
-    """The reserve is needed no more."""
+    """Delete the reserve, which is no longer needed."""
     while _give_up_one(folder):
         pass
 

@@ -1,4 +1,4 @@
-"""How a rank failed: written by the rank itself while it still can, and read by its supervisor."""
+"""The failure of a rank: written by the rank while it still can, and read by its supervisor."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Failure:
 
 
 def read(folder: Path, process: int) -> Optional[Failure]:
-    """What the process wrote of its own failure, if it could."""
+    """Read the failure that a process wrote; None if it could not write one."""
     try:
         return fields.read(Failure, folder / FAILURE_FILE.format(process))
     except (FileNotFoundError, fields.Damaged):
@@ -60,8 +60,8 @@ def read(folder: Path, process: int) -> Optional[Failure]:
 
 
 class Memory(NamedTuple):
-    """Of a process that has died: the bytes that it held at most, and, if anybody had looked, how
-    many were left to it `ago` seconds before that was seen."""
+    """Memory of a process that has died: its peak in bytes, and how many bytes were `left` to it
+    `ago` seconds before, if known."""
 
     peak: int
     left: Optional[int] = None
@@ -120,10 +120,10 @@ def first(failures: Iterable[Failure]) -> Failure:
 def report(failures: Sequence[Failure], processes: Sequence[Process]) -> str:
     """Return the first failure whole, then a line for each other process."""
     cause = first(failures)
-    others = [p for p in processes if p.index != cause.process]
-    failed = "failed first" if others else "failed"
+    rest = [p for p in processes if p.index != cause.process]
+    failed = "failed first" if rest else "failed"
     head = f"{_label(cause, processes)} {failed}: {cause.summary}"
-    lines = [f"{p.label}: {_short(p.outcome)}" for p in others]
+    lines = [f"{p.label}: {_short(p.outcome)}" for p in rest]
     return "\n".join([head, *cause.traceback.splitlines(), *lines])
 
 

@@ -23,7 +23,7 @@ class Damaged(ValueError):
 
 
 def read(kind: Type[Part], path: Path) -> Part:
-    """What the file says. Raises Damaged; OSError where it can't be read."""
+    """Read a dataclass from a JSON file. Raises Damaged; OSError where it can't be read."""
     return decode(kind, load(path), path)
 
 
@@ -70,13 +70,13 @@ def decode(kind: Type[Part], raw: Dict[str, Any], path: Path) -> Part:
 def _decode(kind: Type[Part], raw: Any) -> Part:
     if not isinstance(raw, dict):
         raise ValueError(f"expected a {kind.__name__}, got {raw!r:.60}")
-    hints, given = _hints(kind), {}  # type: ignore[arg-type]
+    hints, values = _hints(kind), {}  # type: ignore[arg-type]
     for field in fields(kind):  # type: ignore[arg-type]
         if field.name in raw:
-            given[field.name] = _value(hints[field.name], raw[field.name], field.name)
+            values[field.name] = _value(hints[field.name], raw[field.name], field.name)
         elif field.default is MISSING and field.default_factory is MISSING:
             raise ValueError(f"{kind.__name__} has no {field.name!r}")
-    return kind(**given)
+    return kind(**values)
 
 
 @lru_cache(maxsize=None)
@@ -93,14 +93,14 @@ def _value(kind: Any, raw: Any, name: str) -> Any:
         raise ValueError(f"{name} is {raw!r:.60}")
     origin, inner = get_origin(kind), get_args(kind)
     if origin in _UNIONS:
-        (only,) = (item for item in inner if item is not type(None))
+        (only,) = (value for value in inner if value is not type(None))
         return None if raw is None else _value(only, raw, name)
     if is_dataclass(kind):
         return _decode(kind, raw)  # type: ignore[arg-type]
     if origin in (tuple, list) and isinstance(raw, list):
-        return origin(_value(inner[0], item, name) for item in raw)
+        return origin(_value(inner[0], value, name) for value in raw)
     if origin is dict and isinstance(raw, dict):
-        return {key: _value(inner[1], item, f"{name}.{key}") for key, item in raw.items()}
+        return {key: _value(inner[1], value, f"{name}.{key}") for key, value in raw.items()}
     if origin is None and isinstance(raw, str):
         return kind(raw)  # an enumeration
     raise ValueError(f"{name} is {raw!r:.60}")

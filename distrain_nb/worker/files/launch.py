@@ -1,4 +1,4 @@
-"""What a supervisor is asked to start: the whole of it in one file of the run's folder."""
+"""The launch file: all that a supervisor needs to start a run."""
 
 from __future__ import annotations
 
@@ -82,11 +82,11 @@ class Launch:
 
 def fill(environment: Dict[str, str], folder: Path, ports: Sequence[int]) -> Dict[str, str]:
     """Return the environment with what was not known when it was planned."""
-    known = {f"${{PORT_{number}}}": str(port) for number, port in enumerate(ports)}
-    known[RUN] = str(folder)
+    texts = {f"${{PORT_{number}}}": str(port) for number, port in enumerate(ports)}
+    texts[RUN] = str(folder)
     filled = dict(environment)
     for name, value in environment.items():
-        for placeholder, text in known.items():
+        for placeholder, text in texts.items():
             value = value.replace(placeholder, text)
         filled[name] = value
     return filled

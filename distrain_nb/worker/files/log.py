@@ -77,7 +77,7 @@ class LineSplitter:
     """Turns what one stream of one process writes into records."""
 
     def __init__(self, process: int, stream: str) -> None:
-        self._whole = b"\t%d\t%s\t" % (process, stream.encode())
+        self._prefix = b"\t%d\t%s\t" % (process, stream.encode())
         self._moving = b"\t%d\t%s\t" % (process, stream.upper().encode())
         self._pending = b""
         self._shown = b""
@@ -93,7 +93,7 @@ class LineSplitter:
         lines = (self._pending + body).split(b"\n")
         self._pending, self._shown = b"", b""
         self._keep(rest)
-        prefix = stamp + self._whole
+        prefix = stamp + self._prefix
         text = b"".join([prefix + last_overwrite(line) + b"\n" for line in lines])
         return text + self._split_long(stamp)
 
@@ -108,7 +108,7 @@ class LineSplitter:
         return b"%.3f" % time.time() + self._moving + text + b"\n"
 
     def finish(self) -> bytes:
-        """Return the stream has ended: what is pending was its last line."""
+        """End the stream: what is pending was its last line."""
         return self.feed(b"\n") if self._pending else b""
 
     def _keep(self, rest: bytes) -> None:
@@ -121,11 +121,11 @@ class LineSplitter:
         if len(self._pending) <= LONGEST_LINE:
             return b""
         text, self._pending = self._pending, b""
-        return stamp + self._whole + text.rstrip(b"\r") + b"\n"
+        return stamp + self._prefix + text.rstrip(b"\r") + b"\n"
 
 
 def last_overwrite(line: bytes) -> bytes:
-    """What is left on screen of a line in which carriage returns went back to its start."""
+    """Return the text that stays on screen when carriage returns overwrite a line."""
     if b"\r" not in line:
         return line
     parts = [part for part in line.split(b"\r") if part]
@@ -133,6 +133,6 @@ def last_overwrite(line: bytes) -> bytes:
 
 
 def parse(record: bytes) -> Tuple[float, int, str, str]:
-    """(seconds since the epoch, process, kind, text) of a record without its line end."""
+    """Parse a record without its line end into (seconds since the epoch, process, kind, text)."""
     stamp, process, kind, text = record.split(b"\t", 3)
     return float(stamp), int(process), kind.decode(), text.decode("utf-8", "replace")

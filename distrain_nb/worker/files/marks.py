@@ -1,4 +1,4 @@
-"""What ranks that `mpirun` starts leave in the run's folder for their host's supervisor."""
+"""Marks that ranks of `mpirun` leave in the run's folder for their host's supervisor."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from distrain_nb.worker.files.status import Owner
 
 
 def begin(folder: Path, process: int) -> None:
-    """This process is that rank."""
+    """Note that this process has become the rank of that number."""
     replace_file(folder / BEGUN_FILE.format(process), fields.encode(Owner.of(os.getpid())))
 
 
 def succeed(folder: Path, process: int) -> None:
-    """That rank has come to its end."""
+    """Note that the program of that rank has ended without an error."""
     (folder / SUCCEEDED_FILE.format(process)).touch()
 
 

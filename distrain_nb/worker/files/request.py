@@ -1,4 +1,4 @@
-"""What a fork server is asked for: to take a run, or to import what one may need.
+"""Requests to a fork server: to take a run, or to import modules that one may need.
 
 A run is one datagram, and a pipe for the answer.
 
@@ -74,14 +74,14 @@ class Warming:
 Asked = Union[Request, Warming]
 
 
-def send(address: Path, asked: Asked) -> bool:
+def send(address: Path, request: Asked) -> bool:
     """Ask the server at that address; say whether there is one."""
-    if isinstance(asked, Request):
-        data = os.fsencode(str(asked.folder))
-        answer = array.array("i", [asked.answer]).tobytes()
+    if isinstance(request, Request):
+        data = os.fsencode(str(request.folder))
+        answer = array.array("i", [request.answer]).tobytes()
         control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, answer)]
     else:
-        data, control = json.dumps(asked.words()).encode(), []
+        data, control = json.dumps(request.words()).encode(), []
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as connection, _short(address) as name:
         try:
             connection.connect(name)
@@ -128,7 +128,7 @@ def listen(address: Path) -> socket.socket:
 
 @contextmanager
 def _short(address: Path) -> Iterator[str]:
-    """A name for a socket, which may have 107 bytes, however long its folder's is."""
+    """Yield a name of a socket that fits into 107 bytes, however long its folder's is."""
     if not os.path.isdir("/proc/self/fd"):
         yield str(address)
         return

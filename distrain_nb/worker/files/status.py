@@ -18,11 +18,11 @@ TAKEN_UP_WITHIN_S = 30.0
 LONGEST_TRAIL = 40
 ROOM_BYTES = 32 << 10
 OF_SUPERVISOR = "the run's supervisor"
-ORPHANED = "the process that answered for it is gone: it was killed, or the machine was restarted"
+ORPHANED = "its supervisor process is gone: it was killed, or the machine was restarted"
 
 
 class State(str, Enum):
-    """Where a run is in its life. The last three are final."""
+    """The state of a run. The last three are final."""
 
     QUEUED = "queued"
     STARTING = "starting"
@@ -78,7 +78,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a phase that takes long is: `done` of `total` bytes.
+    """Progress of a phase that takes long: `done` of `total` bytes.
 
     A `total` of 0 means that nobody knows it; `since` is in seconds since the epoch.
     """
@@ -119,8 +119,10 @@ class Status:
     @property
     def trail(self) -> Tuple[Stretch, ...]:
         """All stretches up to the end; of a run that starts again and again the first and last."""
-        found = [(name.split("\t", 2), begin) for name, begin in self.times.items()]
-        return tuple(Stretch(item[1], item[2], begin) for item, begin in found if len(item) == 3)
+        entries = [(name.split("\t", 2), begin) for name, begin in self.times.items()]
+        return tuple(
+            Stretch(parts[1], parts[2], begin) for parts, begin in entries if len(parts) == 3
+        )
 
     def enter(self, state: State, phase: str = "", **changes: Any) -> Status:
         """Return the same run in another state, entered now; what was in progress is over."""
@@ -131,12 +133,12 @@ class Status:
 
     def reach(self, phase: str, now: Optional[float] = None) -> Status:
         """Return the same run in another phase of its state, from `now` on."""
-        known = [name for name in self.times if "\t" in name]
-        number, _, last = known[-1].partition("\t") if known else ("0", "", "")
+        stretches = [name for name in self.times if "\t" in name]
+        number, _, last = stretches[-1].partition("\t") if stretches else ("0", "", "")
         stretch = f"{self.state}\t{phase}"
         if last == stretch or self.state.final:
             return replace(self, phase=phase)
-        dropped = known[1:-LONGEST_TRAIL]
+        dropped = stretches[1:-LONGEST_TRAIL]
         times = {name: begin for name, begin in self.times.items() if name not in dropped}
         times[f"{int(number) + 1}\t{stretch}"] = time.time() if now is None else now
         return replace(self, phase=phase, times=times)
@@ -154,9 +156,9 @@ class Status:
         path = folder / STATUS_FILE
         raw = fields.load(path)
         state = raw.get("state")
-        known = not isinstance(state, str) or state in _STATES
-        status = fields.decode(cls, raw if known else {**raw, "state": State.RUNNING}, path)
-        return status if known else status._of_a_later_version(str(state))
+        is_known = not isinstance(state, str) or state in _STATES
+        status = fields.decode(cls, raw if is_known else {**raw, "state": State.RUNNING}, path)
+        return status if is_known else status._of_a_later_version(str(state))
 
     def _of_a_later_version(self, state: str) -> Status:
         """Return the same run, whose state has a name that this version doesn't know."""
@@ -167,7 +169,7 @@ class Status:
 
     @classmethod
     def current(cls, folder: Path) -> Status:
-        """What is on disk, corrected for what its writer could not write any more."""
+        """Read the status from disk, corrected for what its writer could no longer write."""
         status = cls.read(folder)
         if status.state.final:
             return status
@@ -207,7 +209,8 @@ def request_cancel(folder: Path) -> None:
 
 
 def _start_time(pid: int) -> str:
-    """When the process started, in clock ticks since boot: empty when there is no such process.
+    """Return when the process started, in clock ticks since boot; empty when there is no such
+    process.
 
     Raises OSError when that can't be read.
     """
@@ -228,7 +231,7 @@ def _exists(pid: int) -> bool:
 
 
 def _why_unsaid(folder: Path) -> str:
-    """What keeps a process from saying how a run ended; empty if nothing does."""
+    """Say what keeps a process from writing how a run ended; empty if nothing does."""
     if not os.access(str(folder), os.W_OK):
         return f"; {folder} can't be written"
     disk = os.statvfs(str(folder))

@@ -1,4 +1,4 @@
-"""How far an experiment tracker has a run, and what its ranks know of it.
+"""The state of a run in an experiment tracker, and what its ranks know of it.
 
 Ranks that call MLflow themselves, as `mlflow.autolog()` does, find it by variables. Rank 0 goes on
 with the tracker's run, unless the program names another experiment or tracker, for which MLflow
@@ -60,7 +60,7 @@ class Tracked:
 
     @classmethod
     def read(cls, folder: Path, file: str = MLFLOW_FILE) -> Optional[Tracked]:
-        """None where the tracker has nothing of the run. Raises `fields.Damaged`."""
+        """Read the file; None where the tracker has nothing of the run. Raises `fields.Damaged`."""
         try:
             return fields.read(cls, folder / file)
         except FileNotFoundError:
@@ -69,14 +69,14 @@ class Tracked:
     @property
     def for_ranks(self) -> str:
         """What ranks elsewhere need to know of it, as JSON."""
-        known = {"uri": self.uri, "run": self.run, "experiment": self.experiment}
+        entries = {"uri": self.uri, "run": self.run, "experiment": self.experiment}
         if self.parent:
-            known["parent"] = self.parent
-        return json.dumps(known if self.run or self.parent else {})
+            entries["parent"] = self.parent
+        return json.dumps(entries if self.run or self.parent else {})
 
     @classmethod
     def told(cls, text: str) -> Tracked:
-        """What `for_ranks` said; without a run for any other text."""
+        """Parse the text of `for_ranks`. Any other text gives an empty one, without a run."""
         try:
             return fields.decode(cls, {"uri": "", **json.loads(text)}, Path(TRACKED_VARIABLE))
         except (ValueError, TypeError):
@@ -84,7 +84,7 @@ class Tracked:
 
 
 def variables(folder: Path, process: int, rank: Optional[int]) -> Dict[str, str]:
-    """Return those of a process of a run, besides what it has; none for a run that isn't
+    """Return the variables of a process of a run, besides what it has; none for a run that isn't
     tracked."""
     if not os.path.exists(str(folder / TRACKING_FILE)):
         return {}
@@ -103,15 +103,15 @@ def variables(folder: Path, process: int, rank: Optional[int]) -> Dict[str, str]
 
 
 def _of_the_run(tracked: Tracked, program: Path) -> Dict[str, str]:
-    given = os.environ.get(URI_VARIABLE, "")
-    has_login = "@" in given and _without_login(given) == tracked.uri  # our files have none
-    found = {} if has_login else {URI_VARIABLE: tracked.uri}
+    address = os.environ.get(URI_VARIABLE, "")
+    has_login = "@" in address and _without_login(address) == tracked.uri  # our files have none
+    variables = {} if has_login else {URI_VARIABLE: tracked.uri}
     if any(_names_another(path, tracked) for path in program.rglob("*.py")):
-        return found
-    found.update({RUN_VARIABLE: tracked.run, "MLFLOW_EXPERIMENT_ID": tracked.experiment})
+        return variables
+    variables.update({RUN_VARIABLE: tracked.run, "MLFLOW_EXPERIMENT_ID": tracked.experiment})
     if tracked.experiment_name:
-        found["MLFLOW_EXPERIMENT_NAME"] = tracked.experiment_name
-    return found
+        variables["MLFLOW_EXPERIMENT_NAME"] = tracked.experiment_name
+    return variables
 
 
 def _without_login(uri: str) -> str:
@@ -138,9 +138,9 @@ def _names_another(file: Path, tracked: Tracked) -> bool:
 
 
 def _only_text(call: ast.Call) -> Optional[str]:
-    """What a call is given, if that is one text."""
+    """Return the argument of a call that has one, a string; None for any other call."""
     values = [*call.args, *(keyword.value for keyword in call.keywords)]
     with suppress(ValueError):
-        found = [ast.literal_eval(value) for value in values]
-        return found[0] if len(found) == 1 and isinstance(found[0], str) else None
+        constants = [ast.literal_eval(value) for value in values]
+        return constants[0] if len(constants) == 1 and isinstance(constants[0], str) else None
     return None

@@ -1,1 +1,1 @@
-"""What the operating system and its devices are asked for."""
+"""Queries to the operating system and its devices."""

@@ -1,4 +1,4 @@
-"""How busy the GPUs are, from NVIDIA's management library where the machine has it."""
+"""Utilization of the GPUs, from NVIDIA's management library where the machine has it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Gpus:
 
     @classmethod
     def open(cls, name: str = LIBRARY) -> Optional[Gpus]:
-        """None where there is no such library, no driver or no GPU."""
+        """Open NVIDIA's library; None where there is no such library, no driver or no GPU."""
         try:
             library = ctypes.CDLL(name)
         except OSError:
@@ -48,12 +48,12 @@ class Gpus:
         device = self._device(environment)
         if device is None:
             return {}
-        found, busy, memory = {}, _Utilization(), _Memory()
+        usage, busy, memory = {}, _Utilization(), _Memory()
         if not self._library.nvmlDeviceGetUtilizationRates(device, ctypes.byref(busy)):
-            found["gpu %"] = float(busy.gpu)
+            usage["gpu %"] = float(busy.gpu)
         if not self._library.nvmlDeviceGetMemoryInfo(device, ctypes.byref(memory)):
-            found["gpu memory MB"] = memory.used / 1e6
-        return found
+            usage["gpu memory MB"] = memory.used / 1e6
+        return usage
 
     def visible(self, environment: Mapping[str, str]) -> int:
         """How many of them a process of that environment sees."""
@@ -77,7 +77,8 @@ class Gpus:
 
 
 def _listed(names: str) -> List[str]:
-    """CUDA stops at the first that is none: `-1` or nothing."""
+    """Return the GPUs that a list names, up to the first that is none, as CUDA does: `-1` or
+    nothing."""
     visible = []
     for name in names.split(","):
         if not name.strip() or name.strip().startswith("-"):

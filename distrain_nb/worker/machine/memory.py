@@ -1,4 +1,4 @@
-"""How much memory is left to a process."""
+"""The memory that is left to a process."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def available(
     can be had again, so it doesn't count.
     """
     machine = _numbers(proc / "meminfo").get("MemAvailable:")
-    left = [_NO_LIMIT if machine is None else machine << 10]
-    left += [limit - used for limit, used in _groups(proc / process / "cgroup", cgroups)]
-    return max(0, min(left))
+    free = [_NO_LIMIT if machine is None else machine << 10]
+    free += [limit - used for limit, used in _groups(proc / process / "cgroup", cgroups)]
+    return max(0, min(free))
 
 
-def _groups(own: Path, cgroups: Path) -> Iterator[Tuple[int, int]]:
-    """(limit, used) of each control group that a process is in and that has a limit."""
-    for line in _text(own).splitlines():
+def _groups(membership: Path, cgroups: Path) -> Iterator[Tuple[int, int]]:
+    """Yield (limit, used) in bytes of each control group of a process that has a limit."""
+    for line in _text(membership).splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "":
             root, names = cgroups, ("memory.max", "memory.current", "inactive_file")

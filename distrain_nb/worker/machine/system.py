@@ -37,7 +37,7 @@ def adopt_orphans() -> None:
 
 
 def name_process(name: str) -> None:
-    """What `top` and `ps -o comm` call this process: the first 15 characters."""
+    """Set the name of this process in `top` and `ps -o comm`; 15 characters are shown."""
     _prctl(_PR_SET_NAME, ctypes.create_string_buffer(name.encode()))
 
 
@@ -69,7 +69,8 @@ def flush_c_streams() -> None:
 
 
 class Deadline:
-    """When this process ends with a status, even if a thread holds the interpreter's lock for ever.
+    """A time at which this process exits with a status, even if a thread holds the interpreter's
+    lock for ever.
 
     Does nothing where the system has no such timers.
     """
@@ -83,15 +84,15 @@ class Deadline:
             act = ctypes.cast(libc._exit, ctypes.c_void_p)
             event = _SigEvent(status, 0, _SIGEV_THREAD, act)
             clock, timer = time.CLOCK_MONOTONIC, ctypes.byref(self._timer)
-            self._there = self._rt.timer_create(clock, ctypes.byref(event), timer) == 0
+            self._exists = self._rt.timer_create(clock, ctypes.byref(event), timer) == 0
         except (AttributeError, OSError):
-            self._there = False
+            self._exists = False
 
     def set(self, seconds: float) -> None:
         """Let it be so many seconds from now."""
-        if self._there:
-            whole = int(seconds)
-            times = (ctypes.c_long * 4)(0, 0, whole, int((seconds - whole) * 1e9))
+        if self._exists:
+            whole_seconds = int(seconds)
+            times = (ctypes.c_long * 4)(0, 0, whole_seconds, int((seconds - whole_seconds) * 1e9))
             self._rt.timer_settime(self._timer, 0, times, None)
 
 
@@ -116,12 +117,12 @@ def descendants(pid: int, without: Container[int] = ()) -> List[int]:
     children: Dict[int, List[int]] = {}
     for child, fields in processes():
         children.setdefault(int(fields[1]), []).append(child)
-    found: List[int] = []
+    pids: List[int] = []
     below = [child for child in children.get(pid, []) if child not in without]
     while below:
-        found += below
+        pids += below
         below = [grandchild for child in below for grandchild in children.get(child, [])]
-    return found
+    return pids
 
 
 def kill(pid: int) -> None:
@@ -212,7 +213,7 @@ class HeldPort:
 
 
 def _given_to_nobody(amount: int) -> List[int]:
-    """As many ports, any of those above the ones that the system chooses from by itself."""
+    """Return free ports, all above those that the system chooses from by itself."""
     try:
         highest = int(_CHOSEN_PORTS.read_text().split()[1])
     except (OSError, ValueError, IndexError):  # not on Linux

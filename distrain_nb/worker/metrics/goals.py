@@ -1,4 +1,4 @@
-"""What the service that tunes a study is told of a trial's goals, besides what charts show.
+"""Reports of a trial's goals to the service that tunes its study, besides the charts.
 
 Vertex AI reads a file: the last reports, a line of JSON each, with the names and the texts that the
 package `cloudml-hypertune` gives them. SageMaker looks for them in the log: each is printed, in a
@@ -29,12 +29,12 @@ _reports: Deque[str] = deque(maxlen=MOST_REPORTS)
 def report(step: int, numbers: Mapping[str, float]) -> None:
     """Report those of the numbers that are goals, of that step. Raises OSError."""
     goals = json.loads(os.environ.get(VARIABLE) or "[]")
-    found = {name: number for name, number in numbers.items() if name in goals}
+    values = {name: number for name, number in numbers.items() if name in goals}
     if TUNED_VARIABLE in os.environ:
-        for name, number in found.items():
+        for name, number in values.items():
             print(f"step {step}  {name} {_written(number)}", flush=True)
-    elif found and os.environ.get(TRIAL_VARIABLE):
-        _append(step, found)
+    elif values and os.environ.get(TRIAL_VARIABLE):
+        _append(step, values)
 
 
 def _written(number: float) -> str:
@@ -43,15 +43,15 @@ def _written(number: float) -> str:
     return text[:-2] if text.endswith(".0") else text
 
 
-def _append(step: int, found: Mapping[str, float]) -> None:
-    """One file holds them all, so that it is written anew each time."""
+def _append(step: int, values: Mapping[str, float]) -> None:
+    """Append values to the one file of them all, which is written anew each time."""
     common = {
         "timestamp": time.time(),
         "trial": os.environ[TRIAL_VARIABLE],
         "global_step": str(step),
         "checkpoint_path": "",
     }
-    for name, number in found.items():
+    for name, number in values.items():
         _reports.append(json.dumps({**common, name: str(number)}, sort_keys=True))
     path = Path(os.environ.get(FILE_VARIABLE) or DEFAULT_FILE)
     path.parent.mkdir(parents=True, exist_ok=True)

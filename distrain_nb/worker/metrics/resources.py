@@ -1,4 +1,4 @@
-"""What each rank uses of the machine: CPU and memory from /proc, and its GPU's share.
+"""Use of the machine by each rank: CPU and memory from /proc, and its GPU's share.
 
 Written as event files into the run's folder, a sub-folder for each rank, so that the charts have
 one source; the step is the whole seconds since the ranks were started. Where there is no /proc,
@@ -67,7 +67,7 @@ class Sampler:
         self._processes = sampled
         self._every = every
         self._before: Dict[str, Usage] = {}
-        self._left: Dict[int, Tuple[int, float]] = {}  # bytes and when, by process
+        self._available: Dict[int, Tuple[int, float]] = {}  # bytes and when, by process
         self._began = self._sampled = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="resources", daemon=True)
 
@@ -83,9 +83,9 @@ class Sampler:
                 self._thread.start()
 
     def memory_of(self, pid: int, peak: int) -> Memory:
-        """Of a process that has died, and held `peak` bytes at most."""
-        left, at = self._left.get(pid, (None, 0.0))
-        return Memory(peak, left, time.monotonic() - at)
+        """Return the memory of a process that has died, and held `peak` bytes at most."""
+        available, at = self._available.get(pid, (None, 0.0))
+        return Memory(peak, available, time.monotonic() - at)
 
     def _run(self) -> None:
         gpus = Gpus.open()
@@ -106,7 +106,7 @@ class Sampler:
         for process in self._processes:
             usage = _tree(_pid(process, processes), processes)
             if process.pid in processes.usage:
-                self._left[process.pid] = memory.available(process=str(process.pid)), now
+                self._available[process.pid] = memory.available(process=str(process.pid)), now
             before, self._before[process.label] = self._before.get(process.label, NOTHING), usage
             if usage.memory and passed > 0:
                 used = 100 * max(0.0, usage.cpu - before.cpu) / passed
@@ -117,27 +117,27 @@ class Sampler:
 
 
 def _processes() -> _Processes:
-    found = _Processes({}, {})
+    processes = _Processes({}, {})
     for pid, fields in system.processes():
-        found.usage[pid] = _usage(fields)
-        found.children.setdefault(int(fields[1]), []).append(pid)
-    return found
+        processes.usage[pid] = _usage(fields)
+        processes.children.setdefault(int(fields[1]), []).append(pid)
+    return processes
 
 
 def _usage(fields: Sequence[str]) -> Usage:
-    """From `/proc/PID/stat` behind the name: times are in clock ticks, memory in pages."""
+    """Parse `/proc/PID/stat` behind the name: times are in clock ticks, memory in pages."""
     ticks = sum(map(int, fields[11:15]))
     return Usage(ticks / os.sysconf("SC_CLK_TCK"), int(fields[21]) * os.sysconf("SC_PAGE_SIZE"))
 
 
 def _tree(root: int, processes: _Processes) -> Usage:
     """Return the sum over a process and all below it."""
-    cpu, memory, left = 0.0, 0, [root]
-    while left:
-        pid = left.pop()
+    cpu, memory, waiting = 0.0, 0, [root]
+    while waiting:
+        pid = waiting.pop()
         usage = processes.usage.get(pid, NOTHING)
         cpu, memory = cpu + usage.cpu, memory + usage.memory
-        left += processes.children.get(pid, [])
+        waiting += processes.children.get(pid, [])
     return Usage(cpu, memory)
 
 
@@ -145,12 +145,12 @@ def _pid(sampled: SampledProcess, processes: _Processes) -> int:
     """Return the process itself, or the rank that `mpirun` has started; -1 where there is none."""
     if sampled.mpi_rank is None:
         return sampled.pid
-    wanted = b"OMPI_COMM_WORLD_RANK=%d" % sampled.mpi_rank
+    variable = b"OMPI_COMM_WORLD_RANK=%d" % sampled.mpi_rank
     for child in processes.children.get(sampled.pid, []):
         try:
             environment = Path(f"/proc/{child}/environ").read_bytes()
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if wanted in environment.split(b"\0"):
+        if variable in environment.split(b"\0"):
             return child
     return -1

@@ -79,7 +79,7 @@ def _tag(name: Any) -> str:
 
 
 def _number(name: str, value: Any) -> float:
-    """`value` as a float. A dimensionless array of any framework is a number, others are not."""
+    """Convert `value` to float; of arrays, of any framework, only a dimensionless one."""
     if isinstance(value, (bool, int, float)) or _dimensions(value) == ():
         try:
             return float(value.detach() if hasattr(value, "detach") else value)
@@ -137,7 +137,7 @@ class _Reports:
         return grouped
 
     def write(self, folder: Path, step: int, numbers: Mapping[str, float]) -> None:
-        """A full disk costs the metrics, not the training: it warns."""
+        """Append numbers to the event file of a folder. A full disk only costs a warning."""
         try:
             if folder not in self._files:
                 self._files[folder] = _EventFile(folder)
@@ -149,7 +149,7 @@ class _Reports:
             warnings.warn(f"metrics could not be written: {error}", stacklevel=4)
 
     def forget_files(self) -> None:
-        """In a forked child: the parent's files are the parent's, and its lock may be held."""
+        """Forget the files in a forked child: they are the parent's, and its lock may be held."""
         self.lock = threading.Lock()
         for file in self._files.values():
             file.close()
@@ -174,7 +174,7 @@ def _report(
 
 
 def _tell_service(series: str, step: int, numbers: Mapping[str, float]) -> None:
-    """What rank 0 says of a goal; a full disk costs a warning."""
+    """Report rank 0's numbers to the tuning service. A full disk only costs a warning."""
     if goals.VARIABLE not in os.environ or series not in ("", "rank-0"):
         return
     try:
@@ -201,8 +201,8 @@ class _EventFile:
             raise
 
     def write(self, data: bytes) -> None:
-        whole = record(data)
-        if os.write(self._fd, whole) != len(whole):
+        content = record(data)
+        if os.write(self._fd, content) != len(content):
             raise OSError("no space left for the record")
 
     def close(self) -> None:
@@ -223,7 +223,7 @@ def record(data: bytes) -> bytes:
 
 
 def first_event(wall_time: float) -> bytes:
-    """With which a file begins."""
+    """Return the event with which a file begins."""
     return _wall_time(wall_time) + _bytes_field(3, FILE_VERSION)
 
 

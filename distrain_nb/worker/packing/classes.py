@@ -21,7 +21,7 @@ NameParts = Tuple[str, str]
 
 
 class SampleNames(NamedTuple):
-    """How the names of files are read.
+    """The parts of file names.
 
     Files without `parts` are passed over. `labels` are classes by the names that samples share;
     `notes` say what a reader of the names may not expect.
@@ -40,7 +40,7 @@ def sample_names(names: Sequence[str]) -> SampleNames:
     if not inside:
         return SampleNames(parts, {})
     if why := _why_not(parts, inside):
-        return SampleNames(parts, {}, (f"the folders are no classes: {why}",))
+        return SampleNames(parts, {}, (f"the folders aren't classes: {why}",))
     taken, notes = _by_images(parts, inside)
     labels = {taken[name][0]: _folder(name) for name in inside}
     return SampleNames(taken, labels, (*notes, *_deeper(inside), *_passed_over(names, taken)))
@@ -113,8 +113,8 @@ def _why_not(parts: Mapping[str, NameParts], inside: Sequence[str]) -> str:
     outside = [name for name in parts if "/" not in name and _last(name)[1] in IMAGES]
     if len(outside) >= len(inside):
         return f"{shown(outside[0])} is an image in none"
-    own = {_folder(name) for name in inside if name.count("/") == 1}
-    lacking = sorted({_folder(name) for name in parts if "/" in name} - own)
+    with_images = {_folder(name) for name in inside if name.count("/") == 1}
+    lacking = sorted({_folder(name) for name in parts if "/" in name} - with_images)
     return f"{shown(lacking[0])} has no image of its own" if lacking else ""
 
 
@@ -135,9 +135,9 @@ def _apart(parts: Mapping[str, NameParts], images: Sequence[str]) -> Tuple[str, 
     """Say that images of one first part are several samples."""
     first: Dict[str, str] = {}
     for name in images:
-        other = first.setdefault(parts[name][0], name)
-        if _last(other)[0] != _last(name)[0]:
-            both = f"{shown(other)} and {shown(name)}"
+        earlier = first.setdefault(parts[name][0], name)
+        if _last(earlier)[0] != _last(name)[0]:
+            both = f"{shown(earlier)} and {shown(name)}"
             return (f"{both} are two samples: images are read by their last extension",)
     return ()
 
@@ -155,9 +155,9 @@ def _deeper(images: Sequence[str]) -> List[str]:
 
 
 def _passed_over(names: Sequence[str], taken: Mapping[str, NameParts]) -> List[str]:
-    left = [name for name in names if name not in taken]
-    if not left:
+    ignored = [name for name in names if name not in taken]
+    if not ignored:
         return []
-    files = "1 file was" if len(left) == 1 else f"{len(left):,} files were"
-    some = ", ".join(map(shown, left[:3])) + (", …" if len(left) > 3 else "")
+    files = "1 file was" if len(ignored) == 1 else f"{len(ignored):,} files were"
+    some = ", ".join(map(shown, ignored[:3])) + (", …" if len(ignored) > 3 else "")
     return [f"{files} passed over ({some}): the folders are classes, and have images alone"]

@@ -1,4 +1,4 @@
-"""What Hugging Face's ImageFolder and AudioFolder say of files: `metadata.csv` or `metadata.jsonl`.
+"""Metadata of Hugging Face's ImageFolder and AudioFolder: `metadata.csv` or `metadata.jsonl`.
 
 Each row is of the file that its `file_name` names, from the folder in which the rows stand.
 """
@@ -28,7 +28,7 @@ def apart(files: Sequence[SourceFile]) -> Tuple[List[SourceFile], Dict[str, str]
     A table without the column `file_name` is a file as any other. Raises PackingRefused for a table
     in Parquet, PackingFailed for rows that can't be read or are of no file.
     """
-    others: List[SourceFile] = []
+    samples: List[SourceFile] = []
     rows: Dict[str, str] = {}
     names = {file.name for file in files}
     for file in files:
@@ -37,29 +37,29 @@ def apart(files: Sequence[SourceFile]) -> Tuple[List[SourceFile], Dict[str, str]
             raise PackingRefused(f"{file.place}: write it as {' or '.join(TABLES)}")
         table = _rows_of(file) if base in TABLES else None
         if table is None:
-            others.append(file)
+            samples.append(file)
             continue
         for name, row in table:
             if name not in names or name in rows:
-                what = "there are two rows of" if name in rows else "there is no file"
-                raise PackingFailed(f"{file.place}: {what} {name}")
+                problem = "there are two rows of" if name in rows else "there is no file"
+                raise PackingFailed(f"{file.place}: {problem} {name}")
             rows[name] = json.dumps(row)
-    return others, rows
+    return samples, rows
 
 
 def _rows_of(file: SourceFile) -> Optional[List[Tuple[str, Dict[str, Any]]]]:
     """Return rows with the names of their files; None for a table that names none."""
-    found: List[Tuple[str, Dict[str, Any]]] = []
+    rows: List[Tuple[str, Dict[str, Any]]] = []
     try:
         text = b"".join(chunks(file.place)).decode("utf-8-sig")
         for row in _in_csv(text) if file.name.endswith(".csv") else _in_lines(text):
-            if not found and FILE_NAME not in row:
+            if not rows and FILE_NAME not in row:
                 return None
             name = posixpath.join(posixpath.dirname(file.name), row.pop(FILE_NAME))
-            found.append((posixpath.normpath(name), row))
+            rows.append((posixpath.normpath(name), row))
     except (*DAMAGED, csv.Error) as error:
-        raise PackingFailed(f"{file.place}, row {len(found) + 1} can't be read: {error}") from None
-    return found or None
+        raise PackingFailed(f"{file.place}, row {len(rows) + 1} can't be read: {error}") from None
+    return rows or None
 
 
 def _in_csv(text: str) -> Iterator[Dict[str, Any]]:

@@ -33,13 +33,13 @@ class _Counter:
     """Says from time to time how many bytes were written."""
 
     def __init__(self) -> None:
-        self._bytes, self._said = 0, time.monotonic()
+        self._bytes, self._reported_at = 0, time.monotonic()
 
     def add(self, size: int) -> None:
         self._bytes += size
-        if time.monotonic() > self._said + SAID_EVERY_S:
+        if time.monotonic() > self._reported_at + SAID_EVERY_S:
             _say({"bytes": self._bytes})
-            self._said = time.monotonic()
+            self._reported_at = time.monotonic()
 
 
 def _say(message: Mapping[str, Any]) -> None:
@@ -48,7 +48,7 @@ def _say(message: Mapping[str, Any]) -> None:
 
 
 def main() -> None:
-    """Until nobody sends shards any more."""
+    """Pack shards until nobody sends more."""
     target = ShardFolder(sys.argv[1])
     for line in sys.stdin:
         task = json.loads(line)

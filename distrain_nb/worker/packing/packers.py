@@ -31,33 +31,33 @@ def packed(
 
     Raises PackingFailed, after which the other processes have ended too.
     """
-    total = sum(size_of(sample) for own in shards.values() for sample in own)
+    total = sum(size_of(sample) for samples in shards.values() for sample in samples)
     todo: SimpleQueue[str] = SimpleQueue()
     for name in shards:
         todo.put(name)
     heard: SimpleQueue[Tuple[int, Dict[str, Any]]] = SimpleQueue()
     begun: Dict[int, int] = {}
-    done, left = 0, len(shards)
+    done, unfinished = 0, len(shards)
     with ExitStack() as stack:
         for number in range(min(len(os.sched_getaffinity(0)), len(shards))):
             packer = stack.enter_context(_packer(target))
             work = (number, packer, todo, shards, heard)
             Thread(target=_give, args=work, daemon=True).start()
-        while left:
+        while unfinished:
             report(f"packing {target}", min(done + sum(begun.values()), total), total)
             with suppress(Empty):
-                number, said = heard.get(timeout=_SEEN_EVERY_S)
-                if "error" in said:
-                    raise PackingFailed(said["error"])
-                begun[number] = said.get("bytes", 0)
-                if record := said.get("record"):
-                    done, left = done + record["size"], left - 1
+                number, message = heard.get(timeout=_SEEN_EVERY_S)
+                if "error" in message:
+                    raise PackingFailed(message["error"])
+                begun[number] = message.get("bytes", 0)
+                if record := message.get("record"):
+                    done, unfinished = done + record["size"], unfinished - 1
                     yield record["name"], record
 
 
 @contextmanager
 def _packer(target: ShardFolder) -> Iterator[subprocess.Popen[str]]:
-    """A process, with a file for what it complains of; it ends with the block."""
+    """Yield a packer process and the file of its standard error; end it with the block."""
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
             [sys.executable, "-m", _PACKER, target.place],
@@ -81,7 +81,7 @@ def _give(
     shards: Mapping[str, Sequence[PackedSample]],
     heard: SimpleQueue[Tuple[int, Dict[str, Any]]],
 ) -> None:
-    """In a thread of its own: one shard after the other, as long as there are some."""
+    """Hand shards to a packer process, one after the other, from a thread of its own."""
     assert process.stdin is not None and process.stdout is not None
     with suppress(Empty):
         while True:
@@ -90,9 +90,9 @@ def _give(
                 process.stdin.write(json.dumps({"name": name, "samples": shards[name]}) + "\n")
                 process.stdin.flush()
                 for line in process.stdout:
-                    said = json.loads(line)
-                    heard.put((number, said))
-                    if "bytes" not in said:
+                    message = json.loads(line)
+                    heard.put((number, message))
+                    if "bytes" not in message:
                         break
                 else:
                     heard.put((number, {"error": f"the process that packed {name} was killed"}))

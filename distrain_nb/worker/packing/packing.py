@@ -33,7 +33,7 @@ _PLAN = f"{UNFINISHED}/plan.json"
 
 
 class PackingPlan(NamedTuple):
-    """Which samples each shard has, by its name. `fingerprint` is of all that decides the bytes."""
+    """The samples of each shard, by its name. `fingerprint` is of all that decides the bytes."""
 
     shards: Mapping[str, Sequence[PackedSample]]
     classes: Sequence[str]
@@ -71,7 +71,14 @@ class Packed(NamedTuple):
 
 
 def pack(source: str, target: str, size: float, shuffle: Optional[int], report: Report) -> Packed:
-    """What `distrain_nb.data.pack` does, heard by `report`.
+    """Pack samples into shards, as `distrain_nb.data.pack` does, and report progress.
+
+    Args:
+        source: Path or URL of the samples.
+        target: Folder or URL of the shards.
+        size: Bytes of a shard.
+        shuffle: Seed of the order; None keeps that of the source.
+        report: Takes a text, the number of samples packed and their total.
 
     Raises PackingRefused for what can't be read or written, PackingFailed where files change, and
     ImportError without the package that reads a bucket.
@@ -81,13 +88,13 @@ def pack(source: str, target: str, size: float, shuffle: Optional[int], report: 
     folder = ShardFolder(target)
     report(f"looking at {source}", 0, 0)
     plan = planned(source, size, shuffle)
-    there = folder.sizes()
-    _refuse_others(folder, plan, there)
-    finished = _finished(folder, plan, there)
-    missing = {name: own for name, own in plan.shards.items() if name not in finished}
-    if INDEX in there and not missing:
+    sizes = folder.sizes()
+    _refuse_others(folder, plan, sizes)
+    finished = _finished(folder, plan, sizes)
+    missing = {name: samples for name, samples in plan.shards.items() if name not in finished}
+    if INDEX in sizes and not missing:
         return _described(folder, _index(folder), len(finished), plan.notes)
-    if _PLAN not in there:
+    if _PLAN not in sizes:
         folder.write(_PLAN, json.dumps({"fingerprint": plan.fingerprint}).encode())
     records = dict(finished)
     for name, record in packed(folder, missing, report):
@@ -120,7 +127,7 @@ def planned(source: str, size: float, shuffle: Optional[int]) -> PackingPlan:
             room = size - len(END)
         shards[-1].append(sample)
         room -= needed
-    named = {f"shard-{number:06}.tar": own for number, own in enumerate(shards)}
+    named = {f"shard-{number:06}.tar": content for number, content in enumerate(shards)}
     return PackingPlan(named, classes, notes, fingerprint)
 
 
@@ -136,47 +143,49 @@ def _contents(source: str, shuffle: Optional[int]) -> Tuple[SourceSamples, List[
     except tables.DAMAGED as error:
         raise PackingFailed(f"{source}: the saved dataset is damaged: {error!r}") from None
     files = files_of(source)
-    own, rows = metadata.apart(files)
+    sample_files, rows = metadata.apart(files)
     version = [[file.name, *file[2:]] for file in files]
-    return samples_of(own, shuffle, rows), [*version, "rows"] if rows else version
+    return samples_of(sample_files, shuffle, rows), [*version, "rows"] if rows else version
 
 
-def _refuse_others(folder: ShardFolder, plan: PackingPlan, there: Mapping[str, int]) -> None:
+def _refuse_others(folder: ShardFolder, plan: PackingPlan, sizes: Mapping[str, int]) -> None:
     """Raise PackingRefused where the target has shards of other samples, or of who knows what."""
-    state = INDEX if INDEX in there else _PLAN if _PLAN in there else ""
+    state = INDEX if INDEX in sizes else _PLAN if _PLAN in sizes else ""
     if not state:
-        if tars := sorted(name for name in there if name.endswith(".tar")):
+        if tars := sorted(name for name in sizes if name.endswith(".tar")):
             raise PackingRefused(
                 f"{folder} has {tars[0]} already: name another folder, or remove it"
             )
         return
-    known = (_index(folder) if state == INDEX else _json(folder, _PLAN)).get("fingerprint")
-    if known != plan.fingerprint:
-        what = "shards" if state == INDEX else "unfinished shards"
+    fingerprint = (_index(folder) if state == INDEX else _json(folder, _PLAN)).get("fingerprint")
+    if fingerprint != plan.fingerprint:
+        contents = "shards" if state == INDEX else "unfinished shards"
         raise PackingRefused(
-            f"{folder} has {what} of other samples, or of another --size or --shuffle: name "
+            f"{folder} has {contents} of other samples, or of another --size or --shuffle: name "
             "another folder, or remove it"
         )
 
 
 def _finished(
-    folder: ShardFolder, plan: PackingPlan, there: Mapping[str, int]
+    folder: ShardFolder, plan: PackingPlan, sizes: Mapping[str, int]
 ) -> Dict[str, Dict[str, Any]]:
     """Return the records of shards that are there whole, by their names."""
-    known = {}
-    if INDEX in there:
-        known = {item["name"]: item for item in _index(folder)["shards"]}
+    records = {}
+    if INDEX in sizes:
+        records = {record_of["name"]: record_of for record_of in _index(folder)["shards"]}
     for name in plan.shards:
         record = f"{UNFINISHED}/{name}.json"
-        if record in there:
-            known[name] = _json(folder, record)
-    found = {
-        n: item for n, item in known.items() if is_record(item) and there.get(n) == item["size"]
+        if record in sizes:
+            records[name] = _json(folder, record)
+    finished = {
+        n: record_of
+        for n, record_of in records.items()
+        if is_record(record_of) and sizes.get(n) == record_of["size"]
     }
-    for name in there:
+    for name in sizes:
         if name.endswith(DRAFT):
             folder.remove(name)
-    return found
+    return finished
 
 
 def _index(folder: ShardFolder) -> Dict[str, Any]:
@@ -191,17 +200,17 @@ def _index(folder: ShardFolder) -> Dict[str, Any]:
 
 
 def _json(folder: ShardFolder, name: str) -> Dict[str, Any]:
-    """What an unfinished packing has written down; nothing where that is damaged."""
+    """Read a JSON object of an unfinished packing; {} where the file is damaged."""
     try:
-        found = json.loads(folder.read(name))
+        content = json.loads(folder.read(name))
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _described(
-    folder: ShardFolder, index: Mapping[str, Any], kept: int, notes: Tuple[str, ...]
+    folder: ShardFolder, index: Mapping[str, Any], earlier: int, notes: Tuple[str, ...]
 ) -> Packed:
     size = sum(shard["size"] for shard in index["shards"])
     shards, classes = len(index["shards"]), tuple(index["classes"])
-    return Packed(folder.place, index["samples"], shards, size, classes, kept, notes)
+    return Packed(folder.place, index["samples"], shards, size, classes, earlier, notes)

@@ -1,8 +1,8 @@
-"""Why nothing can be packed, in words for whoever asked."""
+"""Errors of packing, in words for the user."""
 
 
 class PackingRefused(Exception):
-    """What was named can't be read or written so."""
+    """A source or target can't be read or written."""
 
 
 class PackingFailed(Exception):

@@ -33,7 +33,7 @@ class PackedSample(NamedTuple):
 
 
 class SourceSamples(NamedTuple):
-    """What a source has: samples, the names of classes by number, and what is worth knowing."""
+    """The contents of a source: samples, the names of classes by number, and notes."""
 
     samples: List[PackedSample]
     classes: List[str]
@@ -61,8 +61,8 @@ def samples_of(
         key = _key(stem)
         members = grouped.setdefault(key, {})
         if extension in members:
-            other = members[extension].name
-            raise PackingFailed(f"{other} and {file.name} would both be {key}.{extension}")
+            earlier = members[extension].name
+            raise PackingFailed(f"{earlier} and {file.name} would both be {key}.{extension}")
         if (first := stems.setdefault(key, (stem, file.name)))[0] != stem:
             raise PackingFailed(
                 f"{first[1]!r} and {file.name!r} would both be of the sample {key}: rename one"
@@ -70,11 +70,12 @@ def samples_of(
         members[extension] = file
     classes = sorted(set(labels.values()))
     numbers = {label: number for number, label in enumerate(classes)}
-    said = _rows_by_keys(rows, grouped, names)
-    found = [
-        _sample(key, own, labels.get(key), numbers, said.get(key)) for key, own in grouped.items()
+    row_of = _rows_by_keys(rows, grouped, names)
+    samples = [
+        _sample(key, members_of, labels.get(key), numbers, row_of.get(key))
+        for key, members_of in grouped.items()
     ]
-    return SourceSamples(_shuffled(found, shuffle), classes, _notes(names, labels, grouped))
+    return SourceSamples(_shuffled(samples, shuffle), classes, _notes(names, labels, grouped))
 
 
 def _names(files: Sequence[SourceFile]) -> SampleNames:
@@ -96,12 +97,12 @@ def _notes(
 
 def rows_as_samples(folder: str, shuffle: Optional[int]) -> SourceSamples:
     """Return the samples of a saved dataset, by the numbers of its rows."""
-    found = []
+    all_samples = []
     for number, row in enumerate(rows_of(folder)):
         key = f"{number:09}"
-        members = (PackedMember(f"{key}.{item.extension}", item.place, item.size) for item in row)
-        found.append(PackedSample(key, tuple(sorted(members))))
-    samples = _shuffled([item for item in found if item.members], shuffle)
+        members = (PackedMember(f"{key}.{cell.extension}", cell.place, cell.size) for cell in row)
+        all_samples.append(PackedSample(key, tuple(sorted(members))))
+    samples = _shuffled([cell for cell in all_samples if cell.members], shuffle)
     return SourceSamples(samples, classes_of(folder))
 
 
@@ -112,7 +113,7 @@ def _shuffled(samples: List[PackedSample], shuffle: Optional[int]) -> List[Packe
 
 
 def _key(stem: str) -> str:
-    """What readers of shards find a sample by: a name without dots in its last part."""
+    """Return the key by which readers group a sample's files: no dots in its last part."""
     folder, slash, base = _UNREADABLE.sub("_", stem).rpartition("/")
     return folder + slash + base.replace(".", "_")
 
@@ -126,15 +127,15 @@ def _rows_by_keys(
 ) -> Dict[str, str]:
     """Return the rows by the keys of samples. Raises PackingFailed where one has two, or a file for
     it, and where a row is of a file that is passed over."""
-    found: Dict[str, str] = {}
+    row_by_key: Dict[str, str] = {}
     for name, row in rows.items():
         if name not in names.parts:
-            raise PackingFailed(f"there are metadata of {name}, which is no image of a class")
+            raise PackingFailed(f"there are metadata of {name}, which isn't an image of a class")
         key = _key(names.parts[name][0])
-        if key in found or METADATA in grouped[key]:
+        if key in row_by_key or METADATA in grouped[key]:
             raise PackingFailed(f"the metadata of {name} can't be {key}.{METADATA}: there is one")
-        found[key] = row
-    return found
+        row_by_key[key] = row
+    return row_by_key
 
 
 def _sample(
@@ -144,7 +145,10 @@ def _sample(
     numbers: Mapping[str, int],
     row: Optional[str],
 ) -> PackedSample:
-    members = [PackedMember(f"{key}.{item}", file.place, file.size) for item, file in files.items()]
+    members = [
+        PackedMember(f"{key}.{extension}", file.place, file.size)
+        for extension, file in files.items()
+    ]
     if label is not None and CLASS not in files:
         text = str(numbers[label])
         members.append(PackedMember(f"{key}.{CLASS}", "", len(text), text))

@@ -1,4 +1,4 @@
-"""What is to be packed: the files of a folder, of a bucket's prefix, or of a list."""
+"""Sources of packing: the files of a folder, of a bucket's prefix, or of a list."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def files_of(source: str) -> List[SourceFile]:
 def _files_of(source: str) -> List[SourceFile]:
     path = Path(os.path.expanduser(source))
     if in_bucket(source):
-        found = _in_bucket(source)
+        source_files = _in_bucket(source)
     elif path.is_dir():
-        found = list(_in_folder(str(path), "", frozenset()))
+        source_files = list(_in_folder(str(path), "", frozenset()))
     elif path.is_file() and path.suffix in LISTS:
         return _listed(path)
     elif os.path.lexists(path):
@@ -64,9 +64,9 @@ def _files_of(source: str) -> List[SourceFile]:
         raise PackingRefused(f"{source} is neither a folder nor a list of files, {kinds}")
     else:
         raise PackingRefused(f"{source}: nothing is there")
-    if not found:
+    if not source_files:
         raise PackingRefused(f"{source}: no files are there")
-    return sorted(found)
+    return sorted(source_files)
 
 
 def _in_folder(root: str, below: str, above: FrozenSet[Tuple[int, int]]) -> Iterator[SourceFile]:
@@ -103,17 +103,17 @@ def _file(name: str, path: str, label: str = "") -> SourceFile:
 
 def _in_bucket(uri: str) -> List[SourceFile]:
     scheme, path = uri.partition("://")[0], system_of(uri)[1]
-    found = []
+    source_files = []
     for place, size, version in _objects(uri):
         name = below(place, path)
         if not any(part.startswith(".") for part in name.split("/")):
-            found.append(SourceFile(name, f"{scheme}://{place}", size, version))
-    if {INFO, SPLITS} & {item.name for item in found}:
+            source_files.append(SourceFile(name, f"{scheme}://{place}", size, version))
+    if {INFO, SPLITS} & {file.name for file in source_files}:
         raise PackingRefused(
             f"{uri} is a saved dataset of Hugging Face, which is read from a folder: copy it to "
             "one, or have a job pack that has the bucket mounted"
         )
-    return found
+    return source_files
 
 
 def _objects(uri: str) -> List[Tuple[str, int, str]]:
@@ -126,22 +126,22 @@ def _objects(uri: str) -> List[Tuple[str, int, str]]:
 
 def _listed(path: Path) -> List[SourceFile]:
     """Return the files of a list, in its order; paths are from the list's folder."""
-    found = []
+    source_files = []
     for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r")
             place, _, label = text.partition("\t")
             if place:
-                found.append(_of_a_list(path.parent, place, label))
+                source_files.append(_of_a_list(path.parent, place, label))
         except UnicodeDecodeError as error:
             raise PackingFailed(f"{path}, line {number} is not UTF-8: {error}") from None
         except (OSError, ValueError, PackingRefused):
             raise PackingFailed(f"{path}, line {number}: {place} is not there") from None
         except PackingFailed as error:
             raise PackingFailed(f"{path}, line {number}: {error}") from None
-    if not found:
+    if not source_files:
         raise PackingRefused(f"{path} lists no files")
-    return found
+    return source_files
 
 
 def _of_a_list(folder: Path, place: str, label: str) -> SourceFile:

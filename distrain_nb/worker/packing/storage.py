@@ -59,7 +59,7 @@ class ShardFolder:
         return f"{self.place}/{name}"
 
     def sizes(self) -> Dict[str, int]:
-        """Sizes in bytes of all that is in it, by names."""
+        """Return the sizes in bytes of all that is in it, by names."""
         if not self.remote:
             root = Path(self.place)
             files = (path for path in root.rglob("*") if path.is_file())
@@ -67,10 +67,10 @@ class ShardFolder:
         system, path = system_of(self.place)
         system.invalidate_cache()
         try:
-            found = list(objects(system, path))
+            stored = list(objects(system, path))
         except FileNotFoundError:
             return {}
-        return {below(item.path, path): item.size for item in found}
+        return {below(file.path, path): file.size for file in stored}
 
     def read(self, name: str) -> bytes:
         """Raise FileNotFoundError."""
@@ -82,7 +82,7 @@ class ShardFolder:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[BinaryIO]:
-        """A file that is there once the block has ended well."""
+        """Yield a file to write. It appears under its name when the block ends without an error."""
         if self.remote:
             system, path = system_of(self.at(name))
             with _upload(system, path) as file:
@@ -99,7 +99,7 @@ class ShardFolder:
             draft.unlink(missing_ok=True)
 
     def remove(self, name: str) -> None:
-        """A file, or a folder with all that is in it."""
+        """Remove a file, or a folder with all that is in it."""
         if self.remote:
             system, path = system_of(self.at(name))
             if system.exists(path):
@@ -112,7 +112,7 @@ class ShardFolder:
 
 @contextmanager
 def _upload(system: Any, path: str) -> Iterator[BinaryIO]:
-    """An object that is there once it is closed; none where the block raises."""
+    """Yield an object to write. It exists once it is closed, and not if the block raises."""
     file = system.open(path, "wb")
     try:
         yield file
@@ -140,7 +140,7 @@ def chunks(place: str) -> Iterator[bytes]:
 
 
 def fetched(uri: str, size: int) -> bytes:
-    """Return a small object by one request: of one that has grown past its size, a byte more."""
+    """Fetch a small object by one request; of one that has grown past its size, a byte more."""
     system, path = system_of(uri)
     content: bytes = system.cat_file(path, start=0, end=size + 1) if size else system.cat_file(path)
     return content

@@ -33,7 +33,7 @@ _BEGINNINGS = {
 
 
 class TableCell(NamedTuple):
-    """What a row has in a column: the extension that it gets, where it is, its size in bytes."""
+    """A cell of a table: the extension that it gets, where it is, its size in bytes."""
 
     extension: str
     place: str
@@ -72,8 +72,11 @@ def rows_of(folder: str) -> Iterator[List[TableCell]]:
 
 
 def columns_of(folder: str) -> List[TableColumn]:
-    """Images and sounds get their own extensions, the first class is `cls`; behind the name of the
-    column stand `txt` for strings, `bin` for bytes, `json` for all else."""
+    """Return the columns of a dataset with their extensions.
+
+    Images and sounds get their own extensions, the first class is `cls`. Behind the name of the
+    column is `txt` for strings, `bin` for bytes, `json` for all else.
+    """
     table_columns: List[TableColumn] = []
     features = _loaded(folder, INFO)["features"]
     several = sum(_kind(feature) in _FILES for feature in features.values()) > 1
@@ -89,7 +92,7 @@ def columns_of(folder: str) -> List[TableColumn]:
             ends = {"string": "txt", "large_string": "txt", "binary": "bin"}
             end = ends.get(feature.get("dtype", "") if kind == "Value" else "", "json")
             table_columns.append(TableColumn(name, kind, f"{plain}.{end}"))
-        if table_columns[-1].extension in [item.extension for item in table_columns[:-1]]:
+        if table_columns[-1].extension in [column.extension for column in table_columns[:-1]]:
             raise PackingFailed(f"{folder}: columns of one sample would both be {plain}")
     return table_columns
 
@@ -102,7 +105,7 @@ def classes_of(folder: str) -> List[str]:
 
 
 def version_of(folder: str) -> List[Any]:
-    """What is another wherever the dataset is."""
+    """Return values that differ whenever the dataset does."""
     return [_loaded(folder, STATE).get("_fingerprint"), *map(os.path.getsize, _paths(folder))]
 
 
@@ -112,7 +115,7 @@ def is_cell(place: str) -> bool:
 
 
 def content_of(place: str) -> bytes:
-    """What is at the place of a cell."""
+    """Return the bytes of the cell at a place."""
     path, row, name, kind = json.loads(place[len(SCHEME) :])
     content = _content(table_at(path).column(name)[row].as_py(), kind)
     assert content is not None
@@ -174,7 +177,7 @@ def _kind(feature: Any) -> str:
 
 def _plain(name: str) -> str:
     """Return a column's name as part of an extension."""
-    return "".join(item if item.isalnum() else "_" for item in name).lower()
+    return "".join(character if character.isalnum() else "_" for character in name).lower()
 
 
 def _paths(folder: str) -> List[str]:

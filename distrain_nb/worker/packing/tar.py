@@ -21,7 +21,7 @@ FETCHED_AHEAD = 4 * CHUNK  # larger objects are read while they are written
 
 
 def header(name: str, size: int) -> bytes:
-    """What stands before a member: no owner and no time, so that nothing in it changes."""
+    """Return the header block of a member. It has no owner and no time, so it never changes."""
     info = tarfile.TarInfo(name)
     info.size, info.mode = size, 0o644
     return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
@@ -83,18 +83,18 @@ def _copy(member: PackedMember, content: Iterable[bytes], write: Callable[[bytes
 
 
 def _contents(members: Iterable[PackedMember]) -> Iterator[Iterable[bytes]]:
-    """Contents in the order of the members; of small objects in buckets, several at once."""
+    """Yield contents in the order of the members; fetch several small objects at once."""
     coming: Deque[Callable[[], Iterable[bytes]]] = deque()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for member in members:
-            coming.append(_asked(member, pool))
+            coming.append(_contents_of(member, pool))
             if len(coming) > AT_ONCE:
                 yield coming.popleft()()
         while coming:
             yield coming.popleft()()
 
 
-def _asked(member: PackedMember, pool: ThreadPoolExecutor) -> Callable[[], Iterable[bytes]]:
+def _contents_of(member: PackedMember, pool: ThreadPoolExecutor) -> Callable[[], Iterable[bytes]]:
     if not member.place:
         return lambda: (member.text.encode(),)
     if not in_bucket(member.place) or member.size > FETCHED_AHEAD:
@@ -104,7 +104,7 @@ def _asked(member: PackedMember, pool: ThreadPoolExecutor) -> Callable[[], Itera
 
 def checksum_of(place: str) -> str:
     """Return the SHA-256 of a file or an object."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for part in chunks(place):
-        found.update(part)
-    return found.hexdigest()
+        digest.update(part)
+    return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""What a process has of its own, given anew to a rank that was forked from a warm process.
+"""Renews what a forked rank must not share with the warm process that it was forked from.
 
 Libraries draw seeds, keys and the like once a process, when they are imported. Ranks that are
 forked later would all have the same: so each draws again, before its program sets its own seeds.
@@ -36,7 +36,7 @@ def _authenticate_anew(module: Any) -> None:
 
 
 def _start_clock(module: Any) -> None:
-    """Of `relativeCreated` in records of the log; in ns since Python 3.13."""
+    """Restart the clock of `relativeCreated` in records of the log; in ns since Python 3.13."""
     of_ns = isinstance(module._startTime, int)
     module._startTime = time.time_ns() if of_ns else time.time()
 
@@ -52,7 +52,7 @@ _SEEDS: Dict[str, Callable[[Any], object]] = {
 
 
 def _disown() -> None:
-    """What was made before the fork is not for this process to take apart at its end: PyTorch has
-    registered hundreds of operators so."""
+    """Keep this process from running finalizers registered before the fork, of which PyTorch has
+    hundreds."""
     for finalizer in [*getattr(weakref.finalize, "_registry", ())]:
         finalizer.atexit = False

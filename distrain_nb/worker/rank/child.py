@@ -1,4 +1,4 @@
-"""What a process that the program spawns runs of it, as its `__mp_main__`.
+"""The parts of a program that a process it spawns runs, as its `__mp_main__`.
 
 A cell with a main guard is run as Python runs a script: everything but what stands below the guard.
 A cell without one would be a mistake in a script, whose child would start all over; here a child
@@ -59,8 +59,11 @@ def become(folder: Path, namespace: Dict[str, Any]) -> None:
 
 
 def _line_buffered_output() -> None:
-    """As its rank's: what processes with one output print at once is mixed by whole lines. With
-    PYTHONUNBUFFERED, Python writes each argument of `print` by itself."""
+    """Buffer output by lines, as its rank does, so that processes with one output mix only whole
+    lines.
+
+    With PYTHONUNBUFFERED, Python writes each argument of `print` by itself.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True, write_through=False)
@@ -78,26 +81,28 @@ def _define(piece: Piece, body: Sequence[ast.stmt], flags: int, namespace: Dict[
 def _definitions(body: Sequence[ast.stmt]) -> List[ast.stmt]:
     """Return the statements that define, and those that make what the definitions read."""
     chosen = {n for n, statement in enumerate(body) if _only_defines(statement)}
-    own = {s.name for n in chosen for s in ast.walk(body[n]) if isinstance(s, _FUNCTIONS)}
-    made: Set[str] = set()
+    defined = {s.name for n in chosen for s in ast.walk(body[n]) if isinstance(s, _FUNCTIONS)}
+    bound: Set[str] = set()
     while True:
         read = {name for n in chosen for name in _reads(body[n])}
-        more = {n for n, s in enumerate(body) if n not in chosen and _makes(s, read, made, own)}
+        more = {
+            n for n, s in enumerate(body) if n not in chosen and _makes(s, read, bound, defined)
+        }
         if not more:
             return [body[n] for n in sorted(chosen)]
         chosen |= more
-        made |= {name for n in more for name in _binds(body[n])}
+        bound |= {name for n in more for name in _binds(body[n])}
 
 
-def _makes(statement: ast.stmt, read: Set[str], made: Set[str], own: Set[str]) -> bool:
+def _makes(statement: ast.stmt, read: Set[str], bound: Set[str], defined: Set[str]) -> bool:
     """Return whether a statement gives one of the names that are read a value, or changes such a
     value as `parser.add_argument(…)` does. What calls a function of the cell is an action."""
     calls = {name for node in ast.walk(statement) for name in _called(node)}
-    if calls & own:
+    if calls & defined:
         return False
     if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         return bool(_binds(statement) & read)
-    return isinstance(statement, ast.Expr) and bool(calls & made)
+    return isinstance(statement, ast.Expr) and bool(calls & bound)
 
 
 def _called(node: ast.AST) -> Set[str]:

@@ -1,4 +1,4 @@
-"""What a notebook draws comes as text, from the first rank alone."""
+"""Prints what a notebook would draw as text, on the first rank alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_SCREEN = (
     "A run has no screen for figures: SummaryWriter().add_figure('name', figure) adds one to the "
     "run's charts, figure.savefig('name.png') writes a file."
 )
-_said: List[str] = []  # sentences that have been said, once a process
+_notes: List[str] = []  # sentences that have been said, once a process
 
 
 def is_first() -> bool:
@@ -25,13 +25,13 @@ def is_first() -> bool:
 
 
 def show(value: object) -> None:
-    """As `sys.displayhook`."""
+    """Print a value as `sys.displayhook` does."""
     if value is not None and is_first():
         print(text_of(value))
 
 
 def text_of(value: object) -> str:
-    """What a notebook has as text; of an object that has only a rich form, that form's text."""
+    """Return an object's text as a notebook shows it. A rich form is used if there is no other."""
     text = repr(value)
     if _SAYS_NOTHING.fullmatch(text):
         return _markdown(value) or _without_tags(_rich(value, "_repr_html_")) or text
@@ -44,10 +44,14 @@ def _markdown(value: object) -> str:
 
 def _rich(value: object, form: str) -> str:
     try:
-        found = getattr(value, form)()
+        form_and_metadata = getattr(value, form)()
     except Exception:
         return ""
-    text = found[0] if isinstance(found, tuple) and found else found  # (text, metadata)
+    text = (
+        form_and_metadata[0]
+        if isinstance(form_and_metadata, tuple) and form_and_metadata
+        else form_and_metadata
+    )  # (text, metadata)
     return text if isinstance(text, str) else ""
 
 
@@ -92,7 +96,7 @@ class _Text(HTMLParser):
 
 
 def display(*objects: Any, raw: bool = False, display_id: Any = None, **_: Any) -> Any:
-    """IPython's, which notebooks have without an import."""
+    """Show an object as IPython's `display`, which notebooks have without an import."""
     for entry in objects:
         _display(entry, raw)
     if not display_id:
@@ -116,19 +120,19 @@ def _change_ipython(module: Any) -> None:
 
 
 def _change_matplotlib(module: Any) -> None:
-    """Backends for screens have a `show` of their own."""
+    """Wrap `show` of Matplotlib's backends for screens, which have one of their own."""
     module.FigureManagerBase.show = lambda _: tell(_NO_SCREEN)
 
 
 def tell(sentence: str) -> None:
     """Say a sentence once, in the first rank."""
-    if is_first() and sentence not in _said:
-        _said.append(sentence)
+    if is_first() and sentence not in _notes:
+        _notes.append(sentence)
         print(sentence, file=sys.stderr)
 
 
 def _change_tqdm(module: Any) -> None:
-    """The text bar, which takes what the notebook's takes."""
+    """Replace tqdm's notebook bar by the text bar, made to accept the same arguments."""
     text_bar = module.std_tqdm
 
     class tqdm_notebook(text_bar):  # type: ignore[misc, valid-type]  # noqa: N801

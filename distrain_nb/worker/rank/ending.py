@@ -38,7 +38,7 @@ _last_import = ""  # before the program began
 
 
 def begin() -> None:
-    """The program begins: what is imported from now on may be its own."""
+    """Note that the program begins: later imports may be its own."""
     global _last_import
     _last_import = next(reversed(sys.modules), "")
 
@@ -67,7 +67,8 @@ def leave(status: int, program: Optional[Path] = None) -> None:
 
 
 def _leave_out_compile_times() -> None:
-    """PyTorch makes a table of them at the end, for a log that hardly anybody reads."""
+    """Unregister PyTorch's table of compile times, which it makes at the end for a log that hardly
+    anybody reads."""
     dynamo = sys.modules.get("torch._dynamo.utils")
     table = getattr(dynamo, "dump_compile_times", None)
     if table is not None and not logging.getLogger("torch._dynamo.utils").isEnabledFor(
@@ -77,7 +78,7 @@ def _leave_out_compile_times() -> None:
 
 
 def _call(function: Optional[Callable[[], Any]]) -> None:
-    """As at Python's end, what fails is printed and changes nothing."""
+    """Call a function as Python does at its end: print an error, and go on."""
     try:
         if function is not None:
             function()
@@ -144,7 +145,7 @@ def _imported() -> List[str]:
 
 
 class _Probe:
-    """There as long as the names are among which it is."""
+    """An object that exists as long as the names among which it is."""
 
 
 def _is_in(folder: str, module: ModuleType) -> bool:
@@ -161,7 +162,7 @@ def _holders(probe: weakref.ReferenceType[Any]) -> Iterator[Dict[str, Any]]:
 
 
 def _clear(names: Dict[str, Any]) -> None:
-    """As Python clears a module: what is private first."""
+    """Clear a module as Python does: private names first."""
     private = [name for name in names if name.startswith("_") and not name.startswith("__")]
     for name in [*private, *names]:
         if name != "__builtins__":
@@ -169,7 +170,8 @@ def _clear(names: Dict[str, Any]) -> None:
 
 
 def _close_files() -> None:
-    """Those that libraries hold, such as a handler of `logging`; what wraps another comes first."""
+    """Close the files that libraries hold, such as a handler of `logging`; first what wraps
+    another."""
     files = [thing for thing in gc.get_objects() if _FILE in type(thing).__mro__]
     for file in sorted(files, key=_layer):
         try:
@@ -179,6 +181,6 @@ def _close_files() -> None:
 
 
 def _layer(file: Any) -> int:
-    """Text, archives and the like, buffers, what the system knows."""
+    """Return the layer of an object: text, archives and the like, buffers, files."""
     kinds = type(file).__mro__
     return next(number for number, kind in enumerate(_LAYERS) if kind in kinds)

@@ -22,63 +22,65 @@ class NotAsInNotebook(RuntimeError):
 def check(folder: Path, namespace: Mapping[str, Any]) -> None:
     """Raise NotAsInNotebook where something differs, with both values and the cell."""
     try:
-        wanted = json.loads((folder / EXPECTED).read_text(encoding="utf-8"))
+        expected = json.loads((folder / EXPECTED).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return
-    own = {"__main__", *wanted["own"]}
-    same_python = wanted["python"] == list(sys.version_info[:2])
-    found: List[str] = []
-    for item in wanted["items"]:
-        module = sys.modules.get(item["module"]) if item["module"] else None
-        names = namespace if not item["module"] else vars(module) if module else {}
-        if item["module"] and module is None:
+    modules = {"__main__", *expected["own"]}
+    same_python = expected["python"] == list(sys.version_info[:2])
+    differences: List[str] = []
+    for entry in expected["items"]:
+        module = sys.modules.get(entry["module"]) if entry["module"] else None
+        names = namespace if not entry["module"] else vars(module) if module else {}
+        if entry["module"] and module is None:
             continue  # the cell may import it yet
-        here = item["name"] if not item["module"] else f"{item['module']}.{item['name']}"
-        if item["knows_world"]:
-            found += _other_settings(item, settings(here, names.get(item["name"])))
-        elif item["name"] in names:
-            parts = fingerprint(here, names[item["name"]], own, item["skip"])
-            found += _differences(item, parts, same_python=same_python)
+        path = entry["name"] if not entry["module"] else f"{entry['module']}.{entry['name']}"
+        if entry["knows_world"]:
+            differences += _other_settings(entry, settings(path, names.get(entry["name"])))
+        elif entry["name"] in names:
+            parts = fingerprint(path, names[entry["name"]], modules, entry["skip"])
+            differences += _differences(entry, parts, same_python=same_python)
         else:
-            found.append(f"`{here}` ({item['where']}) is missing in the run")
-    if found:
-        more = f"\nand {len(found) - _MOST_SHOWN} more" if len(found) > _MOST_SHOWN else ""
-        raise NotAsInNotebook("\n".join(found[:_MOST_SHOWN]) + more)
+            differences.append(f"`{path}` ({entry['where']}) is missing in the run")
+    if differences:
+        more = (
+            f"\nand {len(differences) - _MOST_SHOWN} more" if len(differences) > _MOST_SHOWN else ""
+        )
+        raise NotAsInNotebook("\n".join(differences[:_MOST_SHOWN]) + more)
 
 
-def _other_settings(item: Dict[str, Any], parts: Dict[str, str]) -> List[str]:
+def _other_settings(entry: Dict[str, Any], parts: Dict[str, str]) -> List[str]:
     """Return the plain parts that differ of those which both have: ranks may wrap what they
     prepare."""
-    wanted: Dict[str, str] = item["parts"]
+    expected: Dict[str, str] = entry["parts"]
     return [
-        _difference(path, item["where"], wanted[path], parts[path])
-        for path in sorted({*wanted} & {*parts}, key=lambda p: (len(p), p))
-        if wanted[path] != parts[path]
+        _difference(path, entry["where"], expected[path], parts[path])
+        for path in sorted({*expected} & {*parts}, key=lambda p: (len(p), p))
+        if expected[path] != parts[path]
     ]
 
 
-def _differences(item: Dict[str, Any], parts: Dict[str, str], same_python: bool) -> List[str]:
-    found: List[str] = []
-    wanted: Dict[str, str] = item["parts"]
-    passed = [p for texts in (wanted, parts) for p, text in texts.items() if text == PASSED_OVER]
+def _differences(entry: Dict[str, Any], parts: Dict[str, str], same_python: bool) -> List[str]:
+    differences: List[str] = []
+    expected: Dict[str, str] = entry["parts"]
+    passed = [p for texts in (expected, parts) for p, text in texts.items() if text == PASSED_OVER]
     inside = re.compile("|".join(rf"{re.escape(path)}(?!\w)" for path in passed) or "(?!)")
-    for path in sorted({*wanted, *parts}, key=lambda p: (p not in wanted, len(p), p)):
-        one, other = wanted.get(path, _MISSING), parts.get(path, _MISSING)
+    for path in sorted({*expected, *parts}, key=lambda p: (p not in expected, len(p), p)):
+        before, now = expected.get(path, _MISSING), parts.get(path, _MISSING)
         if (
-            one == other
+            before == now
             or inside.search(path)
-            or (not same_python and "of the code" in one + other)
+            or (not same_python and "of the code" in before + now)
         ):
             continue
-        if any(path.startswith(f.split("`")[1]) for f in found):
+        if any(path.startswith(f.split("`")[1]) for f in differences):
             continue  # what stands inside something that is said
-        found.append(_difference(path, item["where"], one, other))
-    return found
+        differences.append(_difference(path, entry["where"], before, now))
+    return differences
 
 
-def _difference(path: str, where: str, one: str, other: str) -> str:
+def _difference(path: str, where: str, before: str, now: str) -> str:
     return (
-        f"`{path}` is {shown(one)} in the notebook ({where}) and {shown(other)} in the run, which"
+        f"`{path}` is {shown(before)} in the notebook ({where}) and {shown(now)} in the run, which"
         " has made it again from its text: set it in the cell, or run there what makes it"
     )
 

@@ -1,4 +1,4 @@
-"""What a cell does in a notebook beside computing: its last expression is shown; nobody answers."""
+"""Interactive parts of a cell: shows its last expression, and refuses questions to the user."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def begin() -> None:
 
 def _no_input(prompt: object = "") -> str:
     raise EOFError(
-        "input(%s) has nobody to ask in a run: set the value in the notebook before, "
+        "input(%s) can't ask anyone in a run: set the value in the notebook before, "
         "or give it as --param NAME=VALUE" % (repr(prompt) if prompt else "")
     )
 
 
 def _no_password(*_: Any, **__: Any) -> str:
     raise EOFError(
-        "getpass() has nobody to ask in a run: read the value from os.environ, "
+        "getpass() can't ask anyone in a run: read the value from os.environ, "
         "where --env NAME=VALUE puts it"
     )
 
@@ -56,7 +56,7 @@ def _no_breakpoint(*_: Any, **__: Any) -> None:
 
 def _nobody(asks: str) -> str:
     return (
-        f"{asks} has nobody to ask in a run: print what you want to know, "
+        f"{asks} can't ask anyone in a run: print what you want to know, "
         "or run the cell in the notebook without %%distrain"
     )
 
@@ -66,7 +66,8 @@ def _change_getpass(module: Any) -> None:
 
 
 def _change_pdb(module: Any) -> None:
-    """IPython's and PyTorch's build on it; one that has a stream of its own is left alone."""
+    """Change pdb, on which IPython's and PyTorch's build; leave one that has a stream of its own
+    alone."""
     debugger = module.Pdb
     for name, asks in (("set_trace", "pdb.set_trace()"), ("interaction", "pdb")):
         setattr(debugger, name, _refusing(getattr(debugger, name), asks))

@@ -39,7 +39,7 @@ class _Finder(MetaPathFinder):
     ) -> Optional[ModuleSpec]:
         if fullname not in self._changes:
             return None
-        spec = self._found(fullname, path, target)
+        spec = self._spec_of(fullname, path, target)
         load = getattr(spec and spec.loader, "exec_module", None)
         if load is not None:
 
@@ -51,11 +51,11 @@ class _Finder(MetaPathFinder):
             spec.loader.exec_module = load_and_change  # type: ignore[union-attr, method-assign]
         return spec
 
-    def _found(self, *wanted: Any) -> Optional[ModuleSpec]:
+    def _spec_of(self, *arguments: Any) -> Optional[ModuleSpec]:
         # Those before it have been asked; another of these among them would ask this one again.
         for finder in sys.meta_path[sys.meta_path.index(self) + 1 :]:
             if hasattr(finder, "find_spec"):
-                spec = finder.find_spec(*wanted)
+                spec = finder.find_spec(*arguments)
                 if spec is not None:
                     return spec
         return None

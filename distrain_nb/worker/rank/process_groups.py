@@ -31,7 +31,7 @@ _SOCKETS = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _LISTENING = "0A"
 _SHORTEST_WAIT_S, _LONGEST_WAIT_S = 0.002, 0.05
 
-_kept: List[Any] = []
+_held: List[Any] = []
 
 
 def change() -> None:
@@ -51,21 +51,21 @@ def _change(module: Any) -> None:
 
     @functools.wraps(destroy)
     def destroy_process_group(group: Any = None) -> None:
-        known = module._world.pg_map
-        gloo = [pg for pg, (backend, *_) in known.items() if "gloo" in str(backend)]
-        _kept.extend(gloo)
+        pg_map = module._world.pg_map
+        gloo = [pg for pg, (backend, *_) in pg_map.items() if "gloo" in str(backend)]
+        _held.extend(gloo)
         destroy(group)
         groups.end(pg for pg in gloo if pg not in module._world.pg_map)
 
     @functools.wraps(init)
-    def init_process_group(*given: Any, **named: Any) -> None:
-        by_variables = len(given) < 2 and named.get("init_method") in (None, "env://")
-        by_mpi = "mpi" in (*given, named.get("backend"))
+    def init_process_group(*arguments: Any, **named: Any) -> None:
+        by_variables = len(arguments) < 2 and named.get("init_method") in (None, "env://")
+        by_mpi = "mpi" in (*arguments, named.get("backend"))
         if by_variables and not by_mpi and named.get("store") is None:
             port = _port_of_rank_0(named.get("rank", -1))
             if port is not None:
                 await_listener(port, LISTENS_WITHIN_S)
-        init(*given, **named)
+        init(*arguments, **named)
 
     package = sys.modules.get("torch.distributed")
     for function in (destroy_process_group, init_process_group):
@@ -77,17 +77,17 @@ def _change(module: Any) -> None:
 def _port_of_rank_0(rank: int) -> Optional[int]:
     """Return where rank 0 of this machine is to listen for this one, whose own number may be known
     from the variables alone (-1); None where it doesn't."""
-    told = os.environ
-    first = told.get("RANK", "0") == "0" if rank < 0 else rank == 0
-    elsewhere = not told.get("MASTER_ADDR", "").startswith(("127.", "localhost"))
-    if first or elsewhere or told.get("TORCHELASTIC_USE_AGENT_STORE"):
+    variables = os.environ
+    first = variables.get("RANK", "0") == "0" if rank < 0 else rank == 0
+    elsewhere = not variables.get("MASTER_ADDR", "").startswith(("127.", "localhost"))
+    if first or elsewhere or variables.get("TORCHELASTIC_USE_AGENT_STORE"):
         return None
-    port = told.get("MASTER_PORT", "")
+    port = variables.get("MASTER_PORT", "")
     return int(port) if port.isdigit() else None
 
 
 def await_listener(port: int, seconds: float) -> None:
-    """Until some process of this machine listens at that port, at most so long; not at all where
+    """Wait until a process of this machine listens at that port, at most so long; not at all where
     the system doesn't tell."""
     begin = time.monotonic()
     while not _has_listener(port):
@@ -98,7 +98,7 @@ def await_listener(port: int, seconds: float) -> None:
 
 
 def _has_listener(port: int) -> bool:
-    """True also where nobody can say."""
+    """Tell whether a process listens on a port; True where the system doesn't say."""
     try:
         lines = [line for table in _SOCKETS for line in table.read_text().splitlines()[1:]]
     except OSError:

@@ -42,7 +42,7 @@ _SPAWNED = "distrain_nb.worker.rank.spawned"
 
 
 class EntryPoint(NamedTuple):
-    """What runs as `__main__`: a file, by its path in the program's folder.
+    """The file that runs as `__main__`, by its path in the program's folder.
 
     A module that `-m` names has the package that its relative imports begin at, "" for none; what
     is no module has None, and imports from the folder that its file stands in.
@@ -93,7 +93,7 @@ class Piece(NamedTuple):
 
 
 def source_map(segments: Iterable[Segment]) -> str:
-    """Segments as JSON."""
+    """Write segments as JSON."""
     return json.dumps([segment._asdict() for segment in segments])
 
 
@@ -104,25 +104,26 @@ def read_source_map(folder: Path) -> List[Segment]:
 
 
 def arguments(folder: Path) -> List[str]:
-    """`sys.argv[1:]`: the program's own, where the folder has some, and those of this job."""
+    """Return `sys.argv[1:]`: the program's own arguments, where the folder has some, and those of
+    this job."""
     try:
-        own = [str(word) for word in json.loads((folder / ARGUMENTS).read_text(encoding="utf-8"))]
+        words = [str(word) for word in json.loads((folder / ARGUMENTS).read_text(encoding="utf-8"))]
     except FileNotFoundError:
-        own = []
-    return own + added_arguments()
+        words = []
+    return words + added_arguments()
 
 
 def variables(folder: Path) -> Dict[str, str]:
-    """Return those of the environment that the program has of its own."""
+    """Return the variables of the environment that the program itself sets."""
     try:
-        own: Dict[str, str] = json.loads((folder / ENVIRONMENT).read_text(encoding="utf-8"))
+        environment: Dict[str, str] = json.loads((folder / ENVIRONMENT).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    return own
+    return environment
 
 
 def added_arguments() -> List[str]:
-    """Return those that whoever started the job has added."""
+    """Return the arguments that whoever started the job has added."""
     return [str(word) for word in json.loads(os.environ.get(ARGUMENTS_VARIABLE) or "[]")]
 
 
@@ -136,8 +137,8 @@ def parameters(folder: Path) -> Dict[str, str]:
     except FileNotFoundError:
         return {}
     pairs = [word[2:].split("=", 1) for word in added_arguments() if word.startswith("--")]
-    given = {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
-    return {name: _value(name, given[name], kinds[name]) for name in kinds if name in given}
+    texts = {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
+    return {name: _value(name, texts[name], kinds[name]) for name in kinds if name in texts}
 
 
 def _value(name: str, text: str, kind: str) -> str:
@@ -150,7 +151,7 @@ def _value(name: str, text: str, kind: str) -> str:
 
 
 def read_entry_point(folder: Path) -> EntryPoint:
-    """What runs of a program folder; one without the file has main.py."""
+    """Read the entry point of a program folder; main.py where the folder names none."""
     try:
         return EntryPoint(**json.loads((folder / ENTRY).read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -210,7 +211,7 @@ def _pieces(main: str, lines: Sequence[str], segments: Sequence[Segment]) -> Lis
 
 
 def _with_parameters(
-    lines: Sequence[str], segments: Sequence[Segment], given: Dict[str, str]
+    lines: Sequence[str], segments: Sequence[Segment], texts: Dict[str, str]
 ) -> List[str]:
     """Return the lines of main.py; those in which it gives the notebook's names their values have
     the values of this trial instead."""
@@ -218,8 +219,8 @@ def _with_parameters(
     changed = list(lines)
     for number, line in enumerate(lines, 1):
         name, equals, _ = line.partition(" = ")
-        if equals and number not in quoted and name in given:
-            changed[number - 1] = name + equals + given[name]
+        if equals and number not in quoted and name in texts:
+            changed[number - 1] = name + equals + texts[name]
     return changed
 
 

@@ -88,7 +88,7 @@ def _line_buffered(descriptor: int) -> io.TextIOWrapper:
 
 
 def main(folder: Path) -> None:
-    """A rank that `mpirun` has started: its variables are in this host's folder of the run."""
+    """Run as a rank that `mpirun` started, whose variables are in this host's run folder."""
     system.die_with_parent()
     add_packages()
     process = int(os.environ["OMPI_COMM_WORLD_LOCAL_RANK"])

@@ -39,10 +39,10 @@ def headline(error: BaseException) -> str:
     if isinstance(error, SyntaxError):  # whose place and text come first
         chunks = [chunk for chunk in chunks if not chunk.startswith(" ")]
     lines = chunks[0].splitlines() if chunks else []
-    said = [line.strip() for line in lines if line.strip()]
-    if len(said) > 1 and said[0].endswith(":"):  # the message begins with an empty line
-        return " ".join(said[:2])
-    return said[0] if said else repr(error)
+    texts = [line.strip() for line in lines if line.strip()]
+    if len(texts) > 1 and texts[0].endswith(":"):  # the message begins with an empty line
+        return " ".join(texts[:2])
+    return texts[0] if texts else repr(error)
 
 
 def without_native_frames(text: str) -> str:
@@ -50,19 +50,19 @@ def without_native_frames(text: str) -> str:
     return _NATIVE_FRAMES.sub(_count, text)
 
 
-def _count(found: re.Match[str]) -> str:
-    return f"  ({len(found[0].strip().splitlines())} frames of C++; the log has them)\n"
+def _count(match: re.Match[str]) -> str:
+    return f"  ({len(match[0].strip().splitlines())} frames of C++; the log has them)\n"
 
 
-def _tidy(report: Any, seen: Set[int]) -> None:
-    if report is None or id(report) in seen:
+def _tidy(report: Any, visited: Set[int]) -> None:
+    if report is None or id(report) in visited:
         return
-    seen.add(id(report))
+    visited.add(id(report))
     report.stack = traceback.StackSummary.from_list(_theirs(report.stack))
     if getattr(report, "filename", None):  # of a SyntaxError
         report.filename = _shown(report.filename)
     for inner in (report.__cause__, report.__context__, *(getattr(report, "exceptions", ()) or ())):
-        _tidy(inner, seen)
+        _tidy(inner, visited)
 
 
 def _theirs(stack: List[Any]) -> List[Any]:

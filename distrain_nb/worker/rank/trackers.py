@@ -1,4 +1,4 @@
-"""What ranks that call an experiment tracker themselves know by its variables: one run for all.
+"""Variables for ranks that call an experiment tracker themselves: one run for all.
 
 W&B's variables are those of docs.wandb.ai ("Environment variables"), trackio's those of
 `trackio.init` and `TRACKIO_DIR`. Names that the user has set stand, and so does
@@ -15,16 +15,18 @@ from distrain_nb.worker.files.folder import RECORD_FILE, TRACKIO_FOLDER
 
 
 def variables(
-    folder: Path, process: int, rank: Optional[int], given: Mapping[str, str]
+    folder: Path, process: int, rank: Optional[int], environment: Mapping[str, str]
 ) -> Dict[str, str]:
-    """Return those of a process of a run besides what it is `given`."""
-    named = {name: text for name, text in _names(folder).items() if text and name not in given}
-    others = {} if rank == 0 else _kept_apart(folder, process)
-    return {**named, **others, **tracked.variables(folder, process, rank)}
+    """Return the variables of a process of a run, besides those of its `environment`."""
+    named = {
+        name: text for name, text in _names(folder).items() if text and name not in environment
+    }
+    further = {} if rank == 0 else _kept_apart(folder, process)
+    return {**named, **further, **tracked.variables(folder, process, rank)}
 
 
 def _names(folder: Path) -> Dict[str, str]:
-    """Return where the run has a record: in a cloud its ranks know of none."""
+    """Return the names under which the run has a record: in a cloud its ranks know of none."""
     try:
         record = fields.load(folder / RECORD_FILE)
     except (OSError, fields.Damaged):
@@ -36,6 +38,6 @@ def _names(folder: Path) -> Dict[str, str]:
 
 
 def _kept_apart(folder: Path, process: int) -> Dict[str, str]:
-    """Of what another rank than 0 tells them, nothing reaches a project."""
-    own = str(folder / TRACKIO_FOLDER.format(process))
-    return {"WANDB_MODE": "disabled", "TRACKIO_DIR": own}
+    """Return variables that keep what ranks other than 0 log out of the project."""
+    tracker_folder = str(folder / TRACKIO_FOLDER.format(process))
+    return {"WANDB_MODE": "disabled", "TRACKIO_DIR": tracker_folder}

@@ -56,7 +56,7 @@ class Entry(NamedTuple):
 
 
 class Index(NamedTuple):
-    """What a folder of values holds."""
+    """The index of a folder of values."""
 
     entries: List[Entry]
     unsaved: Dict[str, str]  # name: reason
@@ -138,7 +138,7 @@ def reason(error: BaseException) -> str:
 
 def load(
     folder: Path,
-    wanted: Optional[Sequence[str]] = None,
+    names: Optional[Sequence[str]] = None,
     reader: Callable[[BinaryIO, Restoring], Any] = Reader,
 ) -> Dict[str, Any]:
     """Read values by name, or all that were saved, by what `reader` makes of their pickles.
@@ -147,11 +147,11 @@ def load(
     saved, with the reason; and whatever reading a value raises.
     """
     stored = _Stored(folder, vars(sys.modules["__main__"]), reader)
-    return {name: stored.get(name) for name in (stored.names if wanted is None else wanted)}
+    return {name: stored.get(name) for name in (stored.names if names is None else names)}
 
 
 def index_of(folder: Path) -> Index:
-    """What a folder of values holds, without reading the values."""
+    """Read the index of a folder of values, without the values."""
     return Index.from_json((folder / INDEX).read_text(encoding="utf-8"))
 
 
@@ -160,14 +160,14 @@ def names(folder: Path) -> List[str]:
     return [entry.name for entry in index_of(folder).entries]
 
 
-def captured(*wanted: str) -> Any:
+def captured(*names: str) -> Any:
     """Return the values that were captured for a program, from the folder next to the calling file.
 
     One name gives its value, several give a tuple.
     """
     stored = _beside(sys._getframe(1).f_globals)
-    found = tuple(stored.get(name) for name in wanted)
-    return found if len(wanted) > 1 else found[0]
+    values = tuple(stored.get(name) for name in names)
+    return values if len(names) > 1 else values[0]
 
 
 carried = captured  # as programs of version 0.1.0 call it
@@ -191,12 +191,12 @@ def restored(*paths: str) -> None:
     of_modules: Dict[str, List[str]] = {}
     for path in paths:
         of_modules.setdefault(path.rpartition(":")[0], []).append(path)
-    own = {"__main__", *of_modules}
+    modules = {"__main__", *of_modules}
 
     def restore(module: Any) -> None:
         for path in of_modules[module.__name__]:
             try:
-                _restore(path, module, stored, own, namespace)
+                _restore(path, module, stored, modules, namespace)
             except (AttributeError, TypeError) as error:  # says no more than that to who imports
                 raise NotAsInNotebook(
                     f"`{path}` can't be set as in the notebook: {error}"
@@ -209,15 +209,15 @@ def restored(*paths: str) -> None:
 
 
 def _restore(
-    path: str, module: Any, stored: _Stored, own: Set[str], namespace: Dict[str, Any]
+    path: str, module: Any, stored: _Stored, modules: Set[str], namespace: Dict[str, Any]
 ) -> None:
     *owners, name = path.rpartition(":")[2].split(".")
     owner: Any = module
     for attribute in owners:
         owner = getattr(owner, attribute)
     value, before = stored.get(path), vars(owner).get(name, NoAttribute)
-    parts = fingerprint(name, value, own)
-    if value is before or (any(parts.values()) and parts == fingerprint(name, before, own)):
+    parts = fingerprint(name, value, modules)
+    if value is before or (any(parts.values()) and parts == fingerprint(name, before, modules)):
         return
     # A metaclass or a frozen class may have a way of its own, which the notebook has gone.
     kind: Any = type if isinstance(owner, type) else object
@@ -226,7 +226,7 @@ def _restore(
         return
     kind.__setattr__(owner, name, value)
     if before is not NoAttribute and text_of(before) is None:
-        loaded = (vars(sys.modules[item]) for item in own - {"__main__"} if item in sys.modules)
+        loaded = (vars(sys.modules[item]) for item in modules - {"__main__"} if item in sys.modules)
         for names in (namespace, *loaded):
             names.update({key: value for key, v in names.items() if v is before})
 
@@ -284,8 +284,8 @@ class _Stored:
         if name in self.index.unsaved:
             raise ValueError(f"{name} was not saved: {self.index.unsaved[name]}")
         if name not in self.entries:
-            there = ", ".join(self.names)
-            raise KeyError(f"no value is named {name}; there are: {there}")
+            allowed = ", ".join(self.names)
+            raise KeyError(f"no value is named {name}; there are: {allowed}")
         if not self.index.together:
             return self._read(name)
         while name not in self.loaded:  # in order: a pickle may refer to one before it

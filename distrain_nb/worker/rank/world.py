@@ -1,4 +1,4 @@
-"""Whether a rank of a world of many has worked alone, which ends as well as if it had not.
+"""Finds out whether a rank of a world of many has worked alone, which looks like a success.
 
 Told from what was done in the process: which groups were made, what computed, which code read its
 place. Variables of the environment may be the program's own. Nothing is imported or started for
@@ -39,9 +39,9 @@ _PLACE = {
 _ON_A_CPU = " (without a GPU, write `Accelerator(cpu=True)` or set ACCELERATE_USE_CPU=1)"
 
 
-class Known(NamedTuple):
-    """How many processes a framework knows of that the program has used: None where it was never
-    started, `ENDED` where nothing is left to say with how many."""
+class KnownWorld(NamedTuple):
+    """The number of processes that a framework of the program knows: None where it was never
+    started, `ENDED` where it has ended."""
 
     name: str
     size: Optional[int]
@@ -52,15 +52,15 @@ class Known(NamedTuple):
 ENDED = 0
 
 
-class _Seen(NamedTuple):
-    """What the program did: the groups that it made, by size; whether it read its place."""
+class _Observed(NamedTuple):
+    """Observed acts of the program: the groups that it made, by size; whether it read its place."""
 
     groups: List[int]
     by_accelerate: List[int]
     reads: Set[str]
 
 
-_seen = _Seen([], [], set())
+_observed = _Observed([], [], set())
 
 
 def watch(folder: Path) -> None:
@@ -75,7 +75,7 @@ def _watch_reads(folder: str) -> None:
 
     def read_and_note(self: Any, key: Any) -> Any:
         if key in _PLACE and _is_read_by(folder, sys._getframe(1)):
-            _seen.reads.add(key)
+            _observed.reads.add(key)
         return read(self, key)
 
     kind.__getitem__ = read_and_note
@@ -104,12 +104,12 @@ def _watch_groups(module: Any) -> None:
     init = module.init_process_group
 
     @functools.wraps(init)
-    def init_process_group(*given: Any, **named: Any) -> None:
-        init(*given, **named)
+    def init_process_group(*arguments: Any, **named: Any) -> None:
+        init(*arguments, **named)
         caller = _outside(("torch", "distrain_nb"), sys._getframe(1))
         of_accelerate = caller is not None and _package(caller) == "accelerate"
-        made = _seen.by_accelerate if of_accelerate else _seen.groups
-        made.append(int(module.get_world_size()))
+        sizes = _observed.by_accelerate if of_accelerate else _observed.groups
+        sizes.append(int(module.get_world_size()))
 
     module.init_process_group = init_process_group
     package = sys.modules.get("torch.distributed")
@@ -121,56 +121,58 @@ def check(folder: Path, process: int) -> None:
     """Warn in the log, and leave word, where that process of a run has worked alone."""
     launch = Launch.read(folder)
     spec = launch.processes[process]
-    given = {**os.environ, **spec.environment}  # which the program may have changed since
-    world = int(given.get("WORLD_SIZE", "1"))
-    pool_of_servers = "workerpool2" in given.get("CLUSTER_SPEC", "") and not groups.addresses()
+    environment = {**os.environ, **spec.environment}  # which the program may have changed since
+    world = int(environment.get("WORLD_SIZE", "1"))
+    pool_of_servers = (
+        "workerpool2" in environment.get("CLUSTER_SPEC", "") and not groups.addresses()
+    )
     serves = pool_of_servers or any(p.role == "servers" for p in launch.processes)
     if spec.rank is None or world < 2 or serves or not launch.distributes:
         return
     try:
-        why = _alone(list(_known(folder / PROGRAM_FOLDER)))
+        why = _alone(list(_known_worlds(folder / PROGRAM_FOLDER)))
         if why:
             print(_SAID % (spec.rank, world, why), file=sys.stderr, flush=True)
             replace_file(folder / ALONE_FILE.format(process), why.encode())
     except Exception as error:  # a framework of another version, a full disk
-        print(f"distrain: can't tell the size of the world: {error!r}", file=sys.stderr)
+        print(f"distrain: can't determine the size of the world: {error!r}", file=sys.stderr)
 
 
 def note(folder: Path, processes: int) -> str:
-    """What to tell of a run whose ranks have worked alone; empty where none has."""
+    """Return the warning about a run whose ranks worked alone; empty where none did."""
     files = [folder / ALONE_FILE.format(number) for number in range(processes)]
-    found = [file for file in files if file.exists()]
-    if not found:
+    notes = [file for file in files if file.exists()]
+    if not notes:
         return ""
-    return _NOTE % found[0].read_text(encoding="utf-8")
+    return _NOTE % notes[0].read_text(encoding="utf-8")
 
 
 def note_in(lines: Iterable[str]) -> str:
-    """Return the same from what ranks have written into their log."""
-    found = (_SAYS.match(line) for line in lines)
-    return next((_NOTE % said["why"] for said in found if said), "")
+    """Return the warning that `note` gives, from what ranks have written into their log."""
+    matches = (_SAYS.match(line) for line in lines)
+    return next((_NOTE % match["why"] for match in matches if match), "")
 
 
-def _alone(known: List[Known]) -> str:
-    one = [k for k in known if k.size == 1]
-    if any(k.size not in (None, 1) for k in known):
-        one = [k for k in one if k.rules]
-    if one:
-        return f"{_names(one)} knows of 1 process{''.join(k.way_out for k in one)}"
-    never = [k for k in known if k.size is None]
-    if len(never) < len(known) or not never or _seen.reads:
+def _alone(worlds: List[KnownWorld]) -> str:
+    alone = [k for k in worlds if k.size == 1]
+    if any(k.size not in (None, 1) for k in worlds):
+        alone = [k for k in alone if k.rules]
+    if alone:
+        return f"{_names(alone)} knows of 1 process{''.join(k.way_out for k in alone)}"
+    never = [k for k in worlds if k.size is None]
+    if len(never) < len(worlds) or not never or _observed.reads:
         return ""
     return f"{_names(never)} was never initialized"
 
 
-def _names(known: List[Known]) -> str:
-    return " and ".join(k.name for k in known)
+def _names(worlds: List[KnownWorld]) -> str:
+    return " and ".join(k.name for k in worlds)
 
 
 # -- what frameworks know, of those that the program has used -------------------------------------
 
 
-def _known(folder: Path) -> Iterator[Known]:
+def _known_worlds(folder: Path) -> Iterator[KnownWorld]:
     imports = _Imports(folder)
     yield from _horovod()
     yield from _mpi(imports)
@@ -181,7 +183,7 @@ def _known(folder: Path) -> Iterator[Known]:
 
 
 class _Imports:
-    """What the program itself imports: an imported package may have imported more."""
+    """Imports of the program itself: an imported package may have imported more."""
 
     def __init__(self, folder: Path) -> None:
         files = [*folder.rglob("*.py"), program.main_file(folder)]
@@ -197,77 +199,77 @@ class _Imports:
 
     @staticmethod
     def _brings(root: str, package: str) -> bool:
-        wanted = sys.modules[package]
+        imported = sys.modules[package]
         return any(
-            vars(module).get(package) is wanted
+            vars(module).get(package) is imported
             for name, module in list(sys.modules.items())
             if name.partition(".")[0] == root and type(module) is type(sys)
         )
 
 
 def _words(line: str) -> List[str]:
-    """What is imported, of `a.b import c` and `a, b.c as d`."""
+    """Return the names that an import line imports, of `a.b import c` and `a, b.c as d`."""
     return [part.split()[0] for part in line.partition(" import ")[0].split(",") if part.split()]
 
 
-def _horovod() -> Iterator[Known]:
+def _horovod() -> Iterator[KnownWorld]:
     sets = sys.modules.get("horovod.common.process_sets")
     ranks = getattr(getattr(sets, "global_process_set", None), "ranks", None)
     if ranks:  # which outlast shutdown()
-        yield Known("Horovod", len(ranks))
+        yield KnownWorld("Horovod", len(ranks))
 
 
-def _mpi(imports: _Imports) -> Iterator[Known]:
+def _mpi(imports: _Imports) -> Iterator[KnownWorld]:
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is not None and mpi.Is_initialized():
         size = ENDED if mpi.Is_finalized() else int(mpi.COMM_WORLD.Get_size())
         if size != 1 or imports.have("mpi4py"):  # to import it is to start a world of one
-            yield Known("MPI.COMM_WORLD", size)
+            yield KnownWorld("MPI.COMM_WORLD", size)
 
 
-def _torch(imports: _Imports) -> Iterator[Known]:
-    name, sizes = "torch.distributed", _seen.groups + _seen.by_accelerate
+def _torch(imports: _Imports) -> Iterator[KnownWorld]:
+    name, sizes = "torch.distributed", _observed.groups + _observed.by_accelerate
     c10d = sys.modules.get("torch.distributed.distributed_c10d")
     if sizes:
-        yield Known(name, max(sizes))
+        yield KnownWorld(name, max(sizes))
     elif c10d is not None and c10d.is_initialized():  # by what had been imported before
-        yield Known(name, int(c10d.get_world_size()))
+        yield KnownWorld(name, int(c10d.get_world_size()))
     elif getattr(c10d, "_default_pg_init_method", None) is not None:
-        yield Known(name, ENDED)
+        yield KnownWorld(name, ENDED)
     elif imports.have("torch"):
-        yield Known(name, None)
+        yield KnownWorld(name, None)
 
 
-def _accelerate() -> Iterator[Known]:
-    """Also where it has started PyTorch's group itself: what it says of that is what it does."""
+def _accelerate() -> Iterator[KnownWorld]:
+    """Note Accelerate's world, also where it has started PyTorch's group itself."""
     module: Any = sys.modules.get("accelerate.state")
     state = getattr(getattr(module, "PartialState", None), "_shared_state", {})
     prepares = getattr(getattr(module, "AcceleratorState", None), "_shared_state", {})
     if "num_processes" in state:
         without_gpu = getattr(state.get("device"), "type", "") == "cpu"
-        way_out = _ON_A_CPU if without_gpu and _seen.by_accelerate else ""
-        rules = bool(prepares or _seen.by_accelerate)
-        yield Known("Accelerate", int(state["num_processes"]), rules, way_out)
+        way_out = _ON_A_CPU if without_gpu and _observed.by_accelerate else ""
+        rules = bool(prepares or _observed.by_accelerate)
+        yield KnownWorld("Accelerate", int(state["num_processes"]), rules, way_out)
 
 
-def _tensorflow() -> Iterator[Known]:
+def _tensorflow() -> Iterator[KnownWorld]:
     module = sys.modules.get("tensorflow.python.eager.context")
     context = module._context if module is not None else None
     servers = [getattr(context, name, None) for name in _SERVERS]
     if any(server is not None for server in servers):
-        yield Known("TensorFlow", ENDED)
+        yield KnownWorld("TensorFlow", ENDED)
     elif getattr(context, "_context_handle", None) is not None:  # something was computed
-        yield Known("a strategy of TensorFlow", None)
+        yield KnownWorld("a strategy of TensorFlow", None)
 
 
 _SERVERS = ("_server_def", "_collective_ops_server_def")
 
 
-def _jax() -> Iterator[Known]:
+def _jax() -> Iterator[KnownWorld]:
     state: Mapping[str, Any] = getattr(
         getattr(sys.modules.get("jax._src.distributed"), "global_state", None), "__dict__", {}
     )
     if "num_processes" in state:  # which outlasts shutdown()
-        yield Known("jax.distributed", int(state["num_processes"]))
+        yield KnownWorld("jax.distributed", int(state["num_processes"]))
     elif getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None):
-        yield Known("jax.distributed", None)
+        yield KnownWorld("jax.distributed", None)

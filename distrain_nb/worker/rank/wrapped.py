@@ -51,7 +51,7 @@ def unwrapped(obj: Any) -> Any:
 
 
 def gather_first(name: str) -> str:
-    """What to write where a result is a sharded module of that name."""
+    """Say how to gather a result that is a sharded module of that name."""
     return (
         "each rank holds a part of its weights: write on all ranks weights = "
         f"get_model_state_dict({name}, options=StateDictOptions(full_state_dict=True, "

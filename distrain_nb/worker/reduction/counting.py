@@ -1,4 +1,4 @@
-"""How many of a rank's sums the reducers have made, and how many were made as usual."""
+"""Counts of a rank's sums: those of the reducers, and those made as usual."""
 
 from __future__ import annotations
 
@@ -10,35 +10,36 @@ _Amount = Tuple[int, int]  # how many, and their bytes
 
 
 class SumCount:
-    """Of all groups: `others` has what the reducers did not do, or why."""
+    """Counts of all groups: `others` has what the reducers did not do, or why."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.by_reducers: _Amount = (0, 0)
-        self.others: Dict[str, _Amount] = {}
+        self.unreduced: Dict[str, _Amount] = {}
 
     def add(self, size: int, why_not: str = "") -> None:
-        """One more, of so many bytes."""
+        """Count one more reduction, of so many bytes."""
         with self._lock:
             if why_not:
-                number, count = self.others.get(why_not, (0, 0))
-                self.others[why_not] = number + 1, count + size
+                number, count = self.unreduced.get(why_not, (0, 0))
+                self.unreduced[why_not] = number + 1, count + size
             else:
                 number, count = self.by_reducers
                 self.by_reducers = number + 1, count + size
 
     def words(self, reducers: int) -> str:
-        """As `400 all-reduces (1.2 GB) by 2 reducers; 1 reduction (48 B) as usual: 1 of int32`."""
+        """Describe the counts: `400 all-reduces (1.2 GB) by 2 reducers; 1 reduction (48 B) as
+        usual: 1 of int32`."""
         number, count = self.by_reducers
         pool = f"{reducers} reducer" + "s" * (reducers != 1)
         line = f"{number:,} all-reduce{'s' * (number != 1)} ({amount(count)}) by {pool}"
-        if not self.others:
+        if not self.unreduced:
             return line
-        amounts = self.others.values()
+        amounts = self.unreduced.values()
         number, count = sum(n for n, _ in amounts), sum(b for _, b in amounts)
-        each = ", ".join(f"{n:,} {why}" for why, (n, _) in sorted(self.others.items()))
+        counts = ", ".join(f"{n:,} {why}" for why, (n, _) in sorted(self.unreduced.items()))
         reductions = f"{number:,} reduction" + "s" * (number != 1)
-        return f"{line}; {reductions} ({amount(count)}) as usual: {each}"
+        return f"{line}; {reductions} ({amount(count)}) as usual: {counts}"
 
 
 def amount(count: float) -> str:

@@ -1,4 +1,4 @@
-"""How far the members of a group may send: what is on its way to a reducer fits into its port."""
+"""Flow control: how far the members of a group may send, so that it fits into a reducer's port."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class Credit:
         self.received = [0] * members
 
     def announce(self, member: int, chunks: int) -> None:
-        """So many chunks more are to come."""
+        """Note that so many chunks more are to come."""
         self._sending += self.announced[member] == self.received[member]
         self.announced[member] += chunks
 
     def receive(self, member: int) -> None:
-        """The next chunk has come."""
+        """Count the next chunk of a member as received."""
         self._used -= self._extra(member)
         self.received[member] += 1
         self._used += self._extra(member)
         self._sending -= self.announced[member] == self.received[member]
 
     def grant(self, member: int, summed: int) -> int:
-        """Up to which chunk this member may send, now that so many have been summed."""
+        """Return up to which chunk this member may send, now that so many have been summed."""
         more = self._more(member, summed)
         self._used -= self._extra(member)
         self.granted[member] += more
@@ -46,17 +46,17 @@ class Credit:
     def is_due(self, member: int, summed: int) -> bool:
         """Return whether what may be granted is worth a message of its own, as it is no less than
         what is left: a sum may bring it soon."""
-        left = self.granted[member] - self.received[member]
-        return self._more(member, summed) >= max(1, left)
+        unused = self.granted[member] - self.received[member]
+        return self._more(member, summed) >= max(1, unused)
 
     def _more(self, member: int, summed: int) -> int:
         received, announced = self.received[member], self.announced[member]
         until = received + self._first
         if announced > until:
-            left = self._spare - self._used + self._extra(member)
-            until = min(announced, until + min(left, self._spare // self._sending))
+            free = self._spare - self._used + self._extra(member)
+            until = min(announced, until + min(free, self._spare // self._sending))
         return max(0, min(until, summed + WINDOW) - self.granted[member])
 
     def _extra(self, member: int) -> int:
-        """Of what is to spare, what this one has and hasn't used up."""
+        """Return the chunks that a member may still send, beyond the first ones."""
         return max(0, self.granted[member] - self.received[member] - self._first)

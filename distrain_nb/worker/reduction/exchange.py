@@ -20,7 +20,7 @@ DEATH_IS_SEEN_WITHIN_S = 0.5
 Done = Callable[[Optional[ReductionError]], None]
 
 
-class _Asked(Reduction):
+class _Request(Reduction):
     def __init__(self, memory: memoryview, header: Header, deadline: float, done: Done) -> None:
         super().__init__(len(memory), deadline)
         self.memory, self.header, self.done = memory, header, done
@@ -37,9 +37,9 @@ class Exchange:
         self._woken.setblocking(False)
         self._wake.setblocking(False)
         self._lock = threading.Lock()
-        self._asked: Deque[_Asked] = deque()
-        self._done: Deque[_Asked] = deque()
-        self._going: Set[_Asked] = set()
+        self._requests: Deque[_Request] = deque()
+        self._done: Deque[_Request] = deque()
+        self._going: Set[_Request] = set()
         self._number = 0
         self._closed = False
         self._failure: Optional[ReductionError] = None
@@ -53,12 +53,12 @@ class Exchange:
         with self._lock:
             header = Header(self._number, dtype, mean, len(memory))
             self._number = (self._number + 1) & 0xFFFFFFFF
-            asked = _Asked(memory, header, time.monotonic() + timeout, done)
+            request = _Request(memory, header, time.monotonic() + timeout, done)
             failure = self._failure
             if self._closed:
                 failure = ReductionError("the process group has been destroyed")
             if failure is None:
-                self._asked.append(asked)
+                self._requests.append(request)
             if failure is None and self._thread is None:
                 self._go_on_in_a_thread(self._run)
         if failure is not None:
@@ -68,7 +68,8 @@ class Exchange:
         self._ring()
 
     def leave_thread(self) -> None:
-        """If this is its thread, have another go on: what follows a reduction waits for one."""
+        """Have another thread go on if this is the exchange's: what follows a reduction waits for
+        one."""
         if threading.current_thread() is self._thread:
             self._go_on_in_a_thread(self._go_on)
 
@@ -112,12 +113,12 @@ class Exchange:
     def _connect(self) -> None:
         self._selector.register(self._woken, _READ, None)
         with self._lock:
-            until = self._asked[0].deadline
+            until = self._requests[0].deadline
         for link in self._links:
             self._selector.register(link.connect(until), _READ, link)
 
     def _turn(self) -> None:
-        deadline = min((asked.deadline for asked in self._going), default=None)
+        deadline = min((request.deadline for request in self._going), default=None)
         now = time.monotonic()
         if deadline is not None and now >= deadline:
             raise ReductionError(self._who_keeps_us_waiting())
@@ -136,25 +137,25 @@ class Exchange:
             self._woken.recv(4096)
         except BlockingIOError:
             pass
-        while self._asked:
-            asked = self._asked.popleft()
-            self._going.add(asked)
-            header = asked.header
-            parts = protocol.parts(len(asked.memory), len(self._links), header.sequence)
+        while self._requests:
+            request = self._requests.popleft()
+            self._going.add(request)
+            header = request.header
+            parts = protocol.parts(len(request.memory), len(self._links), header.sequence)
             for part in parts:
-                own = header._replace(size=part.end - part.begin)
-                memory = asked.memory[part.begin : part.end]
-                self._links[part.reducer].put(asked, own, memory)
+                part_header = header._replace(size=part.end - part.begin)
+                memory = request.memory[part.begin : part.end]
+                self._links[part.reducer].put(request, part_header, memory)
             for part in parts:
                 self._send(self._links[part.reducer])
 
     def _send(self, link: Link) -> None:
-        wanted = _BOTH if link.send() else _READ
-        if self._selector.get_key(link.socket).events != wanted:  # type: ignore[arg-type]
-            self._selector.modify(link.socket, wanted, link)  # type: ignore[arg-type]
+        events = _BOTH if link.send() else _READ
+        if self._selector.get_key(link.socket).events != events:  # type: ignore[arg-type]
+            self._selector.modify(link.socket, events, link)  # type: ignore[arg-type]
 
     def _finish(self, reduction: Reduction) -> None:
-        assert isinstance(reduction, _Asked)
+        assert isinstance(reduction, _Request)
         self._going.discard(reduction)
         self._done.append(reduction)
 
@@ -178,15 +179,15 @@ class Exchange:
             time.sleep(DEATH_IS_SEEN_WITHIN_S)
         with self._lock:
             self._failure = error
-            left = [*self._done, *self._going, *self._asked]
+            requests = [*self._done, *self._going, *self._requests]
         self._selector.close()
         self._woken.close()
         self._wake.close()
         for link in self._links:
             link.close()
-        for asked in left:
-            asked.done(error if asked.left else None)
+        for request in requests:
+            request.done(error if request.left else None)
 
 
-def _order(asked: _Asked) -> int:
-    return asked.header.sequence
+def _order(request: _Request) -> int:
+    return request.header.sequence

@@ -75,7 +75,7 @@ class ReducedGroup:
         self._exchange: Optional[Exchange] = None
 
     def begin(self, ranks: Sequence[int], reducers: Sequence[str]) -> None:
-        """When it has its name: `ranks` are those of the whole job."""
+        """Connect to the reducers; `ranks` are those of the whole job. The group has its name."""
         members = tuple(ranks) or tuple(range(self.size()))
         number = next(_numbers.setdefault((self.group_name, members), itertools.count()))
         name = f"{self.group_name} {number} {self._token(number)}"
@@ -83,15 +83,17 @@ class ReducedGroup:
         self._exchange = Exchange(reducers, greeting)
 
     def _token(self, number: int) -> str:
-        """Return its members alone have it: reducers may still hold what an earlier run left to
-        them."""
+        """Return a token that its members alone have.
+
+        Reducers may still hold what an earlier run left to them.
+        """
         name = f"reducers {number}"
         if self.rank() == 0:
             self._store.set(name, secrets.token_hex(8))
         return str(self._store.get(name).decode())
 
     def end(self) -> None:
-        """When it has been destroyed."""
+        """Disconnect once the group has been destroyed."""
         if self._exchange:
             self._exchange.close()
 
@@ -99,7 +101,8 @@ class ReducedGroup:
         return self._store
 
     def allreduce(self, tensors: Any, options: Any = None, *_: Any) -> Any:
-        """By the reducers, if they do this one."""
+        """Reduce through the reducers if they support this operation and dtype; otherwise fall back
+        to gloo."""
         if isinstance(tensors, self.torch.Tensor):
             tensors = [tensors]
         if not isinstance(options, self.c10d.AllreduceOptions):
@@ -128,9 +131,9 @@ class ReducedGroup:
             options.reduceOp = operation
         return options
 
-    def _operation(self, wanted: Any) -> str:
+    def _operation(self, operation: Any) -> str:
         for name in _OPERATIONS:
-            if wanted == getattr(self.c10d.ReduceOp, name):
+            if operation == getattr(self.c10d.ReduceOp, name):
                 return name
         return "another operation"
 
@@ -141,23 +144,23 @@ def group_class(c10d: Any) -> Any:
     work = type("ReducedWork", (ReducedWork, c10d.Work), {})
     torch = sys.modules["torch"]
     all_of = type("AllOfWork", (AllOfWork, c10d.Work), {})
-    known = {"torch": torch, "c10d": c10d, "work": work, "all_of": all_of}
+    members = {"torch": torch, "c10d": c10d, "work": work, "all_of": all_of}
     backend = importlib.import_module("torch._C._distributed_c10d").Backend
-    for ways, made in ((_BY_BACKEND, _by_backend), (_ONE_BY_ONE, _one_by_one)):
+    for ways, method in ((_BY_BACKEND, _by_backend), (_ONE_BY_ONE, _one_by_one)):
         for name, of_backend in ways.items():
             if hasattr(backend, of_backend) and hasattr(c10d.ProcessGroup, name):
-                known[name] = made(torch, of_backend)
-    return type("ReducedGroup", (ReducedGroup, c10d.ProcessGroup), known)
+                members[name] = method(torch, of_backend)
+    return type("ReducedGroup", (ReducedGroup, c10d.ProcessGroup), members)
 
 
 def _by_backend(torch: Any, name: str) -> Callable[..., Any]:
-    def call(group: Any, *given: Any, **named: Any) -> Any:
-        values = [*given, *named.values()]
+    def call(group: Any, *arguments: Any, **named: Any) -> Any:
+        values = [*arguments, *named.values()]
         if name in _REDUCTIONS:
             # Of a reduce-scatter's two tensors the larger is what is added up.
             counted.add(max(map(_bytes, values), default=0), _REDUCTIONS[name])
         device = next(_devices(torch, values), torch.device("cpu"))
-        return getattr(group._get_backend(device), name)(*given, **named)
+        return getattr(group._get_backend(device), name)(*arguments, **named)
 
     return call
 
@@ -169,8 +172,8 @@ def _one_by_one(_: Any, name: str) -> Callable[..., Any]:
         backend = group._get_backend(inputs[0].device)
         return group.all_of(
             [
-                getattr(backend, name)(output, given, *options, **named)
-                for output, given in zip(outputs, inputs)
+                getattr(backend, name)(output, tensors, *options, **named)
+                for output, tensors in zip(outputs, inputs)
             ]
         )
 
@@ -178,7 +181,7 @@ def _one_by_one(_: Any, name: str) -> Callable[..., Any]:
 
 
 def _devices(torch: Any, values: Any) -> Iterator[Any]:
-    """Of tensors, in lists too; and the one that options name."""
+    """Return the devices of tensors, in lists too; and the one that options name."""
     for value in values:
         if isinstance(value, torch.Tensor):
             yield value.device
@@ -189,7 +192,7 @@ def _devices(torch: Any, values: Any) -> Iterator[Any]:
 
 
 def _bytes(value: Any) -> int:
-    """Of a tensor, or of those in lists."""
+    """Return the bytes of a tensor, or of those in lists."""
     if isinstance(value, (list, tuple)):
         return sum(map(_bytes, value))
     return value.numel() * value.element_size() if hasattr(value, "element_size") else 0

@@ -1,4 +1,5 @@
-"""Which process groups reducers sum for: those of gloo that this rank makes, if it has reducers."""
+"""Chooses the process groups that reducers sum for: those of gloo that this rank makes, if it has
+reducers."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _OF_NCCL = ("backend_options", "pg_options", "device_id")
 
 
 def addresses() -> List[str]:
-    """Of the reducers that this rank has, `host:port`, in their order."""
+    """Return the addresses of this rank's reducers, `host:port`, in their order."""
     return [address for address in os.environ.get(VARIABLE, "").split(",") if address]
 
 
@@ -32,18 +33,18 @@ def install(c10d: Any = None) -> None:
         return
     c10d = c10d or importlib.import_module("torch.distributed.distributed_c10d")
     make = c10d._new_process_group_helper
-    found: List[Any] = []
+    classes: List[Any] = []
 
     def reduced() -> Any:
-        if not found:
-            found.append(_class_or_none(c10d))
-        return found[0]
+        if not classes:
+            classes.append(_class_or_none(c10d))
+        return classes[0]
 
     def make_reduced(
         size: int, rank: int, ranks: Sequence[int], backend: Any, *rest: Any, **named: Any
     ) -> Any:
         if "nccl" in str(backend).lower() and not sys.modules["torch"].cuda.is_available():
-            _say("there are no GPUs here, so gloo takes the place of nccl")
+            _say("there are no GPUs here, so gloo is used instead of nccl")
             backend = c10d.Backend("gloo")
             named = {name: named[name] for name in named if name not in _OF_NCCL}
         if size < 2 or not any(word in str(backend).lower() for word in _BACKENDS):
@@ -51,27 +52,28 @@ def install(c10d: Any = None) -> None:
         plain = c10d.ProcessGroup
         c10d.ProcessGroup = reduced() or plain
         try:
-            made = make(size, rank, ranks, backend, *rest, **named)
+            group = make(size, rank, ranks, backend, *rest, **named)
         finally:
             c10d.ProcessGroup = plain
-        if isinstance(made[0], ReducedGroup):
-            made[0].begin(ranks, reducers)
-        return made
+        if isinstance(group[0], ReducedGroup):
+            group[0].begin(ranks, reducers)
+        return group
 
     c10d._new_process_group_helper = make_reduced
     atexit.register(_report, len(reducers))
 
 
 def _class_or_none(c10d: Any) -> Any:
-    """Of the groups, where this version of PyTorch can have them; else say so."""
+    """Return the class of groups, or None with a message where this version of PyTorch can't have
+    it."""
     try:
-        made = group_class(c10d)
-        made(None, 0, 1)
-        return made
+        cls = group_class(c10d)
+        cls(None, 0, 1)
+        return cls
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
         version = getattr(sys.modules["torch"], "__version__", "")
-        _say(f"the reducers can't sum for PyTorch {version}, and gloo goes on as usual ({why})")
+        _say(f"the reducers can't sum for PyTorch {version}, and gloo sums as usual ({why})")
         return None
 
 
@@ -87,5 +89,5 @@ def _report(reducers: int) -> None:
         _say(counted.words(reducers))
 
 
-def _say(what: str) -> None:
-    print(f"distrain: reduction: {what}", file=sys.stderr, flush=True)
+def _say(text: str) -> None:
+    print(f"distrain: reduction: {text}", file=sys.stderr, flush=True)

@@ -116,7 +116,7 @@ class Link:
         return False
 
     def _next(self) -> List[memoryview]:
-        """What may be sent of the first part."""
+        """Return the bytes of the first message that credit lets go out."""
         sending = self._out[0]
         until = self._credit - sending.number
         end = min(len(sending.memory), until * sending.chunk)
@@ -149,7 +149,7 @@ class Link:
                     return done
 
     def _begin_payload(self) -> memoryview:
-        """What the frame says follows it: after mere credit the next frame."""
+        """Return the buffer for what the frame announces; after mere credit, for the next frame."""
         kind, size, credit = FRAME.unpack(self._frame)
         self._credit = max(self._credit, credit)
         if kind == protocol.CREDIT:

@@ -1,4 +1,4 @@
-"""Whoever has connected to a reducer, and the process groups that they form there."""
+"""Connections to a reducer, and the process groups that they form there."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOTHING = memoryview(b"")
 
 
 class Chunk(NamedTuple):
-    """What a sum needs of every member: the same part, and as many bytes of it."""
+    """A chunk of a sum: every member has to send the same part, with as many bytes."""
 
     header: Header
     size: int
@@ -49,7 +49,7 @@ class Connection:
         self._socket, self._selector, self._find = connected, selector, find
         self._events = _READ
         self._steps = self._listen()
-        self._wanted = next(self._steps)
+        self._buffer = next(self._steps)
         self._out: Deque[Outgoing] = deque()
         self._group: Optional[Group] = None
         self.chunks: Deque[Chunk] = deque()
@@ -83,7 +83,7 @@ class Connection:
     def _read(self) -> None:
         for _ in range(READS):
             try:
-                count = self._socket.recv_into(_SCRAP if self._deaf else self._wanted)
+                count = self._socket.recv_into(_SCRAP if self._deaf else self._buffer)
             except BlockingIOError:
                 return
             if not count:
@@ -91,9 +91,9 @@ class Connection:
                 return
             self.bytes_in += count
             if not self._deaf:
-                self._wanted = self._wanted[count:]
-                if not self._wanted:
-                    self._wanted = next(self._steps)
+                self._buffer = self._buffer[count:]
+                if not self._buffer:
+                    self._buffer = next(self._steps)
 
     def _listen(self) -> Iterator[memoryview]:
         """Yield the places of all that this worker sends, each to be filled before the next is
@@ -155,10 +155,10 @@ class Connection:
             if count:
                 rest = self._out[0]
                 self._out[0] = rest._replace(memory=rest.memory[count:])
-        wanted = _BOTH if self._out else _READ
-        if wanted != self._events:
-            self._events = wanted
-            self._selector.modify(self._socket, wanted, self.turn)
+        events = _BOTH if self._out else _READ
+        if events != self._events:
+            self._events = events
+            self._selector.modify(self._socket, events, self.turn)
 
     def refuse(self, why: str) -> None:
         """Say why nothing more is summed, and ignore what still comes."""
@@ -206,7 +206,7 @@ class Group:
         return [rank for rank, member in zip(self.ranks, self.members) if member is None]
 
     def take(self, index: int, chunk: Chunk) -> None:
-        """That member's next has come."""
+        """Take the next chunk of a member, and sum what is complete."""
         member = self.members[index]
         assert member is not None
         self._ready += not member.chunks
@@ -243,11 +243,11 @@ class Group:
         chunks = [member.chunks.popleft() for member in members]
         self._ready = sum(bool(member.chunks) for member in members)
         chunk = chunks[0]
-        for rank, other in zip(self.ranks, chunks):
-            if other != chunk:
+        for rank, chunk_of_rank in zip(self.ranks, chunks):
+            if chunk_of_rank != chunk:
                 self._fail(
                     f"the ranks differ: rank {self.ranks[0]} wants {chunk.header}, and "
-                    f"rank {rank} {other.header}"
+                    f"rank {rank} {chunk_of_rank.header}"
                 )
                 return
         result = self.sums.next(chunk.header.dtype, chunk.header.mean, chunk.size)
@@ -255,7 +255,7 @@ class Group:
             member.send(protocol.SUM, result, self.credit.grant(index, self.sums.number))
 
     def _look_for_the_lost(self) -> None:
-        """Whether a member is waited for that will not come."""
+        """Fail if a member is waited for that will not come."""
         waiting = [member for member in self.members if member is not None and member.chunks]
         for rank, member in zip(self.ranks, self.members):
             if waiting and member is not None and member.gone and not member.chunks:
@@ -270,5 +270,7 @@ class Group:
 
     def missing(self) -> List[int]:
         """Return the ranks that others wait for."""
-        here = {rank for rank, member in zip(self.ranks, self.members) if member and member.chunks}
-        return [rank for rank in self.ranks if rank not in here] if here else []
+        arrived = {
+            rank for rank, member in zip(self.ranks, self.members) if member and member.chunks
+        }
+        return [rank for rank in self.ranks if rank not in arrived] if arrived else []

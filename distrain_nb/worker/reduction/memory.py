@@ -7,7 +7,8 @@ from typing import Any
 
 
 def bytes_of(tensor: Any) -> memoryview:
-    """Of a contiguous tensor on the CPU, which has to outlive it; for any type of elements."""
+    """Return the memory of a contiguous tensor on the CPU, of any dtype; the tensor has to outlive
+    it."""
     size = tensor.numel() * tensor.element_size()
     if not size:
         return memoryview(b"")

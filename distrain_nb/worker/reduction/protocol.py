@@ -1,4 +1,4 @@
-"""What workers and reducers say to each other, and how a tensor is split among the reducers.
+"""The protocol of workers and reducers, and how a tensor is split among the reducers.
 
 A worker opens one connection to each reducer for each process group, and first says whose it is (a
 `Greeting`). For each reduction it then sends a header and, without anything between, its part of
@@ -47,12 +47,12 @@ _MOST_RANKS = 1 << 31
 
 
 class Garbled(Exception):
-    """Who is at the other end speaks something else."""
+    """The other end speaks another protocol."""
 
 
 class Greeting(NamedTuple):
-    """Who has connected: `ranks` are the group's, numbered in the whole job, and `member` is the
-    number of this one among them. One that `asks` only wants to know whom the reducer waits
+    """The greeting of a worker: `ranks` are the group's, numbered in the whole job, and `member` is
+    the number of this one among them. One that `asks` only wants to know whom the reducer waits
     for."""
 
     group: str
@@ -66,14 +66,14 @@ class Greeting(NamedTuple):
 
     @classmethod
     def decode(cls, text: bytes) -> Greeting:
-        """From what follows the first bytes. Raises Garbled."""
+        """Decode what follows the first bytes. Raises Garbled."""
         try:
             group, ranks, member, asks = json.loads(text)
-            kinds = [type(item) for item in (group, ranks, member, asks)]
-            known = kinds == [str, list, int, bool] and {type(rank) for rank in ranks} <= {int}
+            kinds = [type(part) for part in (group, ranks, member, asks)]
+            is_valid = kinds == [str, list, int, bool] and {type(rank) for rank in ranks} <= {int}
         except (ValueError, TypeError, RecursionError) as error:
             raise Garbled(str(error)) from None
-        if not known:
+        if not is_valid:
             raise Garbled("no greeting")
         if not 2 <= len(ranks) <= MOST_MEMBERS or not 0 <= member < len(ranks):
             raise Garbled(f"no member {member} of {len(ranks)}")
@@ -112,8 +112,8 @@ class Header(NamedTuple):
         return cls(sequence, NAMES[code], bool(mean), size)
 
     def __str__(self) -> str:
-        what = "mean" if self.mean else "sum"
-        return f"all-reduce {self.sequence}, the {what} of {self.size} bytes of {self.dtype}"
+        operation = "mean" if self.mean else "sum"
+        return f"all-reduce {self.sequence}, the {operation} of {self.size} bytes of {self.dtype}"
 
 
 def largest_chunk(members: int) -> int:
@@ -141,9 +141,9 @@ def chunk_count(size: int, members: int) -> int:
 
 def chunks(size: int, members: int) -> Iterator[int]:
     """Yield the sizes of a part's chunks, in order."""
-    each = chunk_bytes(size, members)
-    for begin in range(0, size, each):
-        yield min(each, size - begin)
+    length = chunk_bytes(size, members)
+    for begin in range(0, size, length):
+        yield min(length, size - begin)
 
 
 class TensorPart(NamedTuple):
@@ -166,6 +166,6 @@ def parts(size: int, reducers: int, sequence: int) -> List[TensorPart]:
 
 
 def split_address(address: str) -> Tuple[str, int]:
-    """`host:port`. Raises ValueError."""
+    """Split `host:port`. Raises ValueError."""
     host, _, port = address.rpartition(":")
     return host, int(port)

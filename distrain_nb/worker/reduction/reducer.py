@@ -83,19 +83,19 @@ class Reducer:
         heapq.heappush(self._later, (time.monotonic() + seconds, next(self._numbers), do))
 
     def stop(self, *_: Any) -> None:
-        """May be called by a handler of signals."""
+        """Stop serving. A handler of signals may call this."""
         self._stopped = True
         self._waking.send(b"\0")
 
     def _accept(self, _: int) -> None:
-        """Whoever can't be taken for want of descriptors or memory waits in the system's queue."""
+        """Accept a connection; without descriptors or memory, leave it in the system's queue."""
         try:
             connected, _ = self._listener.accept()
         except OSError as error:
             self._selector.unregister(self._listener)
             self._after(ACCEPTS_AGAIN_AFTER_S, self._listen)
             if not self._refused:
-                self._say(f"can't take a connection, and goes on trying: {error}")
+                self._say(f"can't accept a connection, trying again: {error}")
             self._refused = True
             return
         if self._refused:
@@ -159,15 +159,15 @@ class Reducer:
         self._out += connection.bytes_out
 
     def __str__(self) -> str:
-        """What it has done so far."""
+        """Return counts of the sums and bytes so far."""
         chunks = self._chunks + sum(group.sums.number for group in self._groups.values())
         taken = self._in + sum(c.bytes_in for c in self._connections)
-        given = self._out + sum(c.bytes_out for c in self._connections)
-        return f"{chunks:,} sums; {amount(taken)} in, {amount(given)} out"
+        sent = self._out + sum(c.bytes_out for c in self._connections)
+        return f"{chunks:,} sums; {amount(taken)} in, {amount(sent)} out"
 
 
 def serve(address: str, label: str = "reducer") -> None:
-    """Be a reducer until the process is told to end, and say then what it has done."""
+    """Run as a reducer until the process is told to end, and then print its counts."""
     importlib.import_module("torch").set_num_threads(1)
 
     def say(words: object) -> None:

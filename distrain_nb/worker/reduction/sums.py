@@ -13,7 +13,7 @@ _PLACES = WINDOW + 1
 
 
 class Sums:
-    """Of chunks of `members`, which are added in that order: `number` have been made.
+    """Sums of the chunks of `members`, which are added in that order: `number` have been made.
 
     Types of 16 bits are added, and divided, in float32 and rounded once.
     """

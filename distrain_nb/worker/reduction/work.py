@@ -1,4 +1,4 @@
-"""What PyTorch waits for: an all-reduce under way, or several works of a backend."""
+"""Objects that PyTorch waits for: an all-reduce under way, or several works of a backend."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from distrain_nb.worker.reduction.link import ReductionError
 
 
 class ReducedWork:
-    """Of `tensor`, whose elements are reduced in `flat`, which may be the same memory. It becomes a
-    `Work` of PyTorch in a subclass of both. `future` is a new one."""
+    """The work of `tensor`, whose elements are reduced in `flat`, which may be the same memory. It
+    becomes a `Work` of PyTorch in a subclass of both. `future` is a new one."""
 
     def __init__(
         self, future: Any, tensor: Any, flat: Any, before_waiting: Callable[[], None]

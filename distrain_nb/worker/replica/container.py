@@ -44,7 +44,7 @@ def prepare() -> None:
             report(str(wrong))
             sys.exit(EXIT_STATUS[State.FAILED])
     if sagemaker.is_training_job():
-        for name, value in _told().items():
+        for name, value in _variables().items():
             os.environ.setdefault(name, value)
     _mount_folders()
     try:
@@ -57,8 +57,8 @@ def prepare() -> None:
             threads.import_without(name)
 
 
-def _told() -> Dict[str, str]:
-    """What SageMaker tells a training job."""
+def _variables() -> Dict[str, str]:
+    """Return the variables that SageMaker gives a training job."""
     return {**sagemaker.folders(), **sagemaker.variables(), **sagemaker.trial()}
 
 
@@ -118,7 +118,7 @@ def _deliver(results: Path) -> None:
 
 
 def _echo(records: bytes, labels: List[str]) -> None:
-    """The lines that are whole, each with its rank, on the stream that it came by."""
+    """Print the complete log lines with their ranks, on the stream that they came by."""
     for record in records.split(b"\n")[:-1]:
         _, process, kind, text = parse(record)
         if kind.islower():
@@ -128,6 +128,6 @@ def _echo(records: bytes, labels: List[str]) -> None:
 
 
 def _print(text: str, stream: TextIO) -> None:
-    """Whatever the text is, and whatever the container's locale can say."""
+    """Print any text, in whatever encoding the container's locale has."""
     stream.buffer.write(text.encode("utf-8", "backslashreplace") + b"\n")
     stream.flush()

@@ -28,17 +28,18 @@ def custom_options(text: str) -> List[str]:
 
     Raises ValueError where quotes don't match.
     """
-    found: List[str] = []
+    words: List[str] = []
     for option in shlex.split(text):
         if option.startswith(NCCL_DEBUG):
-            found += ["-x", "NCCL_DEBUG=" + option[len(NCCL_DEBUG) :]]
+            words += ["-x", "NCCL_DEBUG=" + option[len(NCCL_DEBUG) :]]
         else:
-            found.append(option)
-    return found
+            words.append(option)
+    return words
 
 
 def _across(hosts: Sequence[str], slots: int, interface: str) -> List[str]:
-    """Ranks are numbered host by host. Daemons are started by our own agent: see `remote_start`."""
+    """Build the `mpirun` command across hosts. Ranks are numbered host by host; our own agent
+    starts daemons: see `remote_start`."""
     agent = f"{sys.executable} -m distrain_nb.worker.replica.remote_start"
     command = ["--host", ",".join(f"{host}:{slots}" for host in hosts), "--map-by", "slot"]
     command += ["--leave-session-attached", "--mca", "plm_rsh_agent", agent]

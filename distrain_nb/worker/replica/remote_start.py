@@ -1,4 +1,4 @@
-"""How `mpirun` starts its daemon on the other hosts of a job, whose containers have no SSH.
+"""Starts `mpirun`'s daemon on the other hosts of a job, whose containers have no SSH.
 
 `mpirun` runs this module as it would run `ssh`: `… HOST COMMAND`. On each other host the worker
 waits for that command, runs it and gives back its exit status. Whoever asks has to prove that it
@@ -41,7 +41,7 @@ LONGEST_MESSAGE = 1 << 20
 
 
 def ask(host: str, command: str) -> int:
-    """What `mpirun` runs: have the command run on that host and give its exit status."""
+    """Run a command on a host of the job, for `mpirun`. Return its exit status."""
     replica = Replica.read(os.environ)
     address = replica.addresses[replica.hosts.index(host)]
     with _connect(address) as connection, connection.makefile("rwb") as stream:
@@ -53,7 +53,7 @@ def ask(host: str, command: str) -> int:
         connection.settimeout(None)
         answer = stream.readline()
     if not answer:
-        print(f"{host} does not start what mpirun asks it to", file=sys.stderr)
+        print(f"{host} did not start a process for mpirun", file=sys.stderr)
         return 1
     outcome = json.loads(answer)
     if outcome["failure"]:
@@ -65,7 +65,7 @@ def wait(folder: Path) -> int:
     """Wait for the command, run it, and give the exit status that this host's ranks deserve."""
     launch = Launch.read(folder)
     with system.listen(launch.awaits) as listener:
-        connection, command = _asked(listener)
+        connection, command = _requested(listener)
     with connection:
         status = subprocess.call(["sh", "-c", command], stdin=subprocess.DEVNULL)
         answer = {"status": status, "failure": _word(folder, launch)}
@@ -75,11 +75,11 @@ def wait(folder: Path) -> int:
 
 def _word(folder: Path, launch: Launch) -> Optional[Dict[str, Any]]:
     """Return the first failure of a rank of this host, for the primary to report."""
-    found = [failure.read(folder, index) for index in range(len(launch.processes))]
-    known = [word for word in found if word is not None]
-    if not known:
+    failures = [failure.read(folder, index) for index in range(len(launch.processes))]
+    reported = [word for word in failures if word is not None]
+    if not reported:
         return None
-    cause = failure.first(known)
+    cause = failure.first(reported)
     label = f"{launch.processes[cause.process].label} on {socket.gethostname()}"
     return asdict(replace(cause, process=failure.LAUNCHER, label=label))
 
@@ -87,13 +87,14 @@ def _word(folder: Path, launch: Launch) -> Optional[Dict[str, Any]]:
 def _note(word: failure.Failure) -> None:
     """Leave it to the primary's supervisor, unless another host's came first."""
     folder = Path(os.environ[rank.RUN_FOLDER_VARIABLE])
-    known = failure.read(folder, failure.LAUNCHER)
-    if known is None or word.began < known.began:
+    earlier = failure.read(folder, failure.LAUNCHER)
+    if earlier is None or word.began < earlier.began:
         word.write(folder)
 
 
 def _verdict(folder: Path, launch: Launch) -> int:
-    """`mpirun` ends its daemons alike whether the job has succeeded or not: ask the ranks."""
+    """Return the job's end by its ranks: `mpirun` ends its daemons alike whether it has succeeded
+    or not."""
     ranks = range(len(launch.processes))
     unfinished = [index for index in ranks if not marks.has_succeeded(folder, index)]
     if unfinished and not any(failure.read(folder, index) for index in unfinished):
@@ -102,7 +103,7 @@ def _verdict(folder: Path, launch: Launch) -> int:
     return 1 if unfinished else 0
 
 
-def _asked(listener: socket.socket) -> Tuple[socket.socket, str]:
+def _requested(listener: socket.socket) -> Tuple[socket.socket, str]:
     """Return the first proven command, and the connection that it came by; all others are
     closed."""
     end = time.monotonic() + HOSTS_ARE_UP_WITHIN_S
@@ -119,20 +120,20 @@ def _asked(listener: socket.socket) -> Tuple[socket.socket, str]:
         except OSError:  # it has gone again, or no descriptor is free
             time.sleep(LOOK_EVERY_S)
             continue
-        heard = [one for one in heard if one.fileno() >= 0]
+        heard = [candidate for candidate in heard if candidate.fileno() >= 0]
         if len(heard) >= HEARD_AT_ONCE:
             _close(heard.pop(0))
         heard.append(connection)
         threading.Thread(target=_hear, args=(connection, proven), daemon=True).start()
     connection, command = proven.get()
-    for one in heard:
-        if one is not connection:
-            _close(one)
+    for candidate in heard:
+        if candidate is not connection:
+            _close(candidate)
     return connection, command
 
 
 def _hear(connection: socket.socket, proven: Queue[Tuple[socket.socket, str]]) -> None:
-    """Whoever can't prove in time that it is of this run is refused and forgotten."""
+    """Read a request; refuse whoever can't prove in time that it is of this run."""
     try:
         proven.put((connection, _proven(connection)))
     except (OSError, ValueError):
@@ -156,7 +157,7 @@ def _proven(connection: socket.socket) -> str:
 
 
 def _line(connection: socket.socket, end: float) -> bytes:
-    """Return one line, without its end. Raises OSError when it has not come in time."""
+    """Read one line, without its end. Raises OSError when it has not come in time."""
     line = bytearray()
     while not line.endswith(b"\n"):
         connection.settimeout(max(0.001, end - time.monotonic()))
@@ -196,7 +197,7 @@ def _connect(address: str) -> socket.socket:
 
 
 def main(arguments: List[str]) -> int:
-    """`--wait FOLDER` on the hosts that are asked, `HOST COMMAND…` on the one that asks."""
+    """Run `--wait FOLDER` on a host that is asked, `HOST COMMAND…` on the one that asks."""
     if arguments[0] == "--wait":
         return wait(Path(arguments[1]))
     return ask(arguments[0], " ".join(arguments[1:]))

@@ -47,7 +47,7 @@ class Replica:
 
     @classmethod
     def read(cls, environment: Mapping[str, str], resources: Path = SAGEMAKER_RESOURCES) -> Replica:
-        """From `CLUSTER_SPEC`, or from the file with which SageMaker tells of the hosts.
+        """Read the replica from `CLUSTER_SPEC`, or from SageMaker's file on the hosts.
 
         Without either it is the only replica, on a port that is found.
         """
@@ -62,7 +62,8 @@ class Replica:
 
     @classmethod
     def _of_hosts(cls, resources: Mapping[str, Any]) -> Replica:
-        """Return every host trains; the first by name is the primary."""
+        """Make the replica of SageMaker's hosts: every host trains; the first by name is the
+        primary."""
         hosts = sorted(resources["hosts"])
         number = hosts.index(resources["current_host"])
         role, index = ("workers", number - 1) if number else ("primary", 0)
@@ -76,7 +77,7 @@ class Replica:
         return cls(ROLES[pool], index, groups.get(pool), addresses)
 
     def processes(self, per_replica: int, run_id: str) -> Tuple[ProcessSpec, ...]:
-        """Return its ranks: `per_replica` of them where it trains, else one process without a
+        """Return the replica's processes: `per_replica` ranks where it trains, else one without a
         rank."""
         if self.group is None:
             name = label(self.role, self.index, None)
@@ -84,15 +85,15 @@ class Replica:
         meeting = rendezvous(self.addresses[0], run_id)
         ranks = []
         for local in range(per_replica):
-            own = place(local, per_replica, self.group, len(self.addresses))
-            rank = int(own["RANK"])
+            variables = place(local, per_replica, self.group, len(self.addresses))
+            rank = int(variables["RANK"])
             name = label(self.role, self.index, rank)
-            ranks.append(ProcessSpec(name, self.role, self.index, rank, {**own, **meeting}))
+            ranks.append(ProcessSpec(name, self.role, self.index, rank, {**variables, **meeting}))
         return tuple(ranks)
 
 
 def label(role: str, index: int, rank: Optional[int]) -> str:
-    """What a process is called in logs and reports: `rank 3`, `ps 0`, `evaluator 0`."""
+    """Return the name of a process in logs and reports: `rank 3`, `ps 0`, `evaluator 0`."""
     return f"rank {rank}" if rank is not None else f"{TITLES[role]} {index}"
 
 

@@ -1,4 +1,4 @@
-"""What a SageMaker training job tells its containers, by files below /opt/ml.
+"""Reads what a SageMaker training job tells its containers, from files below /opt/ml.
 
 Programs that were written for AWS's framework containers read `SM_HOSTS`, `SM_CHANNEL_TRAINING` and
 their like, which those containers' toolkit makes of the files; here they are made the same way.
@@ -44,14 +44,15 @@ def interface(root: Path = ROOT) -> str:
 
 
 def folders(root: Path = ROOT) -> Dict[str, str]:
-    """Return where a program keeps what outlives it, by the names that it has elsewhere too."""
+    """Return the folders for what outlives a program, by the variables that name them elsewhere
+    too."""
     checkpoints = root / "checkpoints"
     tensorboard = os.environ.get("DISTRAIN_TENSORBOARD", str(root / "output/tensorboard"))
     if TUNED_VARIABLE in os.environ:
         # A tuning job brings nothing else to the bucket before its trials end, and its trials may
         # find there what others of them have left.
-        own = checkpoints / os.environ["TRAINING_JOB_NAME"]
-        checkpoints, tensorboard = own / "checkpoints", str(own / "tensorboard")
+        job_folder = checkpoints / os.environ["TRAINING_JOB_NAME"]
+        checkpoints, tensorboard = job_folder / "checkpoints", str(job_folder / "tensorboard")
     return {
         "AIP_MODEL_DIR": str(root / "model"),
         "AIP_CHECKPOINT_DIR": str(checkpoints),
@@ -60,29 +61,29 @@ def folders(root: Path = ROOT) -> Dict[str, str]:
 
 
 def trial(root: Path = ROOT) -> Dict[str, str]:
-    """What a trial of a tuning job knows of itself: its values, as arguments of the program, and
-    its number. Empty for any other job."""
+    """Return the variables of a tuning job's trial: its values as arguments, and its number. Empty
+    for any other job."""
     tuned = [name for name in os.environ.get(TUNED_VARIABLE, "").split(",") if name]
-    given = _read(root, "hyperparameters")
-    values = [f"--{name}={given[name]}" for name in tuned if name in given]
+    hyperparameters = _read(root, "hyperparameters")
+    values = [f"--{name}={hyperparameters[name]}" for name in tuned if name in hyperparameters]
     number = _TRIAL.search(os.environ.get("TRAINING_JOB_NAME", ""))
     if not values:
         return {}
-    found = {ARGUMENTS_VARIABLE: json.dumps(values)}
-    return {**found, TRIAL_VARIABLE: str(int(number[1]))} if number else found
+    variables = {ARGUMENTS_VARIABLE: json.dumps(values)}
+    return {**variables, TRIAL_VARIABLE: str(int(number[1]))} if number else variables
 
 
 def variables(root: Path = ROOT) -> Dict[str, str]:
     """Return the `SM_…` variables that a program finds in AWS's containers."""
     resources, channels = _read(root, "resourceconfig"), _read(root, "inputdataconfig")
     hyperparameters = {n: _decoded(v) for n, v in _read(root, "hyperparameters").items()}
-    own = {n: v for n, v in hyperparameters.items() if not n.startswith(_CONTAINERS_OWN)}
+    chosen = {n: v for n, v in hyperparameters.items() if not n.startswith(_CONTAINERS_OWN)}
     values: Dict[str, Any] = {
         **_hosts(resources),
         "RESOURCE_CONFIG": resources,
         "NETWORK_INTERFACE_NAME": resources.get("network_interface_name", "eth0"),
-        "HPS": own,
-        "USER_ARGS": [text for name in sorted(own) for text in _argument(name, own[name])],
+        "HPS": chosen,
+        "USER_ARGS": [text for name in sorted(chosen) for text in _argument(name, chosen[name])],
         "INPUT_DATA_CONFIG": channels,
         "CHANNELS": sorted(channels),
         "INPUT_DIR": str(root / "input"),
@@ -98,7 +99,7 @@ def variables(root: Path = ROOT) -> Dict[str, str]:
     }
     for name in channels:
         values["CHANNEL_" + name.upper()] = str(root / "input/data" / name)
-    for name, value in own.items():
+    for name, value in chosen.items():
         values["HP_" + name.upper()] = value
     return {"SM_" + name: _text(value) for name, value in values.items()}
 
@@ -107,13 +108,13 @@ def _hosts(resources: Mapping[str, Any]) -> Dict[str, Any]:
     """Return the hosts, and the instance groups that they are in."""
     groups = resources.get("instance_groups", [])
     by_name = {group["instance_group_name"]: group for group in groups}
-    own = resources.get("current_group_name", _ONE_GROUP)
+    group_name = resources.get("current_group_name", _ONE_GROUP)
     return {
         "HOSTS": resources["hosts"],
         "CURRENT_HOST": resources["current_host"],
         "CURRENT_INSTANCE_TYPE": resources.get("current_instance_type", "local"),
-        "CURRENT_INSTANCE_GROUP": own,
-        "CURRENT_INSTANCE_GROUP_HOSTS": by_name.get(own, {}).get("hosts", []),
+        "CURRENT_INSTANCE_GROUP": group_name,
+        "CURRENT_INSTANCE_GROUP_HOSTS": by_name.get(group_name, {}).get("hosts", []),
         "INSTANCE_GROUPS": list(by_name),
         "INSTANCE_GROUPS_DICT": by_name,
         "IS_HETERO": len(by_name) > 1,
@@ -122,8 +123,8 @@ def _hosts(resources: Mapping[str, Any]) -> Dict[str, Any]:
 
 def _read(root: Path, name: str) -> Dict[str, Any]:
     file = root / "input/config" / (name + ".json")
-    found: Dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    return found
+    content: Dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return content
 
 
 def _decoded(value: Any) -> Any:
@@ -137,7 +138,7 @@ def _decoded(value: Any) -> Any:
 def _argument(name: str, value: Any) -> List[str]:
     """Return a hyperparameter as scripts get it on their command line."""
     if isinstance(value, dict):
-        value = ",".join(f"{key}={item}" for key, item in sorted(value.items()))
+        value = ",".join(f"{key}={entry}" for key, entry in sorted(value.items()))
     return [("--" if len(name) > 1 else "-") + name, "" if value is None else str(value)]
 
 

@@ -38,7 +38,8 @@ def _launch(environment: Mapping[str, str]) -> Launch:
 
 
 def _spec(environment: Mapping[str, str]) -> ProcessSpec:
-    """This process's place: as `mpirun`, torchrun or TensorFlow's variable says, else its host's.
+    """Return this process's rank, as `mpirun`, torchrun or TensorFlow's variable says, else its
+    host's.
 
     Raises KeyError outside of SageMaker's containers.
     """

@@ -34,7 +34,7 @@ class SecretUnavailable(Exception):
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """What leads elsewhere is an error: the request's headers are for its own host alone."""
+    """Refuses redirects: the request's headers are for its own host alone."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -56,43 +56,43 @@ def _googles(secret: str) -> str:
     answer = _ask("http://" + metadata + _TOKEN, {"Metadata-Flavor": "Google"})
     store = os.environ.get("CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER", _SECRET_MANAGER)
     url = f"{store.rstrip('/')}/v1/{secret}:access"
-    found = _ask(url, {"Authorization": "Bearer " + answer["access_token"]})
-    return base64.b64decode(found["payload"]["data"]).decode()
+    version = _ask(url, {"Authorization": "Bearer " + answer["access_token"]})
+    return base64.b64decode(version["payload"]["data"]).decode()
 
 
 def _ask(url: str, headers: Dict[str, str]) -> Dict[str, Any]:
     """Return the JSON that is answered; a server that is busy or out of reach is asked again."""
     opener = urllib.request.build_opener(_NoRedirects)
-    for left in reversed(range(_ATTEMPTS)):
+    for remaining in reversed(range(_ATTEMPTS)):
         try:
             request = urllib.request.Request(url, headers=headers)
             with opener.open(request, timeout=_TIMEOUT_S) as answer:
-                found: Dict[str, Any] = json.loads(answer.read())
-                return found
+                content: Dict[str, Any] = json.loads(answer.read())
+                return content
         except urllib.error.HTTPError as error:
-            if error.code not in (429, 500, 502, 503, 504) or not left:
+            if error.code not in (429, 500, 502, 503, 504) or not remaining:
                 raise SecretUnavailable(_refusal(error)) from None
         except OSError as error:
-            if not left:
+            if not remaining:
                 raise SecretUnavailable(f"is out of reach: {error}") from None
         time.sleep(_PAUSE_S)
     raise AssertionError("unreachable")
 
 
-def _refusal(wrong: urllib.error.HTTPError) -> str:
+def _refusal(error: urllib.error.HTTPError) -> str:
     """Return the service's words, the role that is missing where one is, and where a redirect
     leads."""
-    if 300 <= wrong.code < 400:
-        target = wrong.headers.get("Location", "nowhere")
-        return f"can't be read: {wrong.code} leads to {target}, which must not have the job's login"
+    if 300 <= error.code < 400:
+        target = error.headers.get("Location", "nowhere")
+        return f"can't be read: {error.code} leads to {target}, which must not have the job's login"
     try:
-        said = json.loads(wrong.read())["error"]["message"]
+        message = json.loads(error.read())["error"]["message"]
     except (ValueError, LookupError, TypeError):
-        said = wrong.reason
+        message = error.reason
     hint = ""
-    if wrong.code == 403:
+    if error.code == 403:
         hint = ". The job's service account needs roles/secretmanager.secretAccessor on it"
-    return f"can't be read: {wrong.code} {said}{hint}"
+    return f"can't be read: {error.code} {message}{hint}"
 
 
 def _amazons(secret: str) -> str:
@@ -104,13 +104,13 @@ def _amazons(secret: str) -> str:
     region = name.split(":")[3] if name.startswith("arn:") else os.environ.get("AWS_REGION")
     try:
         client = boto3.client("secretsmanager", region_name=region)
-        found = client.get_secret_value(SecretId=name)
+        answer = client.get_secret_value(SecretId=name)
     except Exception as error:  # botocore's, which may not be imported by name here
         hint = ""
         if "AccessDenied" in str(error):
             hint = ". The job's role needs secretsmanager:GetSecretValue on it"
         raise SecretUnavailable(f"can't be read: {error}{hint}") from None
-    text = found.get("SecretString") or found["SecretBinary"].decode()
+    text = answer.get("SecretString") or answer["SecretBinary"].decode()
     return _value(text, key) if key else str(text)
 
 
@@ -118,4 +118,4 @@ def _value(text: str, key: str) -> str:
     try:
         return str(json.loads(text)[key])
     except (ValueError, LookupError, TypeError):
-        raise SecretUnavailable(f"is no JSON object with the key {key!r}") from None
+        raise SecretUnavailable(f"isn't a JSON object with the key {key!r}") from None

@@ -10,7 +10,8 @@ WORKER_PORT, SERVER_PORT, MIRRORED_PORT = 2222, 2223, 8890
 def parameter_servers(
     hosts: Sequence[str], number: int, chief: str, serves: bool = False
 ) -> Dict[str, Any]:
-    """For one of two processes of host `number`: its parameter server, or else its worker.
+    """Return TF_CONFIG of one of two processes of host `number`: its parameter server, or else its
+    worker.
 
     `chief` is what the first worker is called: `master` before TensorFlow 2, `chief` since. A
     single host has no server.
@@ -29,7 +30,7 @@ def parameter_servers(
 
 
 def mirrored(hosts: Sequence[str], number: int) -> Dict[str, Any]:
-    """For the worker of host `number` under MultiWorkerMirroredStrategy."""
+    """Return TF_CONFIG of the worker of host `number` under MultiWorkerMirroredStrategy."""
     return {
         "cluster": {"worker": _at(hosts, MIRRORED_PORT)},
         "environment": "cloud",

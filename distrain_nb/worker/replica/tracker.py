@@ -56,7 +56,7 @@ def take(folder: Path, has_rank_0: bool) -> str:
 
 
 class _NotThere(Exception):
-    """What keeps the run from being read here."""
+    """The run can't be read here, for this reason."""
 
 
 def _run(tracked: Tracked) -> str:
@@ -65,18 +65,18 @@ def _run(tracked: Tracked) -> str:
         return _answer(_ASK, tracked.uri, tracked.run)
     number = os.environ.get(TRIAL_VARIABLE, "")
     where = f"tags.`{PARENT_TAG}` = '{tracked.parent}' and tags.`{TRIAL_TAG}` = '{number}'"
-    found = _answer(_FIND, tracked.uri, tracked.experiment, where, str(_MADE_WITHIN_S))
-    if not found:
+    run = _answer(_FIND, tracked.uri, tracked.experiment, where, str(_MADE_WITHIN_S))
+    if not run:
         raise _NotThere(f"none was made for trial {number} within {_MADE_WITHIN_S} s")
-    return found
+    return run
 
 
 def _answer(program: str, *arguments: str) -> str:
-    """What that program prints. Raises _NotThere for one that fails."""
+    """Run a Python program and return what it prints. Raises _NotThere if it fails."""
     command = [sys.executable, "-c", program, *arguments]
     environment = {**os.environ, **_ONCE, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
-        asked = subprocess.run(
+        process = subprocess.run(
             command,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -87,7 +87,7 @@ def _answer(program: str, *arguments: str) -> str:
         raise _NotThere(f"no answer within {_ANSWER_WITHIN_S} s") from None
     except OSError as error:
         raise _NotThere(str(error)) from None
-    if asked.returncode == 0:
-        return asked.stdout.decode("utf-8", "replace").strip().rpartition("\n")[2]
-    said = asked.stderr.decode("utf-8", "replace").strip().splitlines()
-    raise _NotThere(said[-1][:300].rstrip(".") if said else f"exit status {asked.returncode}")
+    if process.returncode == 0:
+        return process.stdout.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    lines = process.stderr.decode("utf-8", "replace").strip().splitlines()
+    raise _NotThere(lines[-1][:300].rstrip(".") if lines else f"exit status {process.returncode}")

@@ -1,1 +1,2 @@
-"""What starts the ranks of a run on this machine, keeps their log and decides how it ended."""
+"""The supervisor: starts the ranks of a run on this machine, keeps their log and decides how it
+ended."""

@@ -81,10 +81,10 @@ class StrayCharts:
     def passed_over(self) -> str:
         """Return a sentence about what may be the run's and is not in its charts; empty for
         nothing."""
-        there = {path: why for path, why in self._doubtful.items() if _links(path) == 1}
-        if there:
-            path, why = next(iter(there.items()))
-            more = f", and {len(there) - 1} more" if len(there) > 1 else ""
+        remaining = {path: why for path, why in self._doubtful.items() if _links(path) == 1}
+        if remaining:
+            path, why = next(iter(remaining.items()))
+            more = f", and {len(remaining) - 1} more" if len(remaining) > 1 else ""
             return f"not in the charts: {path.relative_to(self._working)} ({why}){more}"
         if self._is_cut:
             return "not all folders below the working folder were searched for event files"
@@ -115,9 +115,9 @@ class StrayCharts:
             return None
         numbers = _processes(path.name)
         owners = [self._owner(number) for number in numbers]
-        known = [owner for owner in owners if owner is not None]
-        if known or not numbers or self._any_process:
-            return self._series[known[0]] if known else ""
+        pids = [owner for owner in owners if owner is not None]
+        if pids or not numbers or self._any_process:
+            return self._series[pids[0]] if pids else ""
         if not any(map(_is_alive, numbers)):
             self._doubtful[path] = f"process {numbers[0]} had ended before it was seen"
         return None
@@ -138,7 +138,7 @@ class StrayCharts:
 
 
 def stray_charts(launch: Launch, children: Sequence[Child]) -> Optional[StrayCharts]:
-    """What looks for event files of these ranks, started; None where charts have no folder."""
+    """Start to look for event files of these ranks; None where charts have no folder."""
     specs = [(child, spec) for child in children for spec in child.specs.values()]
     target = {**os.environ, **specs[0][1].environment}.get(FOLDER_VARIABLE, "")
     if not os.path.isabs(target):
@@ -155,8 +155,8 @@ def stray_charts(launch: Launch, children: Sequence[Child]) -> Optional[StrayCha
 
 
 def _event_files(root: Path, target: Path) -> Tuple[List[Path], bool]:
-    """Return those below the root but not in the target, from the top down, and whether there was
-    no time for all."""
+    """Return the event files below the root but not in the target, from the top down, and whether
+    there was no time for all."""
     end = time.monotonic() + LONGEST_LOOK_S
     folders, files = deque([root]), []
     while folders and time.monotonic() < end:
@@ -178,8 +178,8 @@ def _is_whole(path: str) -> bool:
 
 
 def _began(path: Path) -> Optional[int]:
-    """When a file was begun, in seconds since the epoch, by its name or its first event; None
-    where neither tells."""
+    """Return when a file was begun, in seconds since the epoch, by its name or its first event;
+    None where neither tells."""
     match = _NAME.search(path.name)
     if match is not None:
         return int(match["seconds"])
@@ -231,8 +231,8 @@ def _bring(path: Path, place: Path) -> None:
             return
         except OSError:
             place.touch()
-    there = place.stat().st_size
-    if there < size and not place.samefile(path):
+    copied = place.stat().st_size
+    if copied < size and not place.samefile(path):
         with path.open("rb") as source, place.open("ab") as copy:
-            source.seek(there)
+            source.seek(copied)
             shutil.copyfileobj(source, copy, COPIED_AT_ONCE)

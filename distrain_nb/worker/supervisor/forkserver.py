@@ -59,13 +59,14 @@ class ForkServer:
         system.adopt_orphans()
         self._answer(first)
         idle_since = time.monotonic()
-        while time.monotonic() - idle_since < self._idle and self._in_place() and self._wanted():
-            asked = self._turn()
-            if asked or self._reap():
+        while time.monotonic() - idle_since < self._idle and self._in_place() and self._is_wanted():
+            had_request = self._turn()
+            if had_request or self._reap():
                 idle_since = time.monotonic()
 
     def close(self) -> None:
-        """Whoever has asked meanwhile finds that nobody answers, and starts another."""
+        """Close the listener: whoever has asked meanwhile gets no answer, and starts another
+        server."""
         if self._in_place():
             self._address.unlink()
         self._listener.close()
@@ -76,26 +77,26 @@ class ForkServer:
         except FileNotFoundError:
             return False
 
-    def _wanted(self) -> bool:
+    def _is_wanted(self) -> bool:
         """Return whether a run has come, or still may from a kernel for which this was started."""
         return self._has_had_a_run or any(kernel.alive for kernel in self._kernels)
 
     def _turn(self) -> bool:
         self._listener.settimeout(TURN_WITH_RUNS_S if self._runs else TURN_S)
         try:
-            asked = receive(self._listener)
+            request = receive(self._listener)
         except socket.timeout:
             return False
-        if asked is not None:
-            self._answer(asked)
-        return asked is not None
+        if request is not None:
+            self._answer(request)
+        return request is not None
 
-    def _answer(self, asked: Asked) -> None:
-        if isinstance(asked, Warming):
-            self._warm(asked)
+    def _answer(self, request: Asked) -> None:
+        if isinstance(request, Warming):
+            self._warm(request)
         else:
             self._has_had_a_run = True
-            self._take(asked)
+            self._take(request)
 
     def _reap(self) -> bool:
         """Say whether a run is still alive."""
@@ -143,11 +144,11 @@ class ForkServer:
         except Exception as error:
             _give_up(folder, _in_words(error))
 
-    def _warm(self, asked: Warming) -> None:
+    def _warm(self, warming: Warming) -> None:
         """Import in a thread that gives way to others: what is forked later does not."""
         self._end_warming()
-        self._kernels.append(asked.kernel)
-        missing = self._missing(asked.modules)
+        self._kernels.append(warming.kernel)
+        missing = self._missing(warming.modules)
         if missing:
             self._warming = threading.Thread(target=self._import_gently, args=(missing,))
             self._warming.start()
@@ -158,7 +159,7 @@ class ForkServer:
             self._import(name)
 
     def _end_warming(self) -> None:
-        """Nothing is forked while a thread is at work."""
+        """Wait for the thread that imports: nothing is forked while a thread is at work."""
         if self._warming is not None:
             self._warming.join()
             self._warming = None
@@ -202,8 +203,8 @@ def _has_left(pid: int) -> bool:
     return bool(stat) and stat[3] != str(os.getsid(0))
 
 
-def _say_importing(folder: Path, what: str) -> None:
-    Status.read(folder).enter(State.STARTING, f"importing {what}").write(folder)
+def _say_importing(folder: Path, module: str) -> None:
+    Status.read(folder).enter(State.STARTING, f"importing {module}").write(folder)
 
 
 def _settle() -> None:
@@ -213,7 +214,7 @@ def _settle() -> None:
 
 
 def supervise(folder: Path) -> None:
-    """Be the supervisor of that run: does not return."""
+    """Run as the supervisor of that run; does not return."""
     try:
         os.setsid()
         system.give_way()
@@ -233,7 +234,7 @@ def _in_words(error: BaseException) -> str:
     if not isinstance(error, OSError):
         return f"failed:\n{traceback.format_exc()}"
     way_out = "; `ulimit -n` says how many there may be" if error.errno == errno.EMFILE else ""
-    return f"could not go on: {error}{way_out}"
+    return f"failed: {error}{way_out}"
 
 
 def _redirect_to(path: Path) -> None:
@@ -244,7 +245,7 @@ def _redirect_to(path: Path) -> None:
 
 
 def _see_to_its_end(folder: Path, wait_status: int) -> None:
-    """A supervisor has ended: if it could not say how the run did, say that."""
+    """Write a failed status for a supervisor that ended without writing a final one."""
     try:
         if Status.read(folder).state.final:
             return
@@ -267,7 +268,7 @@ def _give_up(folder: Path, why: str) -> None:
         pass
 
 
-def main(address: Path, idle: float, asked: Asked) -> None:
+def main(address: Path, idle: float, request: Asked) -> None:
     """Serve at `address`, unless another server does: then ask that one."""
     if not getattr(sys.flags, "safe_path", False):
         del sys.path[0]  # the current folder, whose modules are no frameworks
@@ -276,20 +277,20 @@ def main(address: Path, idle: float, asked: Asked) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX)
         except OSError:  # a file system without locks: at worst there are two servers
             pass
-        if send(address, asked):
+        if send(address, request):
             return
         server = ForkServer(address, idle)
     try:
-        server.serve(asked)
+        server.serve(request)
     finally:
         server.close()
 
 
-def _asked(words: List[str]) -> Asked:
+def _request_of(words: List[str]) -> Asked:
     if words[0] == "--warm":
         return Warming.of(words[1:])
     return Request(Path(words[0]), int(words[1]))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), float(sys.argv[2]), _asked(sys.argv[3:]))
+    main(Path(sys.argv[1]), float(sys.argv[2]), _request_of(sys.argv[3:]))

@@ -1,4 +1,4 @@
-"""Whether somebody looks at a run: files in its folder tell, touched for as long as a page does.
+"""Heartbeats of pages and kernels that look at a run: files in its folder, touched meanwhile.
 
 A kernel hears nothing of the page while its cell runs, and need not send it a log that the page has
 from its server; a supervisor gives way to a page that has to be drawn.
@@ -16,12 +16,12 @@ LOOKS_AGAIN_WITHIN_S = 5.0
 
 
 def note_watched(folder: Path) -> None:
-    """A page looks at the run right now, by its server."""
+    """Note that a page's server is looking at the run right now."""
     (folder / WATCHED_FILE).touch()
 
 
 def note_shown(folder: Path) -> None:
-    """A kernel shows the run right now."""
+    """Note that a kernel is showing the run right now."""
     (folder / SHOWN_FILE).touch()
 
 

@@ -47,7 +47,7 @@ class Output:
         self._write(b"".join(moving))
 
     def say(self, process: int, text: str) -> None:
-        """A line that no process has printed."""
+        """Write a line of our own into the log of a process, on its standard error."""
         self._write(LineSplitter(process, "e").feed(text.encode("utf-8", "replace") + b"\n"))
 
     def drain(self, wait: float) -> None:

@@ -12,13 +12,13 @@ _NAMES = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "intel
 
 
 def chief() -> str:
-    """What the installed TensorFlow calls the first worker of a cluster."""
+    """Return the name of a cluster's first worker in the installed TensorFlow."""
     version = _version()
     return "master" if version is not None and version.startswith(("0.", "1.")) else "chief"
 
 
 def serve() -> None:
-    """Be the server that `TF_CONFIG` says, without a GPU, until the process is told to end."""
+    """Run the server of `TF_CONFIG`, without a GPU, until the process is told to end."""
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # two processes on one GPU are in each other's way
     train = importlib.import_module("tensorflow.compat.v1").train
     config = json.loads(os.environ["TF_CONFIG"])
@@ -27,7 +27,7 @@ def serve() -> None:
 
 
 def _version() -> Optional[str]:
-    """TensorFlow's version without importing it; None where it is not installed."""
+    """Return TensorFlow's version without importing it; None where it is not installed."""
     for distribution in distributions():
         if (distribution.metadata["Name"] or "").lower() in _NAMES:
             return distribution.version

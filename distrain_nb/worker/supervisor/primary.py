@@ -1,4 +1,4 @@
-"""Whether the primary, on another host, still works: parameter servers have no end of their own."""
+"""Watches the primary on another host: parameter servers don't end by themselves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Primary:
         self._give_up_at = self._try_at + THERE_WITHIN_S
 
     def has_ended(self) -> bool:
-        """True once it was there and is gone."""
+        """Tell whether the primary has gone, or could not be reached in time."""
         if self._connection is None:
             self._try()
             return time.monotonic() > self._give_up_at

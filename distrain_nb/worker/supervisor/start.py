@@ -58,7 +58,7 @@ class Launcher(Child):
         self._folder = folder
 
     def signal(self, number: signal.Signals) -> None:
-        """SIGTERM is for the ranks: Open MPI would give them a second to end."""
+        """Send a signal; SIGTERM goes to the ranks, as Open MPI would give them a second to end."""
         ranks = list(marks.living(self._folder)) if number == signal.SIGTERM else []
         if not ranks:
             super().signal(number)
@@ -67,8 +67,7 @@ class Launcher(Child):
             _signal_group(pid, number)
 
     def failed(self, status: int) -> Failure:
-        """Return its failure, after it has ended: what another host says, where one does in
-        time."""
+        """Return the failure of an ended process: that of another host, if one reports in time."""
         end = time.monotonic() + WORD_WITHIN_S
         while time.monotonic() < end:
             word = failure.read(self._folder, failure.LAUNCHER)
@@ -109,9 +108,9 @@ def start(folder: Path, launch: Launch, ports: Sequence[int], output: Output) ->
 def _filled(folder: Path, launch: Launch, ports: Sequence[int]) -> Iterator[ProcessSpec]:
     """Yield the processes with all variables that they are started with."""
     for index, process in enumerate(launch.processes):
-        given = fill(process.environment, folder, ports)
-        of_trackers = trackers.variables(folder, index, process.rank, {**os.environ, **given})
-        yield replace(process, environment={**given, **of_trackers})
+        environment = fill(process.environment, folder, ports)
+        of_trackers = trackers.variables(folder, index, process.rank, {**os.environ, **environment})
+        yield replace(process, environment={**environment, **of_trackers})
 
 
 def _fork(folder: Path, launch: Launch, index: int, output: Output) -> Child:
@@ -129,7 +128,7 @@ def _fork(folder: Path, launch: Launch, index: int, output: Output) -> Child:
 def _become_rank(
     folder: Path, launch: Launch, index: int, outputs: List[int], supervisor: int
 ) -> None:
-    """In the forked child; does not return."""
+    """Run as a rank in the forked child; does not return."""
     status = rank.FAILED
     try:
         _lead_group(supervisor)
@@ -158,8 +157,10 @@ def _become_rank(
 
 
 def _lead_group(supervisor: int) -> None:
-    """A group for signals, in the run's session: Linux shares CPUs out among sessions, and the
-    notebook should have as much as all ranks together where they take all there is."""
+    """Make this process lead a process group within the run's session.
+
+    Linux shares CPUs among sessions. So the notebook gets as much as all ranks together.
+    """
     os.setpgid(0, 0)
     system.die_with_parent(supervisor)
 

@@ -184,7 +184,7 @@ class Supervisor:
         return "stopped" if isinstance(child, Launcher) else words[0].summary
 
     def _endless_roles(self) -> Set[str]:
-        """Of those that don't end by themselves; workers that have servers wait for work."""
+        """Return the roles that don't end by themselves: workers of servers wait for work."""
         roles = {spec.role for spec in self._launch.processes}
         return {*SERVING_ROLES, "workers"} if "servers" in roles else set(SERVING_ROLES)
 
@@ -194,7 +194,7 @@ class Supervisor:
         for label in self._cut:
             output.say(
                 index,
-                f"{label} was still at work {self._launch.grace:g} s after the primary had ended, "
+                f"{label} was still running {self._launch.grace:g} s after the primary had ended, "
                 "and was stopped: what it had not printed or saved is lost",
             )
 
@@ -208,12 +208,12 @@ class Supervisor:
         self._save(processes=tuple(ended(p) for p in self._status.processes))
 
     def _primary_has_ended(self) -> bool:
-        """Or, where the primary runs elsewhere, all that run here."""
+        """Tell whether the primary has ended or, where it runs elsewhere, all that run here."""
         leading = [child for child in self._children if "primary" in child.roles]
         return not any(child.alive for child in leading or self._children)
 
     def _let_others_finish(self) -> None:
-        """The primary has succeeded: workers get the grace period, servers are stopped at once."""
+        """Give workers the grace period after the primary has succeeded; stop servers at once."""
         self._ending = (State.SUCCEEDED, "")
         living = [child for child in self._children if child.alive]
         if living:
@@ -224,7 +224,7 @@ class Supervisor:
         self._terminate_at = time.monotonic() + self._launch.grace
 
     def _end_reducers(self) -> None:
-        """When nobody is left to sum for."""
+        """End the reducers when nobody is left to sum for."""
         living = [child for child in self._children if child.alive]
         if all(child.roles == {REDUCERS} for child in living):
             for child in living:
@@ -268,7 +268,7 @@ class Supervisor:
         return now - self._there_at > DELETED_AFTER_S
 
     def _give_way(self) -> None:
-        """To a page that shows the run, for as long as it does, and to nobody else."""
+        """Lower our priority while a page shows the run, and for nobody else."""
         now = time.monotonic()
         if now >= self._look_at:
             self._look_at = now + LOOK_EVERY_S
@@ -324,7 +324,7 @@ def _sampled(child: Child) -> Iterator[SampledProcess]:
 
 
 def exit_status(wait_status: int) -> int:
-    """As in subprocess: negative for a signal."""
+    """Return the exit status as `subprocess` does: negative for a signal."""
     if os.WIFSIGNALED(wait_status):
         return -os.WTERMSIG(wait_status)
     return os.WEXITSTATUS(wait_status)
