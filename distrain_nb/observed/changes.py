@@ -87,7 +87,13 @@ class Changes:
         for name in names:
             if name in self.namespace and name not in self._objects:
                 obj = self.namespace[name]
-                self._objects[name] = obj, leaves(name, obj)
+                if not isinstance(obj, _NO_PARTS) or self._is_own(obj):
+                    self._objects[name] = obj, leaves(name, obj)
+
+    def _is_own(self, definition: object) -> bool:
+        """Whether it is the notebook's: what packages ask while they are imported is their own
+        matter."""
+        return getattr(definition, "__module__", None) == self.namespace.get("__name__")
 
     def _compare(
         self, name: str, before: dict[str, Any], now: dict[str, Any], at: tuple[str, int, int]

@@ -203,10 +203,10 @@ def dict_of(obj: Any) -> Mapping[str, Any]:
 
 
 def is_own(cls: type, own: Collection[Any]) -> bool:
-    """Whether a class is of one of these modules, or made by a function and found in none."""
-    if cls.__module__ in own or "." in cls.__qualname__:
-        return cls.__module__ in own
-    return cls.__qualname__ not in vars(sys.modules.get(cls.__module__, sys))
+    """Whether a class is of one of these modules, or of none: `make_dataclass` says `types`."""
+    if cls.__module__ == "types":
+        return not hasattr(types, cls.__qualname__)
+    return cls.__module__ in own
 
 
 def text_of(value: Any) -> str | None:

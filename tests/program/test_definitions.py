@@ -90,6 +90,13 @@ EQUAL = {
         ("import pydantic\nclass C(pydantic.BaseModel):\n    lr: int = 1", "c = C()\nc.lr = 2"),
         "c",
     ),
+    "classes that packages make": (
+        (
+            "import torch\nfor n in range(999): type('G', (torch.autograd.Function,), {})",
+            "class F(torch.autograd.Function):\n    lr = 1\nF.lr = 2",
+        ),
+        "F.lr, F._backward_cls.__name__",
+    ),
     "attributes by items": (
         ("class O(dict):\n    def __getattr__(self, name): return self[name]\no = O(a=1)",),
         "o.a",
