@@ -131,6 +131,23 @@ def test_runs_share_a_server_and_another_environment_gets_another(
     assert server() != first
 
 
+def test_an_optimizer_of_the_kernel_asks_for_no_other_server() -> None:
+    """PyTorch sets a variable for the first one, in any process that makes one."""
+    look = """
+import os, torch
+from distrain_nb.backends.local.warm import _environment
+before = _environment()
+torch.optim.SGD(torch.nn.Linear(1, 1).parameters())
+print("TORCHINDUCTOR_CACHE_DIR" in os.environ, _environment() == before)
+os.environ["TORCHINDUCTOR_CACHE_DIR"] += "_of_mine"
+print(_environment()["TORCHINDUCTOR_CACHE_DIR"] == os.environ["TORCHINDUCTOR_CACHE_DIR"])
+"""
+    environment = {k: v for k, v in os.environ.items() if k != "TORCHINDUCTOR_CACHE_DIR"}
+    command = [sys.executable, "-c", look]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.split() == ["True"] * 3
+
+
 def test_the_kernels_environment_is_inherited_and_in_no_file(
     home: Path, runtime_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

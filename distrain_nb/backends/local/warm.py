@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import hashlib
 import os
 import stat
@@ -29,6 +30,9 @@ _PASSING_NAMES = frozenset(
      "PAGER", "PWD", "SHLVL", "WINDOWID",
      "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"]  # set by scikit-learn when it is imported
 )  # fmt: skip
+
+# PyTorch's first optimizer sets it to a folder that depends on nothing else, as it does in ranks.
+_INDUCTOR = "TORCHINDUCTOR_CACHE_DIR"
 
 MOST_SERVERS = 20  # that are killed in turn before they have taken a run
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 0.5  # what kills them, such as lack of memory, may pass
@@ -153,7 +157,17 @@ def _environment() -> dict[str, str]:
     }
     if environment.get("MPLBACKEND", "").startswith("module://"):
         environment["MPLBACKEND"] = "agg"  # the kernel's own draws into its cells
+    if environment.get(_INDUCTOR) == _usual_inductor_folder():
+        del environment[_INDUCTOR]
     return environment
+
+
+def _usual_inductor_folder() -> str:
+    try:
+        user = getpass.getuser()
+    except (KeyError, ImportError, OSError):  # who has no name: the variable stays
+        return ""
+    return str(Path(tempfile.gettempdir(), f"torchinductor_{user}").absolute())
 
 
 def _address(environment: Mapping[str, str]) -> Path:
