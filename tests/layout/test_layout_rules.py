@@ -231,6 +231,7 @@ def test_cores_of_cloud_tpu(tpu: str, cores: int) -> None:
     assert refused("vertex", "cloud-tpu", tpu, cores) != fits
 
 
+@pytest.mark.slow  # applies every repair
 @examples
 @given(layouts())
 def test_no_layout_raises_and_every_repair_repairs(layout: Layout) -> None:

@@ -227,6 +227,7 @@ def read_by_chance(folder: Path, share: int) -> None:
     print(read)
 
 
+@pytest.mark.slow  # in a process of its own, with PyTorch
 def test_a_file_by_chance_is_read_or_refused(tmp_path: Path) -> None:
     """What ends the process, takes long, or raises anything else is seen by its status."""
     command = [sys.executable, "-W", "ignore", "-c", READ_BY_CHANCE, str(tmp_path / "results")]

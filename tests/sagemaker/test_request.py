@@ -326,6 +326,7 @@ def test_data_are_a_channel_and_a_name_in_the_cell() -> None:
         prepare("print(train)\n", on="sagemaker", data=("train=gs://my-bucket",))
 
 
+@pytest.mark.slow  # in a process of its own
 def test_a_plan_has_botocore_s_model_and_makes_no_client() -> None:
     code = "import sys; from tests.sagemaker.jobs import planned; planned(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

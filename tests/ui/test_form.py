@@ -332,6 +332,7 @@ def test_every_region_with_sagemaker_is_offered() -> None:
     assert shown["eu-central-1"] == "Europe (Frankfurt)"
 
 
+@pytest.mark.slow  # in a process of its own
 def test_a_form_for_another_place_loads_no_sdk() -> None:
     """The list of AWS's regions is botocore's, which takes a fifth of a second to import."""
     code = """

@@ -93,6 +93,7 @@ def test_a_machines_name_may_have_numbers(tmp_path: Path, monkeypatch: pytest.Mo
     ("name", "began"),
     [("events.out.tfevents.1500000000.h", 0.0), ("000_worker_0.tfevents", 1.5e9),
      (f"events.out.tfevents.{NOW}.{HOST}.1.0", 0.0), ("0_worker_0.tfevents.tmp", 0.0)],
+    ids=["of an earlier time", "begun earlier", "of another process", "half written"],
 )  # fmt: skip
 def test_what_is_another_runs_or_not_whole_is_left_alone(
     tmp_path: Path, name: str, began: float
