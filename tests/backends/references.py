@@ -168,6 +168,15 @@ REFERENCES: dict[str, tuple[Reference, ...]] = {
     "vertex.no-service-account": (Page(f"{VERTEX}/experiments/tensorboard-training"),),
     "vertex.two-trackers": (Page(f"{VERTEX}/experiments/tensorboard-training"),),
     "vertex.launcher": (LAUNCH,),
+    "vertex.retries": (
+        Field("custom_job.Scheduling", "overrides ``Scheduling.restart_job_on_worker_restart``"),
+    ),
+    "vertex.ip-range": (
+        Field("custom_job.CustomJobSpec", "names for the reserved ip ranges under the VPC network"),
+    ),
+    "vertex.two-networks": (
+        Field("service_networking.PscInterfaceConfig", "only used for resources using PSC-I"),
+    ),
     "vertex.mpirun": (LAUNCH,),
     "vertex.no-prebuilt": (
         Field("custom_job.PythonPackageSpec", "You must use an image from this list"),
@@ -202,6 +211,7 @@ REFERENCES: dict[str, tuple[Reference, ...]] = {
     "sagemaker.region": (SENSE,),
     "sagemaker.study-image": (LAUNCH,),
     "sagemaker.study-access": (LACKS,),
+    "sagemaker.study-machines": (LACKS,),
     "sagemaker.study-hyperparameter": (
         Page(f"{AWS}/dg/automatic-model-tuning-define-ranges.html"),
     ),

@@ -45,9 +45,17 @@ class Choices:
         if name not in self._chosen:
             value = self.definitions.namespace[name]
             how = resolve(name, value, self.history, self.definitions)
+            self._choose_bases(value)
             self._chosen[name] = Value(value), None  # as others see it meanwhile
             self._chosen[name] = self._with_state(name, value, how)
         return self._chosen[name]
+
+    def _choose_bases(self, value: Any) -> None:
+        """Choose for the bases of a class, the first one first: a class asks for its own bases, and
+        a hundred of them, one of the other, would be beyond Python's recursion limit."""
+        for base in reversed(value.__mro__[1:] if isinstance(value, type) else ()):
+            if self.definitions.namespace.get(base.__name__) is base:
+                self.of(base.__name__)
 
     def text_of(self, name: str) -> SourceCode | None:
         """The statements that give a name, whatever has changed since."""
