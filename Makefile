@@ -56,6 +56,7 @@ types: $(INSTALLED)
 style: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m scripts.measures
 	$(BIN)/python scripts/page.py check
 	$(BIN)/python scripts/page.py test
 
