@@ -43,7 +43,8 @@ def rebound(found: Mapping[str, Needed], history: ExecutionHistory) -> Iterator[
     for name, how in made:
         for executed in how.chain:
             for use in executed.statement.names(late).needs.values():
-                later = _set_since(use.name, executed, repeated, history)
+                present = use.name in found and not isinstance(found[use.name].how, SourceCode)
+                later = _set_since(use.name, executed, set() if present else repeated, history)
                 if not use.at_once or use.name == name or later is None:
                     continue
                 if later.statement.is_definition and not how.world:
