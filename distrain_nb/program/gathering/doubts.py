@@ -43,8 +43,10 @@ def rebound(found: Mapping[str, Needed], history: ExecutionHistory) -> Iterator[
     for name, how in made:
         for executed in how.chain:
             for use in executed.statement.names(late).needs.values():
-                present = use.name in found and not isinstance(found[use.name].how, SourceCode)
-                later = _set_since(use.name, executed, set() if present else repeated, history)
+                present = found.get(use.name)  # only what it is made of runs before it
+                chain = present.how.chain if present and isinstance(present.how, SourceCode) else ()
+                again = {e.at for e in chain} if present else repeated
+                later = _set_since(use.name, executed, again, history)
                 if not use.at_once or use.name == name or later is None:
                     continue
                 if later.statement.is_definition and not how.world:
