@@ -126,7 +126,7 @@ def test_a_carrier_that_ended_badly_says_why(
     store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = Run(store.add("odd", "vertex", "", ""))
-    (run.folder / SUBMISSION_FILE).write_text('{"backend": "vertex", "told": {}, "processes": []}')
+    (run.folder / SUBMISSION_FILE).write_text('{"backend": "vertex", "told": [], "processes": []}')
     Status(State.STARTING).enter(State.STARTING).write(run.folder)
     start_carrier(run.folder).wait()
     assert run.state is State.FAILED
