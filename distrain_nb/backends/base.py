@@ -72,7 +72,7 @@ class Job(Generic[OptionsT_co]):
 
 
 def named(texts: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The names and values of texts such as `--data` has them, NAME=VALUE."""
+    """Yield the names and values of texts such as `--data` has them, NAME=VALUE."""
     for text in texts:
         name, _, value = text.partition("=")
         yield name, value
@@ -150,8 +150,8 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
 
     @abstractmethod
     def plan(self, job: Job[OptionsT]) -> PlanT:
-        """The exact request: of the same job always the same. Pure: what was found on this machine
-        comes with the job. Raises OptionError."""
+        """Return the exact request: of the same job always the same. Pure: what was found on this
+        machine comes with the job. Raises OptionError."""
 
     @abstractmethod
     def submit(self, plan: PlanT, folder: Path) -> None:
@@ -162,7 +162,7 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
 
     @abstractmethod
     def status(self, handle: Handle, folder: Path) -> Status:
-        """How the run is doing."""
+        """Return how the run is doing."""
 
     @abstractmethod
     def cancel(self, handle: Handle, folder: Path) -> None:
@@ -173,17 +173,17 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
         return uri
 
     def bucket(self, uri: str) -> str:
-        """The path or URI by which a program there reads and writes what a bucket has. Raises
-        OptionError for a bucket that it doesn't reach."""
+        """Return the path or URI by which a program there reads and writes what a bucket has.
+        Raises OptionError for a bucket that it doesn't reach."""
         return uri
 
     def staging(self, job: Job[OptionsT]) -> str:  # noqa: ARG002
-        """The URI below which data of this machine are uploaded for a job; empty where its ranks
-        read them by their path. The job has no program yet."""
+        """Return the URI below which data of this machine are uploaded for a job; empty where its
+        ranks read them by their path. The job has no program yet."""
         return ""
 
     def parts(self, text: str) -> tuple[str, str]:
-        """The URI or path in a text of `--data`, and what is written behind it."""
+        """Return the URI or path in a text of `--data`, and what is written behind it."""
         return text, ""
 
     def remote_folders(self, job: Job[OptionsT]) -> Sequence[RemoteFolder]:  # noqa: ARG002
@@ -191,7 +191,8 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
         return ()
 
     def brings(self, uri: str) -> bool:  # noqa: ARG002
-        """Whether data at a URI come to the job's machines even if no name for them is read."""
+        """Return whether data at a URI come to the job's machines even if no name for them is
+        read."""
         return False
 
     def handle(self, plan: PlanT) -> Handle:  # noqa: ARG002
@@ -199,8 +200,8 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
         return {}
 
     def experiments(self, plan: PlanT) -> str:  # noqa: ARG002
-        """Where the service itself keeps experiments, for a job that is filed under one: an address
-        that `tracking` knows; empty where it has none."""
+        """Return where the service itself keeps experiments, for a job that is filed under one: an
+        address that `tracking` knows; empty where it has none."""
         return ""
 
     def fetch(self, handle: Handle, folder: Path) -> Mapping[str, str]:  # noqa: ARG002
@@ -237,14 +238,15 @@ class HasSDK(Protocol):
     name: str
 
     def sdk_job(self, handle: Handle, folder: Path) -> Value:
-        """The SDK's object for the job of a run. Raises DistrainError where there is none."""
+        """Return the SDK's object for the job of a run. Raises DistrainError where there is
+        none."""
 
     def foreign(self, job: object) -> SDKJob | None:
         """What `job` stands for, an object of the SDK or a resource's name; None if it is none of
         this cloud's."""
 
     def stands_for(self, job: object, folder: Path) -> bool:
-        """Whether the run in that folder is that job."""
+        """Return whether the run in that folder is that job."""
 
     def follow(self, job: object, folder: Path) -> None:
         """Bring log and state of a job that the SDK has started into a run's folder."""

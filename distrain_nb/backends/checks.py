@@ -30,7 +30,7 @@ class Check:
 
 
 def packages(what: str, names: Sequence[str], extra: str) -> Check:
-    """Whether the packages of those names are installed; `extra` brings them."""
+    """Return whether the packages of those names are installed; `extra` brings them."""
     found = {name: installed(name) for name in names}
     lacking = [name for name, number in found.items() if number is None]
     if lacking:
@@ -40,21 +40,22 @@ def packages(what: str, names: Sequence[str], extra: str) -> Check:
 
 
 def login(found: str, remedy: str) -> Check:
-    """Whether there are credentials; `found` names them, empty where there are none."""
+    """Return whether there are credentials; `found` names them, empty where there are none."""
     if found:
         return Check("login", Health.GOOD, found)
     return Check("login", Health.MISSING, "none on this machine's disk or in its variables", remedy)
 
 
 def allowed(what: str, lacking: Sequence[str], remedy: str) -> Check:
-    """Whether the service allows all that is needed of something; `lacking` is what it does not."""
+    """Return whether the service allows all that is needed of something; `lacking` is what it does
+    not."""
     if lacking:
         return Check(what, Health.MISSING, f"not allowed: {', '.join(lacking)}", remedy)
     return Check(what, Health.GOOD, "all that jobs need is allowed")
 
 
 def installed(name: str) -> str | None:
-    """The version of a distribution, None where it is not installed."""
+    """Return the version of a distribution, None where it is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:

@@ -66,22 +66,22 @@ class Folder:
 
     @classmethod
     def of(cls, source: Path) -> Folder:
-        """Links are followed, each to all that it leads to. Raises DistrainError for what can't be
-        read or be named in a bucket."""
+        """Return links are followed, each to all that it leads to. Raises DistrainError for what
+        can't be read or be named in a bucket."""
         passed_over: list[str] = []
         try:
             found = tuple(sorted(_found(source, passed_over), key=lambda file: file.name))
-        except OSError as wrong:
-            raise DistrainError(f"{wrong.filename} can't be read: {wrong.strerror}") from None
-        for each in found:
-            if not (each.name.isprintable() and _is_utf8(each.name)):
-                raise DistrainError(f"no bucket takes the name {each.name!r} of a file")
+        except OSError as error:
+            raise DistrainError(f"{error.filename} can't be read: {error.strerror}") from None
+        for item in found:
+            if not (item.name.isprintable() and _is_utf8(item.name)):
+                raise DistrainError(f"no bucket takes the name {item.name!r} of a file")
         return cls(source, found, tuple(sorted(passed_over)))
 
     @cached_property
     def size(self) -> int:
         """Bytes of all files."""
-        return sum(each.size for each in self.files)
+        return sum(file.size for file in self.files)
 
     def digest(self) -> str:
         """Of names and contents: 32 hexadecimal digits. Raises DistrainError for what can't be
@@ -90,22 +90,22 @@ class Folder:
         kept = private_home() / CACHE / f"{name}.json"
         known = _known(kept)
         hashes = {n: h for n, (size, at, h) in known.items() if (size, at) == self._version(n)}
-        missing = [each for each in self.files if each.name not in hashes]
-        meter = ByteCounter(f"reading {self.source}", sum(each.size for each in missing))
+        missing = [file for file in self.files if file.name not in hashes]
+        meter = ByteCounter(f"reading {self.source}", sum(item.size for item in missing))
         now = time.time_ns()
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            for each, found in zip(missing, pool.map(_hash, missing), strict=True):
-                hashes[each.name] = found
-                meter.add(each.size)
+            for item, found in zip(missing, pool.map(_hash, missing), strict=True):
+                hashes[item.name] = found
+                meter.add(item.size)
         settled = {
-            each.name: (each.size, each.changed, hashes[each.name])
-            for each in self.files
-            if each.changed < now - _SETTLED_NS
+            file.name: (file.size, file.changed, hashes[file.name])
+            for file in self.files
+            if file.changed < now - _SETTLED_NS
         }
         if settled != known:
             kept.parent.mkdir(parents=True, exist_ok=True)
             replace_file(kept, json.dumps(settled).encode())
-        lines = (f"{hashes[each.name]} {each.size} {each.name}\n" for each in self.files)
+        lines = (f"{hashes[file.name]} {file.size} {file.name}\n" for file in self.files)
         return sha256("".join(lines).encode()).hexdigest()[:32]
 
     def _version(self, name: str) -> tuple[int, int] | None:
@@ -114,7 +114,7 @@ class Folder:
 
     @cached_property
     def _by_name(self) -> Mapping[str, LocalFile]:
-        return {each.name: each for each in self.files}
+        return {file.name: file for file in self.files}
 
 
 def _found(source: Path, passed_over: list[str]) -> Iterator[LocalFile]:
@@ -144,8 +144,8 @@ def _hash(file: LocalFile) -> str:
         with file.path.open("rb") as opened:
             while piece := opened.read(PIECE):
                 found.update(piece)
-    except OSError as wrong:
-        raise DistrainError(f"{file.path} can't be read: {wrong.strerror}") from None
+    except OSError as error:
+        raise DistrainError(f"{file.path} can't be read: {error.strerror}") from None
     return found.hexdigest()
 
 

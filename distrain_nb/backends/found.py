@@ -25,7 +25,7 @@ class Found(NamedTuple):
     origin: str
 
     def __str__(self) -> str:
-        """The value as people read it."""
+        """Return the value as people read it."""
         if isinstance(self.value, tuple):
             return ", ".join(self.value)
         return ("on" if self.value else "off") if isinstance(self.value, bool) else self.value
@@ -36,15 +36,17 @@ Settled: TypeAlias = "Mapping[str, Found]"
 
 def first(*sources: Settled) -> dict[str, Found]:
     """What each setting is in the first of the sources that has it."""
-    found: dict[str, Found] = {}
+    settings: dict[str, Found] = {}
     for source in sources:
-        found |= {name: each for name, each in source.items() if each.value and name not in found}
-    return found
+        settings |= {
+            name: item for name, item in source.items() if item.value and name not in settings
+        }
+    return settings
 
 
 def text_of(job: AnyJob, name: str, variables: tuple[str, ...] = (), made_up: str = "") -> Found:
-    """A setting of a job that is a text: as it was chosen or kept, as a variable has it, as it was
-    found on this machine, or made up; empty where nobody has made it."""
+    """Return a setting of a job that is a text: as it was chosen or kept, as a variable has it, as
+    it was found on this machine, or made up; empty where nobody has made it."""
     layout = job.layout.region or "" if name == "region" else ""
     kept = job.config.region if name == "region" else job.config.of_backends.get(name, "")
     chosen = layout or str(getattr(job.options, name, "") or "")
@@ -59,38 +61,38 @@ def text_of(job: AnyJob, name: str, variables: tuple[str, ...] = (), made_up: st
 
 
 def filled(options: OptionsT, defaults: Settled) -> OptionsT:
-    """Options with what was found for those that nobody chose. Texts NAME=VALUE are joined, and
-    the chosen one of a name holds."""
+    """Return options with what was found for those that nobody chose. Texts NAME=VALUE are joined,
+    and the chosen one of a name holds."""
     changed: dict[str, object] = {}
-    for each in declared(type(options)).values():
-        chosen, found = getattr(options, each.field), defaults.get(each.field)
+    for item in declared(type(options)).values():
+        chosen, found = getattr(options, item.field), defaults.get(item.field)
         if found is None:
             continue
-        if chosen == each.default:
-            changed[each.field] = found.value
-        elif each.form.startswith("NAME=VALUE") and isinstance(found.value, tuple):
+        if chosen == item.default:
+            changed[item.field] = found.value
+        elif item.form.startswith("NAME=VALUE") and isinstance(found.value, tuple):
             names = {text.partition("=")[0] for text in chosen}
             more = (text for text in found.value if text.partition("=")[0] not in names)
-            changed[each.field] = (*more, *chosen)
+            changed[item.field] = (*more, *chosen)
     own = {name: getattr(options, name) for name in declared(type(options))}
     return type(options)(**{**own, **changed})
 
 
 def is_found(found: Found) -> bool:
-    """Whether nobody who writes jobs has chosen it."""
+    """Return whether nobody who writes jobs has chosen it."""
     chosen = found.origin in ("", KEPT, MADE_UP) or found.origin.startswith("the option ")
     return bool(found.value) and not chosen
 
 
 def notes(settled: Settled) -> Iterator[str]:
-    """A line for each setting that was found rather than chosen."""
+    """Yield a line for each setting that was found rather than chosen."""
     for name, found in settled.items():
         if is_found(found):
             yield f"{name} {shown(name, found)}, from {found.origin}"
 
 
 def shown(name: str, found: Found) -> str:
-    """The value as anybody may see it: of variables only the names."""
+    """Return the value as anybody may see it: of variables only the names."""
     if name == "env" and isinstance(found.value, tuple):
         return ", ".join(text.partition("=")[0] for text in found.value)
     return str(found)

@@ -103,28 +103,28 @@ def option(
 
 
 def flag(name: str) -> str:
-    """The option of a field as it is written in the magic."""
+    """Return the option of a field as it is written in the magic."""
     return "--" + name.replace("_", "-")
 
 
 def declared(options: type[object]) -> dict[str, Declaration]:
-    """The options that a dataclass declares, by their fields, in order."""
+    """Return the options that a dataclass declares, by their fields, in order."""
     return {
-        each.name: Declaration(each.name, each.default, **each.metadata)
-        for each in fields(options)  # type: ignore[arg-type]
+        item.name: Declaration(item.name, item.default, **item.metadata)
+        for item in fields(options)  # type: ignore[arg-type]
     }
 
 
 def made(
     options: type[Options], given: Mapping[str, object], kept: Mapping[str, str] | None = None
 ) -> Options:
-    """The dataclass with values by field, as the magic or Python has them; what isn't given is as
-    in `kept`, the settings of `config.yaml` by name, or else the default."""
+    """Return the dataclass with values by field, as the magic or Python has them; what isn't given
+    is as in `kept`, the settings of `config.yaml` by name, or else the default."""
     kept = kept or {}
     values: dict[str, object] = {}
-    for each in declared(options).values():
-        value = each.value(given[each.field]) if each.field in given else each.default
-        if value == each.default and each.setting in kept:
-            value = kept[each.setting]
-        values[each.field] = value
+    for item in declared(options).values():
+        value = item.value(given[item.field]) if item.field in given else item.default
+        if value == item.default and item.setting in kept:
+            value = kept[item.setting]
+        values[item.field] = value
     return options(**values)

@@ -29,7 +29,7 @@ Rehearsal: TypeAlias = "Callable[[str, Iterable[str]], AbstractContextManager[Ma
 
 
 def find(name: str) -> AnyBackend:
-    """The backend of that name. Raises OptionError naming those that there are."""
+    """Return the backend of that name. Raises OptionError naming those that there are."""
     entry = _own().get(name) or _entry(name)
     if entry is None:
         hint = did_you_mean(name, names(), ".")
@@ -37,25 +37,26 @@ def find(name: str) -> AnyBackend:
         raise OptionError(f"--on {name}: no such backend is installed{hint} There are {allowed}")
     try:
         return _load(entry)
-    except Exception as wrong:
-        raise OptionError(f"--on {name}: the backend can't be loaded: {_brief(wrong)}") from wrong
+    except Exception as error:
+        raise OptionError(f"--on {name}: the backend can't be loaded: {_brief(error)}") from error
 
 
 def names() -> list[str]:
-    """The names of all that are installed: the package's own first, this machine before clouds."""
+    """Return the names of all that are installed: the package's own first, this machine before
+    clouds."""
     own = sorted(_own(), key=lambda name: (name != "local", name))
     return [*own, *sorted(_installed().keys() - set(own))]
 
 
 def all_backends() -> list[AnyBackend]:
-    """All that can be loaded; `broken` has the others."""
+    """Return all that can be loaded; `broken` has the others."""
     return [backend for backend in map(_usable, names()) if not isinstance(backend, Exception)]
 
 
 def broken() -> Mapping[str, str]:
     """What is wrong with those that are installed and can't be loaded, by name."""
     tried = {name: _usable(name) for name in names()}
-    return {name: _brief(wrong) for name, wrong in tried.items() if isinstance(wrong, Exception)}
+    return {name: _brief(error) for name, error in tried.items() if isinstance(error, Exception)}
 
 
 def title_of(name: str) -> str:
@@ -70,7 +71,7 @@ def choices(layout: Layout, path: str) -> tuple[Choice, ...]:
     """What a field of a layout can take, by the fact tables and the backend of its place."""
     from distrain_nb.layout import choices as tables
 
-    own = (each.offers(layout, path) for each in all_backends() if each.name == layout.on)
+    own = (backend.offers(layout, path) for backend in all_backends() if backend.name == layout.on)
     return (*tables.choices(layout, path), *chain.from_iterable(own))
 
 
@@ -87,13 +88,15 @@ def option_choices(layout: Layout, name: str) -> tuple[Choice, ...]:
 
 
 def settings() -> dict[str, str]:
-    """The settings that backends declare, by name, and what they are for."""
-    options = [option for each in all_backends() for option in declared(each.options).values()]
+    """Return the settings that backends declare, by name, and what they are for."""
+    options = [
+        option for backend in all_backends() for option in declared(backend.options).values()
+    ]
     return {option.setting: option.help for option in options if option.setting}
 
 
 def rehearsal_of(name: str) -> Rehearsal:
-    """The stand-in for the service of the backend of that name. Raises OptionError."""
+    """Return the stand-in for the service of the backend of that name. Raises OptionError."""
     for entry in entry_points(group=REHEARSALS, name=name):
         stand_in: Rehearsal = entry.load()
         return stand_in
@@ -103,8 +106,8 @@ def rehearsal_of(name: str) -> Rehearsal:
 def _usable(name: str) -> AnyBackend | Exception:
     try:
         return find(name)
-    except OptionError as wrong:
-        return wrong
+    except OptionError as error:
+        return error
 
 
 def _brief(wrong: BaseException) -> str:
@@ -128,7 +131,7 @@ def _load(entry: EntryPoint) -> AnyBackend:
 
 
 def _paths() -> set[str]:
-    """The paths of all fields of a layout."""
+    """Return the paths of all fields of a layout."""
     whole = {option.field for option in OPTIONS}
     return whole | {f"{role}.{field.name}" for role in Role for field in fields(Pool)}
 
@@ -141,8 +144,8 @@ def _entry(name: str) -> EntryPoint | None:
 
 @cache
 def _own() -> dict[str, EntryPoint]:
-    """Those of this package, looked for first: to look through all that is installed takes longer
-    than a warm start."""
+    """Return those of this package, looked for first: to look through all that is installed takes
+    longer than a warm start."""
     try:
         found = distribution("distrain-nb").entry_points
     except PackageNotFoundError:

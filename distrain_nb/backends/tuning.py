@@ -102,7 +102,7 @@ class Tunes(Protocol):
     stops_trials: bool
 
     def plan_study(self, plan: Unknown, spec: StudySpec) -> StudyPlan:
-        """The exact request of a study, whose trials' job is planned so. Pure. Raises
+        """Return the exact request of a study, whose trials' job is planned so. Pure. Raises
         OptionError."""
 
     def submit_study(self, plan: Unknown, folder: Path) -> None:
@@ -139,8 +139,8 @@ class StartsTrials(Protocol):
     adds_trials: bool
 
     def trial_job(self, job: Unknown, parallel: int) -> tuple[Unknown, tuple[str, ...]]:
-        """The job that each trial varies, `parallel` of them at once, and the share that each of
-        these has of the place; no shares where there is nothing to share out."""
+        """Return the job that each trial varies, `parallel` of them at once, and the share that
+        each of these has of the place; no shares where there is nothing to share out."""
 
     def write_trials(self, plan: Unknown, folder: Path) -> None:
         """Write into the study's folder all that `begin_trial` needs, of the plan of that job; its
@@ -151,11 +151,11 @@ class StartsTrials(Protocol):
         can't be started."""
 
     def has_begun(self, folder: Path) -> bool:
-        """Whether the run of a trial was begun, by a process that has died since. One that may just
-        be on its way is told not to begin."""
+        """Return whether the run of a trial was begun, by a process that has died since. One that
+        may just be on its way is told not to begin."""
 
     def status(self, handle: Mapping[str, Json], folder: Path) -> Status:
-        """How the run of a trial is doing."""
+        """Return how the run of a trial is doing."""
 
     def end_trials(self, study: Path) -> None:
         """Forget what only trials to come would need: the study has ended."""
@@ -171,7 +171,7 @@ class TunesForSDK(Protocol):
         """As `backends.base.HasSDK.foreign`; of a job that tunes its `study` is true."""
 
     def stands_for(self, job: object, folder: Path) -> bool:
-        """Whether the study in that folder is that job."""
+        """Return whether the study in that folder is that job."""
 
     def foreign_study(self, job: object) -> ServiceStudy:
         """What the service says of the study that `job` stands for. Raises DistrainError."""

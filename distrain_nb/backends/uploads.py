@@ -63,8 +63,9 @@ class Upload:
 
 
 def local_path(name: str, text: str, mounted: Iterable[str]) -> Path | None:
-    """The path on this machine that a text of `--data` means, for a job elsewhere whose machines
-    have folders of their own at `mounted`; None for a URI, and for what they have themselves.
+    """Return the path on this machine that a text of `--data` means, for a job elsewhere whose
+    machines have folders of their own at `mounted`; None for a URI, and for what they have
+    themselves.
 
     Raises OptionError for what is not there, or can't be.
     """
@@ -73,10 +74,10 @@ def local_path(name: str, text: str, mounted: Iterable[str]) -> Path | None:
         return None
     try:
         path = path_named(rest if separator else text)
-    except OptionError as wrong:
-        raise OptionError(f"--data {name}={wrong}") from None
+    except OptionError as error:
+        raise OptionError(f"--data {name}={error}") from None
     if path.is_absolute() and not separator:
-        theirs = any(f"{path}/".startswith(each) for each in mounted)
+        theirs = any(f"{path}/".startswith(item) for item in mounted)
         if theirs or not path.exists():
             return None
     if not path.exists():
@@ -85,8 +86,8 @@ def local_path(name: str, text: str, mounted: Iterable[str]) -> Path | None:
 
 
 def upload_of(name: str, path: Path, below: str, limit: float) -> Upload:
-    """The upload of a folder or file to a folder `below` a URI; `limit` is how many GiB it may
-    have. Raises OptionError."""
+    """Return the upload of a folder or file to a folder `below` a URI; `limit` is how many GiB it
+    may have. Raises OptionError."""
     try:
         folder = Folder.of(path)
         if not folder.files:
@@ -99,8 +100,8 @@ def upload_of(name: str, path: Path, below: str, limit: float) -> Upload:
                 f"data_limit={more}` allows it, or name a part of it"
             )
         target = f"{below}/{folder.digest()}"
-    except DistrainError as wrong:
-        raise OptionError(f"--data {name}={path}: {wrong}") from None
+    except DistrainError as error:
+        raise OptionError(f"--data {name}={path}: {error}") from None
     single = path.name if path.is_file() else ""
     files = len(folder.files)
     return Upload(name, str(path), target, single, files, folder.size, folder.passed_over)

@@ -57,7 +57,7 @@ class Container:
     note: str = ""
 
     def fits(self, hardware: Hardware) -> bool:
-        """Whether it was made for these devices."""
+        """Return whether it was made for these devices."""
         named = not self.accelerators or set(hardware.names) <= set(self.accelerators)
         return named and hardware.device in self.devices and hardware.platform == AMD64
 
@@ -78,7 +78,7 @@ class Stock:
     today: str = ""
 
     def known(self, image: str) -> Container | None:
-        """The row of an image that the place offers, in whichever region."""
+        """Return the row of an image that the place offers, in whichever region."""
         return next((row for row in self.containers if row.image == image), None)
 
 
@@ -115,8 +115,8 @@ def equip(uses: Uses, hardware: Hardware, stock: Stock) -> Equipment:
 
 
 def _container(uses: Uses, hardware: Hardware, stock: Stock) -> Container | None:
-    """The newest of the framework that was asked for, or else for the first of the program's that
-    the place has one for."""
+    """Return the newest of the framework that was asked for, or else for the first of the program's
+    that the place has one for."""
     for framework in (uses.chosen,) if uses.chosen else uses.frameworks:
         fitting = [
             row
@@ -136,7 +136,7 @@ def _container(uses: Uses, hardware: Hardware, stock: Stock) -> Container | None
 def _about_named(
     row: Container | None, uses: Uses, hardware: Hardware, stock: Stock
 ) -> Iterator[Finding]:
-    """An image that is for other devices; one that tells nothing of itself is believed."""
+    """Yield an image that is for other devices; one that tells nothing of itself is believed."""
     kinds = frozenset(row.devices) if row else _kinds_in(stock.named)
     if row and hardware.platform != AMD64:
         message = f"{stock.named} is for {AMD64}, and machines with {hardware.title} are Arm"
@@ -162,8 +162,8 @@ def _about_named(
 def _about_frameworks(
     row: Container | None, uses: Uses, hardware: Hardware, stock: Stock
 ) -> Iterator[Finding]:
-    """An error where none of the program's frameworks can use the devices, a warning where it has
-    none, nor anything that may bring one."""
+    """Yield an error where none of the program's frameworks can use the devices, a warning where it
+    has none, nor anything that may bring one."""
     if hardware.device == CPU or row:
         return
     if not uses.frameworks:
@@ -246,6 +246,6 @@ def _finding(code: str, severity: Severity, where: str, message: str, *fixes: Fi
 
 @lru_cache(maxsize=512)
 def _kinds_in(image: str) -> frozenset[str]:
-    """The kinds of devices that an image's name tells of."""
+    """Return the kinds of devices that an image's name tells of."""
     name = image.rpartition("/")[2].lower()
     return frozenset(kind for kind, word in _WORDS.items() if word.search(name))

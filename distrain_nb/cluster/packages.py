@@ -37,7 +37,7 @@ class Uses(NamedTuple):
     version: str | None = None
 
     def number(self, framework: str) -> str | None:
-        """The version of a framework that a requirement pins, or that was asked for."""
+        """Return the version of a framework that a requirement pins, or that was asked for."""
         names = builds(PACKAGES.get(framework, framework))
         for line in (*self.required, *self.requirements):
             _, equals, number = line.partition("==")
@@ -57,7 +57,8 @@ class Reason(NamedTuple):
 
 
 def reason(framework: str, uses: Uses, hardware: Hardware) -> Reason | None:
-    """Why the packages of a framework can't use the devices; None if they can, or nobody knows."""
+    """Return why the packages of a framework can't use the devices; None if they can, or nobody
+    knows."""
     if framework not in PACKAGES:
         return None
     rows, number = _rows(framework, hardware), uses.number(framework)
@@ -82,15 +83,16 @@ def reason(framework: str, uses: Uses, hardware: Hardware) -> Reason | None:
 
 
 def _require(row: FrameworkBuild, number: str | None) -> str:
-    """The option that asks for the newest release with a build, where a later one was meant."""
+    """Return the option that asks for the newest release with a build, where a later one was
+    meant."""
     package = PACKAGES[row.framework] if row.needs else row.package
     is_later = row.max_version and older(row.max_version, number)
     return f"--require {package}=={row.max_version}.*" if is_later else ""
 
 
 def needs_of(framework: str, devices: Iterable[str]) -> tuple[str, ...]:
-    """The modules of which a program has to import one, so that a framework reaches such devices;
-    empty where it does so by itself."""
+    """Return the modules of which a program has to import one, so that a framework reaches such
+    devices; empty where it does so by itself."""
     rows = current().framework_builds.values()
     found = (row.needs for row in rows if row.framework == framework and row.device in devices)
     return next(found, ())
@@ -105,8 +107,8 @@ def offered(hardware: Hardware) -> tuple[str, ...]:
 def built(
     uses: Uses, hardware: Hardware, covered: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The requirements, and what was asked for, in the builds that use the devices. Frameworks that
-    the image brings are `covered`."""
+    """Return the requirements, and what was asked for, in the builds that use the devices.
+    Frameworks that the image brings are `covered`."""
     if hardware.device == CPU:
         return uses.requirements, uses.required
     rows = []
@@ -127,14 +129,14 @@ def built(
 
 
 def is_cpu_build(line: str) -> bool:
-    """Whether a requirement names a build that computes on the CPU whatever there is."""
+    """Return whether a requirement names a build that computes on the CPU whatever there is."""
     return name_of(line) in CPU_BUILDS or local_of(line) == "cpu"
 
 
 def local_of(line: str) -> str:
     """`cu121` of `torch==2.3.0+cu121`."""
-    found = _LOCAL.search(line)
-    return found[1] if found else ""
+    match = _LOCAL.search(line)
+    return match[1] if match else ""
 
 
 def plain(line: str) -> str:
@@ -146,7 +148,7 @@ def plain(line: str) -> str:
 
 @lru_cache(maxsize=4096)
 def name_of(line: str) -> str:
-    """The package that a requirement is about; a text that is none stays as it is."""
+    """Return the package that a requirement is about; a text that is none stays as it is."""
     try:
         return canonicalize_name(Requirement(line.partition(" --")[0]).name)
     except InvalidRequirement:
@@ -164,7 +166,7 @@ def _is_for(row: FrameworkBuild, hardware: Hardware) -> bool:
 
 
 def _of_version(rows: Iterable[FrameworkBuild], number: str | None) -> FrameworkBuild | None:
-    """The row of a version; the newest for one that is not known."""
+    """Return the row of a version; the newest for one that is not known."""
     fitting = [row for row in rows if number is None or _has(row, number)]
     return fitting[-1] if fitting else None
 

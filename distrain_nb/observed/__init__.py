@@ -93,7 +93,8 @@ class Observer:
         self.originals = Originals(self.namespace)
 
     def replaced(self, name: str) -> tuple[str, int, int] | None:
-        """The place of the statement that bound a name, which knew the world, by a function."""
+        """Return the place of the statement that bound a name, which knew the world, by a
+        function."""
         return self._changes.replaced.get(name)
 
     def changes(self, name: str) -> Collection[PartChange]:
@@ -101,7 +102,7 @@ class Observer:
         return self._changes.of(name)
 
     def sites(self, label: str) -> Iterable[Site]:
-        """The places in a cell, or a module's file, from which the world was asked."""
+        """Return the places in a cell, or a module's file, from which the world was asked."""
         self.settle()
         return self._sites[label].values() if label in self._sites else ()
 
@@ -145,7 +146,7 @@ class Observer:
         return label, line, column
 
     def filled(self) -> set[str]:
-        """The names whose objects changed while some statement asked."""
+        """Return the names whose objects changed while some statement asked."""
         self.settle()
         sites = [site for places in self._sites.values() for site in places.values()]
         return {*self.originals.filled, *(name for site in sites for name in site.filled)}
@@ -197,7 +198,7 @@ class Observer:
     # -- frames -------------------------------------------------------------------------------
 
     def _top(self, frame: FrameType | None) -> FrameType | None:
-        """The outermost frame that runs a cell."""
+        """Return the outermost frame that runs a cell."""
         top, namespace = None, self.namespace
         while frame is not None:
             if frame.f_globals is namespace and frame.f_code.co_name[0] == "<":
@@ -208,13 +209,13 @@ class Observer:
     def _note(self, what: str, frame: FrameType, top: FrameType | None) -> None:
         own: list[FrameType] = []
         depth = 0  # of packages
-        for each in frames_to(frame, top):
-            kind = kind_of(each)
-            if kind == "own" and each not in own:
-                own.append(each)
-            elif kind and not own and each.f_code.co_name not in _PASSING:
+        for item in frames_to(frame, top):
+            kind = kind_of(item)
+            if kind == "own" and item not in own:
+                own.append(item)
+            elif kind and not own and item.f_code.co_name not in _PASSING:
                 depth += 1
-            elif depth and not own and each.f_code.co_name == "_find_and_load":
+            elif depth and not own and item.f_code.co_name == "_find_and_load":
                 return  # what a package asks while it is imported is its own matter
         direct = depth == 0
         if not own or depth > _MOST_DEPTH.get(what, _MOST_FRAMES if "(" in what else depth):
@@ -230,13 +231,14 @@ class Observer:
             self._last = top
             self.originals.keep()
             names = {n: (id(v), type(v)) for n, v in [*self.namespace.items()]}
-            things = {id(thing): thing for each in own for thing in reachable(each)}.values()
+            things = {id(thing): thing for item in own for thing in reachable(item)}.values()
             states = [(held(thing), state_of(thing)) for thing in things if may_change(thing)]
-            stores = {name for each in own for name in stored_by(each.f_code)}
+            stores = {name for item in own for name in stored_by(item.f_code)}
             self._before.append(_Before(sites, names, states, stores))
 
     def _sites_of(self, own: list[FrameType]) -> Iterator[Site]:
-        """Where modules and the cell are at their top level; line 0 where the cell only awaits."""
+        """Yield where modules and the cell are at their top level; line 0 where the cell only
+        awaits."""
         top = [frame for frame in own if is_top_level(frame)]
         for frame in top:
             if frame.f_globals is not self.namespace:
@@ -362,14 +364,14 @@ def stop() -> None:
 
 
 def observer_of(namespace: Mapping[str, Any]) -> Observer | None:
-    """The one that watches what these names' notebook asks."""
-    return next((each for each in _current if each.namespace is namespace), None)
+    """Return the one that watches what these names' notebook asks."""
+    return next((item for item in _current if item.namespace is namespace), None)
 
 
 _HERE = "what is called"
 
 
 def _first(*args: Any, **kwargs: Any) -> Any:
-    """The code of watched functions, where a function stands in place of the text."""
+    """Return the code of watched functions, where a function stands in place of the text."""
     called: Any = "what is called"
     return called(*args, **kwargs)

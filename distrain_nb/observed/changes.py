@@ -77,7 +77,7 @@ class Changes:
             self.follow(stored(code))
 
     def are_read(self, code: CodeType) -> bool:
-        """Whether code reads what knows the world."""
+        """Return whether code reads what knows the world."""
         return bool(self._objects) and not names_read(code, self.namespace).isdisjoint(
             self._objects
         )
@@ -91,8 +91,8 @@ class Changes:
                     self._objects[name] = obj, leaves(name, obj)
 
     def _is_own(self, definition: object) -> bool:
-        """Whether it is the notebook's: what packages ask while they are imported is their own
-        matter."""
+        """Return whether it is the notebook's: what packages ask while they are imported is their
+        own matter."""
         return getattr(definition, "__module__", None) == self.namespace.get("__name__")
 
     def _compare(
@@ -106,14 +106,14 @@ class Changes:
 
 
 def first_change(before: dict[str, Any], now: dict[str, Any]) -> tuple[str, str, str]:
-    """The path of the first part that differs, what it was and became."""
+    """Return the path of the first part that differs, what it was and became."""
     paths = (p for p in {**before, **now} if before.get(p, _NOTHING) != now.get(p, _NOTHING))
     path = next(paths, "")
     return path, said(before.get(path, _NOTHING)), said(now.get(path, _NOTHING))
 
 
 def identity(part: object) -> tuple[str, int]:
-    """Which of its kind an object is."""
+    """Return which of its kind an object is."""
     return f"a {type(part).__name__}", id(part)
 
 
@@ -124,12 +124,13 @@ def said(value: object) -> str:
 
 
 def stored(code: CodeType) -> set[str]:
-    """The names that a statement binds."""
+    """Return the names that a statement binds."""
     return {i.argval for i in get_instructions(code) if i.opname in _STORES}
 
 
 def leaves(name: str, obj: object) -> dict[str, Any]:
-    """The plain parts of an object by their paths; of arrays and tensors what tells of a change."""
+    """Return the plain parts of an object by their paths; of arrays and tensors what tells of a
+    change."""
     found: dict[str, Any] = {}
     seen: set[int] = set()
     waiting = [(name, obj, 0)]
@@ -189,7 +190,7 @@ def _attributes(obj: Any, cls: type) -> Iterator[tuple[str, object]]:
 
 @lru_cache(maxsize=4096)
 def _is_package(module: str) -> bool:
-    """Whether a module is installed, so that its private attributes are its own matter."""
+    """Return whether a module is installed, so that its private attributes are its own matter."""
     names = vars(sys.modules.get(module, sys))
     return is_installed(names) or root_of(names) in sys.stdlib_module_names - {"__main__"}
 

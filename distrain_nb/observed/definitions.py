@@ -18,8 +18,8 @@ _State = dict[str, dict[str, Any]]
 
 
 def parts(name: str, definition: Any) -> Iterator[tuple[str, Any]]:
-    """The attributes of a definition by their paths; also those of classes inside it, and of its
-    own instances among them, such as an enum's members: these are made with it."""
+    """Yield the attributes of a definition by their paths; also those of classes inside it, and of
+    its own instances among them, such as an enum's members: these are made with it."""
     waiting, seen = [(name, definition)], set()
     while waiting:
         path, owner = waiting.pop()
@@ -34,7 +34,8 @@ def parts(name: str, definition: Any) -> Iterator[tuple[str, Any]]:
 
 
 def is_definition(value: Any) -> bool:
-    """Whether a value is a class or a function, be it one that `lru_cache` or the like has made."""
+    """Return whether a value is a class or a function, be it one that `lru_cache` or the like has
+    made."""
     return isinstance(value, (type, FunctionType)) or "__wrapped__" in dict_of(value)
 
 

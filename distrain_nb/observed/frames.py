@@ -32,7 +32,7 @@ def main_thread() -> FrameType | None:
 
 
 def frames_to(frame: FrameType | None, top: FrameType | None) -> Iterator[FrameType]:
-    """The frames up to one, which comes last also where it is another thread's."""
+    """Yield the frames up to one, which comes last also where it is another thread's."""
     while frame is not None and frame is not top:
         yield frame
         frame = frame.f_back
@@ -50,7 +50,7 @@ def kind_of(frame: FrameType) -> str:
 
 
 def is_installed(names: Mapping[str, Any]) -> bool:
-    """Whether a module of these names is a package's."""
+    """Return whether a module of these names is a package's."""
     file = str(names.get("__file__") or "")
     installed = "site-packages" in file or "dist-packages" in file
     return installed or root_of(names) == "distrain_nb"
@@ -61,14 +61,15 @@ def root_of(names: Mapping[str, Any]) -> str:
 
 
 def column_of(frame: FrameType) -> int:
-    """Where in its line a frame is; -1 where Python doesn't tell (before 3.11)."""
+    """Return where in its line a frame is; -1 where Python doesn't tell (before 3.11)."""
     positions = getattr(frame.f_code, "co_positions", None)
     found = [*positions()][frame.f_lasti // 2] if positions else ()
     return found[2] if found and found[0] == frame.f_lineno and found[2] is not None else -1
 
 
 def place_of(code: CodeType) -> tuple[int, int]:
-    """The first line and column of a statement's code; column -1 where Python doesn't tell."""
+    """Return the first line and column of a statement's code; column -1 where Python doesn't
+    tell."""
     positions = getattr(code, "co_positions", None)
     if positions is None:
         return min((n for _, _, n in code.co_lines() if n), default=0), -1
@@ -84,11 +85,11 @@ def reachable(frame: FrameType) -> Iterator[object]:
     for value in values:
         items = value.values() if type(value) is dict else value if type(value) is list else ()
         every = (value, *islice(items, _MOST_ITEMS))
-        yield from (each for each in every if not isinstance(each, _NO_STATE))
+        yield from (item for item in every if not isinstance(item, _NO_STATE))
 
 
 def names_read(code: CodeType, names: Mapping[str, Any]) -> set[str]:
-    """The names of the notebook that code reads, also through its functions and classes."""
+    """Return the names of the notebook that code reads, also through its functions and classes."""
     found: set[str] = set()
     waiting = [code]
     while waiting:
@@ -104,7 +105,7 @@ def names_read(code: CodeType, names: Mapping[str, Any]) -> set[str]:
 
 
 def stored_by(code: CodeType) -> Iterator[str]:
-    """The attributes that code sets; `*` for any, and `[]` for items."""
+    """Yield the attributes that code sets; `*` for any, and `[]` for items."""
     for instruction in get_instructions(code):
         if instruction.opname == "STORE_ATTR":
             yield str(instruction.argval)
@@ -115,7 +116,8 @@ def stored_by(code: CodeType) -> Iterator[str]:
 
 
 def may_have_taken(thing: object, stores: set[str]) -> bool:
-    """Whether code that stores such attributes may have put a rank, a size or a name into it."""
+    """Return whether code that stores such attributes may have put a rank, a size or a name into
+    it."""
     if not stores or is_model(thing):
         return False
     inside = dict_of(thing)
@@ -125,7 +127,7 @@ def may_have_taken(thing: object, stores: set[str]) -> bool:
 
 
 def is_model(thing: object) -> bool:
-    """Whether an object is a model, whose weights travel where it is made again."""
+    """Return whether an object is a model, whose weights travel where it is made again."""
     return hasattr(type(thing), "state_dict") or hasattr(type(thing), "get_weights")
 
 

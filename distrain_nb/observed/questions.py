@@ -37,17 +37,17 @@ ASKED = {
 
 
 def is_launchers(variable: str) -> bool:
-    """Whether an environment variable is one that launchers set for each process."""
+    """Return whether an environment variable is one that launchers set for each process."""
     return _LAUNCHER.fullmatch(variable) is not None
 
 
 def asked_variable(key: object) -> str:
-    """How a launcher's variable is asked for; empty for any other."""
+    """Return how a launcher's variable is asked for; empty for any other."""
     name = key.decode(errors="replace") if isinstance(key, bytes) else key
     return f"os.environ[{name!r}]" if isinstance(name, str) and is_launchers(name) else ""
 
 
 def package_of(module: str) -> str:
-    """Where users find what a module defines: `torch.distributed`, `jax`."""
+    """Return where users find what a module defines: `torch.distributed`, `jax`."""
     parts = module.split(".")
     return ".".join(parts[:2]) if parts[1] == "distributed" else parts[0]

@@ -26,13 +26,13 @@ CPU_BUILDS = frozenset(
 
 
 def builds(name: str) -> tuple[str, ...]:
-    """All names that a package has in its builds for other hardware, its own first."""
+    """Return all names that a package has in its builds for other hardware, its own first."""
     own = canonicalize_name(name)
     family = next((names for names in _BUILDS if own in names), (own,))
     return (own, *(other for other in family if other != own))
 
 
 def plain_name(name: str) -> NormalizedName:
-    """The plain name of a package that is a build for some hardware; else its own."""
+    """Return the plain name of a package that is a build for some hardware; else its own."""
     own = canonicalize_name(name)
     return canonicalize_name(next((names[0] for names in _BUILDS if own in names), own))

@@ -148,7 +148,7 @@ def _read(cell: Cell, first_line: int, *, late_annotations: bool) -> _Code:
 
 
 def _checked(code: PlainCell, label: str) -> tuple[ast.Module, tuple[Finding, ...]]:
-    """The cell's tree; empty, with a finding, where Python refuses it."""
+    """Return the cell's tree; empty, with a finding, where Python refuses it."""
     error = code.error
     try:
         if code.tree is not None:
@@ -163,7 +163,8 @@ def _checked(code: PlainCell, label: str) -> tuple[ast.Module, tuple[Finding, ..
 
 
 def star_names(module: str) -> Iterable[str] | None:
-    """The names that `from module import *` binds; None where the module is not loaded here."""
+    """Return the names that `from module import *` binds; None where the module is not loaded
+    here."""
     loaded = sys.modules.get(module)
     if loaded is None:
         return None
@@ -186,7 +187,7 @@ def _want_results(results: Sequence[str], code: _Code, gathering: Gathering, lab
         there = ", ".join(sorted(code.names.binds)) or "none"
         message = f"the cell does not set `{name}`; the names that it sets are: {there}"
         close = get_close_matches(name, code.names.binds, 1)
-        fixes = tuple(write_in_option(name, each) for each in close)
+        fixes = tuple(write_in_option(name, item) for item in close)
         gathering.say("unknown-result", Severity.ERROR, "--result", message, fixes)
     for name, line in _sharded(code.tree, results):
         where = f"{label}, line {line}"
@@ -211,14 +212,14 @@ def _sharded(tree: ast.Module, results: Container[str]) -> Iterator[tuple[str, i
 
 
 def _settings(code: _Code, gathering: Gathering) -> list[Executed]:
-    """The notebook's settings that concern what the program imports, and what they need."""
+    """Return the notebook's settings that concern what the program imports, and what they need."""
     past, notebook = gathering.history, gathering.notebook
     roots = {i.root for i in follow(_imports(code, gathering), notebook.folder).imports}
     settings = [s for s in settings_of(notebook.namespace, past) if s.concerns(roots)]
     gathering.findings += settings_findings(settings)
     executed = [s.executed for s in settings if s.runs]
-    for each in executed:
-        gathering.want(each.statement.names().needs.values(), each.statement.label)
+    for item in executed:
+        gathering.want(item.statement.names().needs.values(), item.statement.label)
     gathering.run()
     return executed
 

@@ -37,7 +37,8 @@ _CHOSEN = re.compile(
 
 
 def frameworks_of(imports: Collection[str]) -> tuple[str, ...]:
-    """The catalog's names of the frameworks that are imported, in the order of `IMPORTED_AS`."""
+    """Return the catalog's names of the frameworks that are imported, in the order of
+    `IMPORTED_AS`."""
     names = set(imports)
     if "keras" in names and names.isdisjoint(_BACKENDS):
         names.add("tensorflow")
@@ -45,8 +46,8 @@ def frameworks_of(imports: Collection[str]) -> tuple[str, ...]:
 
 
 def with_backend(imports: Sequence[ImportedModule], text: str) -> tuple[ImportedModule, ...]:
-    """The imports of a program of that text, with the module that Keras computes with, where Keras
-    is imported and the module is not: it is imported too, and no package brings it."""
+    """Return the imports of a program of that text, with the module that Keras computes with, where
+    Keras is imported and the module is not: it is imported too, and no package brings it."""
     roots = {found.root for found in imports}
     if "keras" not in roots:
         return tuple(imports)

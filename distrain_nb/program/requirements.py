@@ -60,7 +60,7 @@ def _version(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _distributions(root: str, modules: frozenset[str]) -> frozenset[str]:
-    """Names of the distributions that these modules of one top-level name come from."""
+    """Return names of the distributions that these modules of one top-level name come from."""
     try:
         return frozenset({metadata.distribution(root).name})
     except metadata.PackageNotFoundError:
@@ -83,7 +83,7 @@ def _is_module(files: str, path: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _files() -> dict[str, str]:
-    """The list of installed files of each distribution, as text, a file a line."""
+    """Return the list of installed files of each distribution, as text, a file a line."""
     every = ((d.name, d.read_text("RECORD") or "") for d in metadata.distributions())
     return {name: f"\n{text}" for name, text in every}
 
@@ -95,19 +95,19 @@ def files_of(
     taken: Sequence[str] = (MAIN, *OF_PROGRAM),
     place: Callable[[str, Path], str] = lambda name, path: name,  # noqa: ARG005
 ) -> tuple[dict[str, bytes | Path], list[Finding]]:
-    """The program's files by their paths there: local modules, and what `include` names, relative
-    to a folder; `taken` are names that the program has for itself, and `place` says where a file
-    stands there that would be at the program's top."""
+    """Return the program's files by their paths there: local modules, and what `include` names,
+    relative to a folder; `taken` are names that the program has for itself, and `place` says where
+    a file stands there that would be at the program's top."""
     files: dict[str, bytes | Path] = dict(local)
     findings = []
     for given in include:
         try:
             path = folder / path_named(given)
-        except OptionError as wrong:
-            findings.append(_missing(given, str(wrong)))
+        except OptionError as error:
+            findings.append(_missing(given, str(error)))
             continue
         if path.exists():
-            files.update({place(name, each): each for name, each in included(path)})
+            files.update({place(name, item): item for name, item in included(path)})
         else:
             message = f"{given} does not exist: paths are relative to {folder}"
             findings.append(_missing(given, message, tuple(_other_paths(given, folder))))
@@ -127,7 +127,7 @@ def _missing(given: str, message: str, fixes: tuple[Fix[str], ...] = ()) -> Find
 
 
 def _other_paths(given: str, folder: Path) -> Iterator[Fix[str]]:
-    """Paths that there are, and may be meant."""
+    """Yield paths that there are, and may be meant."""
     wanted = Path(given)
     beside = folder / wanted.expanduser().parent
     names = [path.name for path in beside.iterdir()] if beside.is_dir() else []

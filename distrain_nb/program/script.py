@@ -55,8 +55,8 @@ class Script:
         return self.place(self.path)
 
     def place(self, path: Path) -> str:
-        """Where a file stands in the program: as it does below the working folder, else below the
-        script's own."""
+        """Return where a file stands in the program: as it does below the working folder, else
+        below the script's own."""
         return path.relative_to(self.base).as_posix()
 
     @property
@@ -69,7 +69,7 @@ def read_script(path: str, arguments: Sequence[str], folder: Path) -> Script:
     """What `python PATH ARGUMENT…` runs in a folder. Raises OptionError."""
     file = (folder / Path(path).expanduser()).resolve()
     if not file.is_file():
-        meant = did_you_mean(file.name, [each.name for each in file.parent.glob("*.py")], ".")
+        meant = did_you_mean(file.name, [path.name for path in file.parent.glob("*.py")], ".")
         raise OptionError(f"no file {path}{meant} Paths are relative to {folder}", where=path)
     if file.suffix == ".ipynb":
         raise OptionError(f"{path} is a notebook: run its cells with %%distrain", where=path)
@@ -117,8 +117,8 @@ def capture_script(
     try:
         with tokenize.open(given.path) as file:
             text = file.read()
-    except (SyntaxError, UnicodeDecodeError) as wrong:
-        raise OptionError(f"{given.label} can't be read as Python: {wrong}") from None
+    except (SyntaxError, UnicodeDecodeError) as error:
+        raise OptionError(f"{given.label} can't be read as Python: {error}") from None
     tree, broken = _parsed(text, given)
     whole = [path for _, path in included(given.root)] if given.package else []
     own = {given.place(path): path for path in tracked(given.root) or whole}
@@ -147,7 +147,7 @@ def capture_script(
         files=files,
         requirements=requirements_of(used, start, as_script=True),
         required=tuple(dict.fromkeys((*require, *required))),
-        imports=frozenset(each.root for each in used if each.root),
+        imports=frozenset(item.root for item in used if item.root),
         findings=(*broken, *missing, *unread, *_too_large(files, limit), *unknown),
         arguments=given.arguments,
         entry=EntryPoint(given.label, given.package, is_script=True),
@@ -155,17 +155,19 @@ def capture_script(
 
 
 def _moved(name: str, path: Path, given: Script, inside: Path) -> str:
-    """A file's place in the program: its own where it is in a folder, others at the top."""
+    """Return a file's place in the program: its own where it is in a folder, others at the top."""
     whole = path.parent.resolve() / path.name
     return given.place(whole) if {inside, given.base} <= set(whole.parents) else name
 
 
 def _is_left(name: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatch(name, each) or name.startswith(each.rstrip("/") + "/") for each in patterns)
+    return any(
+        fnmatch(name, pattern) or name.startswith(pattern.rstrip("/") + "/") for pattern in patterns
+    )
 
 
 def _parsed(text: str, given: Script) -> tuple[ast.Module, list[Finding]]:
-    """The script's tree; empty, with a finding, where Python refuses it."""
+    """Return the script's tree; empty, with a finding, where Python refuses it."""
     try:
         tree = ast.parse(text, given.label)
         compile(tree, given.label, "exec", dont_inherit=True)
@@ -179,12 +181,12 @@ def _parsed(text: str, given: Script) -> tuple[ast.Module, list[Finding]]:
         Finding(
             "capture.relative-import",
             Severity.WARNING,  # some scripts try one, and have another way
-            f"{given.label}, line {each.line}",
+            f"{given.label}, line {item.line}",
             "a relative import fails in a script, which belongs to no package; run it as a module,"
             f" `-m {given.label.removesuffix('.py').replace('/', '.')}`",
         )
-        for each in imports_of(tree)
-        if each.relative
+        for item in imports_of(tree)
+        if item.relative
     ]
 
 
@@ -211,7 +213,7 @@ def _error(code: str, where: str, message: str) -> Finding:
 
 
 def tracked(folder: Path) -> list[Path]:
-    """The files below a folder that git tracks and that are there; none without git."""
+    """Return the files below a folder that git tracks and that are there; none without git."""
     try:
         listed = subprocess.run(
             ["git", "-C", str(folder), "ls-files", "-z"], capture_output=True, check=True
@@ -223,8 +225,8 @@ def tracked(folder: Path) -> list[Path]:
 
 
 def required_by(folders: Iterable[Path]) -> tuple[tuple[str, ...], list[Finding]]:
-    """The requirements of the first folder that has a requirements.txt or a pyproject.toml, and
-    what of them can't be read."""
+    """Return the requirements of the first folder that has a requirements.txt or a pyproject.toml,
+    and what of them can't be read."""
     for folder in dict.fromkeys(folders):
         if (folder / REQUIREMENTS).is_file():
             return _read(list(_lines(folder / REQUIREMENTS)))
@@ -249,7 +251,8 @@ def _read(lines: list[tuple[str, str]]) -> tuple[tuple[str, ...], list[Finding]]
 
 
 def _lines(file: Path, seen: frozenset[Path] = frozenset()) -> Iterator[tuple[str, str]]:
-    """Where each line stands that requires something, and the line; of files too that it names."""
+    """Yield where each line stands that requires something, and the line; of files too that it
+    names."""
     for number, line in enumerate(file.read_text(encoding="utf-8").split("\n"), 1):
         text = line.partition(" #")[0].partition(" --hash")[0].rstrip("\\").strip()
         flag, _, rest = text.replace("=", " ", 1).partition(" ")
@@ -266,4 +269,4 @@ def _dependencies(file: Path) -> list[str]:
         read = toml.loads(file.read_text(encoding="utf-8"))
     except ValueError:
         return []
-    return [str(each) for each in read.get("project", {}).get("dependencies", ())]
+    return [str(item) for item in read.get("project", {}).get("dependencies", ())]

@@ -27,7 +27,7 @@ TRIES, TURN_S = 50, 0.1
 
 
 def main(folder: Path) -> None:
-    """Returns at once if another process owns it already, and goes on doing so."""
+    """Return at once if another process owns it already, and goes on doing so."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     for _ in range(TRIES):
         with alone(folder) as mine:
@@ -40,14 +40,14 @@ def main(folder: Path) -> None:
 def _own(folder: Path) -> None:
     try:
         _carry(folder)
-    except Exception as wrong:
+    except Exception as error:
         traceback.print_exc()
         if (carried := _on_a_service(folder)) is not None:
-            return give_up(carried, wrong, ends_with_us=False)
+            return give_up(carried, error, ends_with_us=False)
         with suppress(Exception):
             _stop_trials(folder)
-        known = isinstance(wrong, DistrainError)
-        said = str(wrong) if known else f"{type(wrong).__name__}: {wrong}"
+        known = isinstance(error, DistrainError)
+        said = str(error) if known else f"{type(error).__name__}: {error}"
         Status.read(folder).enter(State.FAILED, "failed", error=said).write(folder)
     finally:
         give_up_reserve(folder)
@@ -81,7 +81,7 @@ def _say(folder: Path, note: str) -> None:
 
 
 def _on_a_service(folder: Path) -> Carried | None:
-    """The study, if a service may have its tuning job, which goes on without us."""
+    """Return the study, if a service may have its tuning job, which goes on without us."""
     with suppress(Exception):
         carried = Carried(folder)
         return carried if carried.may_be_there else None

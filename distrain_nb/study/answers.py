@@ -34,8 +34,8 @@ def act(study: Study, action: str, query: Query) -> None:
     """Stop the study or a trial, or want more trials; see `ACTIONS`. Raises OptionError."""
     try:
         ACTIONS[action](study, query)
-    except KeyError as wrong:
-        raise OptionError(str(wrong.args[0])) from None
+    except KeyError as error:
+        raise OptionError(str(error.args[0])) from None
 
 
 def _number(query: Query, name: str) -> int:

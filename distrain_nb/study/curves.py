@@ -36,17 +36,17 @@ class TrialMetrics:
         self._reports: dict[Path, _Reports] = {}
 
     def read(self) -> bool:
-        """Whether there was anything new."""
+        """Return whether there was anything new."""
         news = bool(self._events.read())
         for path in sorted(self._folder.glob(HYPERTUNE_FILE.format("*"))):
             news = self._reports.setdefault(path, _Reports(path)).read() or news
         return news
 
     def rows(self, metric: str) -> list[Row]:
-        """A metric's values so far, by step: of several for one step the last."""
+        """Return a metric's values so far, by step: of several for one step the last."""
         found: Iterable[Row] = self._of_events(metric)
         if not found:
-            reports = (each.rows(metric) for each in self._reports.values())
+            reports = (report.rows(metric) for report in self._reports.values())
             found = next(filter(None, reports), [])
         return sorted({row[0]: row for row in found}.values())
 
@@ -54,7 +54,7 @@ class TrialMetrics:
     def names(self) -> list[str]:
         """Of all metrics that were reported."""
         found = [key.tag for key in self._events.keys]
-        found += [name for each in self._reports.values() for name in each.names]
+        found += [name for report in self._reports.values() for name in report.names]
         return list(dict.fromkeys(found))
 
     def _of_events(self, metric: str) -> list[Row]:

@@ -31,7 +31,7 @@ class Ending:
 
 
 def final_values(metrics: TrialMetrics, spec: StudySpec) -> dict[str, float]:
-    """The value of each goal that was reported: the last, or the best where that counts."""
+    """Return the value of each goal that was reported: the last, or the best where that counts."""
     found = {}
     for goal in spec.goals:
         values = [row[2] for row in metrics.rows(goal.metric)]
@@ -60,14 +60,14 @@ def ending_of(trial: TrialFile, status: Status, metrics: TrialMetrics, spec: Stu
 
 
 def _stopped(trial: TrialFile, values: Mapping[str, float], spec: StudySpec) -> Ending:
-    """One that has said nothing of its goals counts for nothing."""
+    """Return one that has said nothing of its goals counts for nothing."""
     complete = all(math.isfinite(values.get(goal.metric, math.nan)) for goal in spec.goals)
     state = TrialState.STOPPED if complete else TrialState.CANCELLED
     return Ending(state, trial.why, values)
 
 
 def _unusable(values: Mapping[str, float], metrics: TrialMetrics, spec: StudySpec) -> str:
-    """Why the values of a trial that came to its end are of no use; empty if they are."""
+    """Return why the values of a trial that came to its end are of no use; empty if they are."""
     for goal in spec.goals:
         if goal.metric not in values:
             names = ", ".join(metrics.names)

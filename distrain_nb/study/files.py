@@ -74,7 +74,7 @@ class StudyFile:
 
     @classmethod
     def read(cls, folder: Path) -> StudyFile:
-        """Raises FileNotFoundError; `fields.Damaged`."""
+        """Raise FileNotFoundError; `fields.Damaged`."""
         return fields.read(cls, folder / STUDY_FILE)
 
     @property
@@ -151,8 +151,8 @@ def readable(folder: Path, way_out: str = "") -> Iterator[None]:
     """Raises RunUnreadable for what of the study in that folder is not there, or damaged."""
     try:
         yield
-    except (OSError, fields.Damaged, OptionError) as wrong:
-        raise RunUnreadable(f"study {folder.name} can't be read: {wrong}{way_out}") from None
+    except (OSError, fields.Damaged, OptionError) as error:
+        raise RunUnreadable(f"study {folder.name} can't be read: {error}{way_out}") from None
 
 
 @contextmanager
@@ -160,14 +160,14 @@ def writable(folder: Path) -> Iterator[None]:
     """Raises StoreError where what is asked of the study in that folder can't be written there."""
     try:
         yield
-    except OSError as wrong:
-        why = f"{wrong.strerror or wrong}: {wrong.filename or folder}"
-        way = "; `%distrain delete` makes room" if wrong.errno in FULL else ""
+    except OSError as error:
+        why = f"{error.strerror or error}: {error.filename or folder}"
+        way = "; `%distrain delete` makes room" if error.errno in FULL else ""
         raise StoreError(f"study {folder.name} can't be told: {why}{way}") from None
 
 
 def read_trials(folder: Path) -> list[TrialFile]:
-    """All trials of the study in that folder, by number."""
+    """Return all trials of the study in that folder, by number."""
     return sorted(_trials(folder), key=lambda trial: trial.number)
 
 
@@ -178,11 +178,11 @@ def _trials(folder: Path) -> Iterator[TrialFile]:
 
 
 def wanted(folder: Path, spec: StudySpec) -> int:
-    """How many trials there are to be in all. Raises `fields.Damaged`."""
+    """Return how many trials there are to be in all. Raises `fields.Damaged`."""
     path = folder / WANTED_FILE
     try:
         return int(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return spec.trials
-    except ValueError as wrong:
-        raise fields.Damaged(f"{path} is damaged: {wrong}") from None
+    except ValueError as error:
+        raise fields.Damaged(f"{path} is damaged: {error}") from None

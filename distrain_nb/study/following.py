@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def attach(run: object = "last") -> Run | Study:
-    """The run of that number or name, whoever started it; or of a job of a cloud's own SDK, and
-    the study of one that tunes.
+    """Return the run of that number or name, whoever started it; or of a job of a cloud's own SDK,
+    and the study of one that tunes.
 
     A job is an object of the SDK, or its resource name or ARN. An
     `aiplatform.CustomJob`, a training job (pipeline) and SageMaker's
@@ -48,7 +48,7 @@ def attach(run: object = "last") -> Run | Study:
 
 
 def _followed(backend: TunesForSDK, job: object) -> Study:
-    """The study that is that job; a new one if there is none."""
+    """Return the study that is that job; a new one if there is none."""
     for known in studies():
         with suppress(DistrainError, OSError, ValueError, KeyError, TypeError):  # damaged
             if known.file.backend == backend.name and backend.stands_for(job, known.folder):

@@ -40,7 +40,7 @@ def importances(spec: StudySpec, trials: Sequence[StudyTrial]) -> dict[str, floa
 
         found = get_param_importances(study, evaluator=PedAnovaImportanceEvaluator())
     named = by_name(spec, found)
-    return dict(sorted(named.items(), key=lambda each: -each[1]))
+    return dict(sorted(named.items(), key=lambda item: -item[1]))
 
 
 class Importances:
@@ -61,8 +61,8 @@ class Importances:
         last: bool = False,
         wait: bool = False,
     ) -> Mapping[str, float]:
-        """Those that there are by now; those of all these trials where they are the `last`, once
-        they are computed, for which it can `wait`."""
+        """Return those that there are by now; those of all these trials where they are the `last`,
+        once they are computed, for which it can `wait`."""
         if wait and self._thread is not None:
             self._thread.join()
         count = self._count(spec, trials)
@@ -79,7 +79,7 @@ class Importances:
         return self._found
 
     def _count(self, spec: StudySpec, trials: Sequence[StudyTrial]) -> int:
-        """How many have a value; the same trials are counted once."""
+        """Return how many have a value; the same trials are counted once."""
         known, count = self._counted
         if known is not trials:
             count = len(_valued(trials, spec.goals[0].metric))
@@ -100,7 +100,7 @@ class Importances:
 
 
 def _valued(trials: Sequence[StudyTrial], metric: str) -> list[StudyTrial]:
-    """Those that came to their end with a number."""
+    """Return those that came to their end with a number."""
     return [
         trial
         for trial in trials

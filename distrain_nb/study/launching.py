@@ -32,7 +32,7 @@ class TrialRuns:
         self._store = Store()
 
     def added(self, trial: TrialFile) -> Record:
-        """A run on the list for a trial's attempt, which is known by its handle."""
+        """Return a run on the list for a trial's attempt, which is known by its handle."""
         study = self._study
         options = {**study.options, "param": [f"{n}={v}" for n, v in _texts(trial).items()]}
         handle: dict[str, Json] = {
@@ -46,7 +46,7 @@ class TrialRuns:
         return self._store.add(name, study.backend, experiment, study.line, options, handle)
 
     def find(self, trial: TrialFile) -> Record | None:
-        """The run that was added for a trial's attempt; None if there is none."""
+        """Return the run that was added for a trial's attempt; None if there is none."""
         for record in self._store.all():
             known = record.handle.get("study"), record.handle.get("trial")
             attempt = record.handle.get("attempt")
@@ -55,7 +55,7 @@ class TrialRuns:
         return None
 
     def get(self, trial: TrialFile) -> Record | None:
-        """The run that a trial names; None if it has been deleted."""
+        """Return the run that a trial names; None if it has been deleted."""
         try:
             return self._store.get(str(trial.run)) if trial.run else None
         except RunNotFound:
@@ -83,11 +83,11 @@ class TrialLauncher(TrialRuns):
         self._backend.begin_trial(self._folder, start, record.folder)
 
     def status(self, record: Record) -> Status:
-        """How a run is doing."""
+        """Return how a run is doing."""
         return self._backend.status(record.handle, record.folder)
 
     def has_begun(self, record: Record) -> bool:
-        """Whether a run was begun that was added before this process was there."""
+        """Return whether a run was begun that was added before this process was there."""
         return self._backend.has_begun(record.folder)
 
     def discard(self, record: Record) -> None:
@@ -100,12 +100,13 @@ class TrialLauncher(TrialRuns):
 
 
 def run_of(trial: TrialFile) -> Run | None:
-    """The handle on a trial's run; None before it has one. Raises RunNotFound once deleted."""
+    """Return the handle on a trial's run; None before it has one. Raises RunNotFound once
+    deleted."""
     return Run(Store().get(str(trial.run))) if trial.run else None
 
 
 def _texts(trial: TrialFile) -> dict[str, str]:
-    """The values as a command line has them."""
+    """Return the values as a command line has them."""
     return {name: str(value) for name, value in trial.parameters.items()}
 
 

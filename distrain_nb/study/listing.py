@@ -33,7 +33,7 @@ MADE_WITHIN_S = 60.0
 
 
 def studies() -> list[Study]:
-    """All studies, the newest first, with those that can't be read. Raises StoreError."""
+    """Return all studies, the newest first, with those that can't be read. Raises StoreError."""
     folders = (home() / STUDIES_FOLDER / str(number) for number in sorted(_numbers(), reverse=True))
     return [Study(folder) for folder in folders if not _is_being_made(folder)]
 
@@ -45,11 +45,11 @@ def find_study(study: object = "last") -> Study:
     """
     catch_up()
     found, wanted = studies(), str(study)
-    for each in found:
-        if wanted in ("last", str(each.id), each.name):
-            return each
-    hint = did_you_mean(wanted, {each.name for each in found}, ".")
-    listed = ", ".join(f"{each.id} ({each.name})" for each in found[:8])
+    for item in found:
+        if wanted in ("last", str(item.id), item.name):
+            return item
+    hint = did_you_mean(wanted, {item.name for item in found}, ".")
+    listed = ", ".join(f"{item.id} ({item.name})" for item in found[:8])
     there = f"There are {listed}" if listed else "There are none yet: start one with --tune"
     raise StudyNotFound(f"no study {wanted!r}{hint} {there}")
 
@@ -75,12 +75,13 @@ def delete(study: Study) -> None:
             shutil.rmtree(study.folder)
         else:
             study.folder.unlink(missing_ok=True)
-    except (OSError, RecursionError) as wrong:
-        raise StoreError(f"{study.folder} can't be removed: {wrong}; remove it by hand") from None
+    except (OSError, RecursionError) as error:
+        raise StoreError(f"{study.folder} can't be removed: {error}; remove it by hand") from None
 
 
 def _runs_of(study: Study, store: Store) -> list[Run]:
-    """Those of its trials; none for a study whose file can't be read, as that has their key."""
+    """Return those of its trials; none for a study whose file can't be read, as that has their
+    key."""
     try:
         key = study.file.key
     except RunUnreadable:
@@ -89,7 +90,7 @@ def _runs_of(study: Study, store: Store) -> list[Run]:
 
 
 def ended_before(moment: float) -> Iterator[Reclaimable]:
-    """The folders of studies that ended before that, without the runs of their trials."""
+    """Yield the folders of studies that ended before that, without the runs of their trials."""
     for study in studies():
         with suppress(RunUnreadable):
             status, what = study.status, f"study {study.id} ({study.name})"
@@ -98,7 +99,8 @@ def ended_before(moment: float) -> Iterator[Reclaimable]:
 
 
 def new_folder() -> tuple[int, Path]:
-    """A number that no study has had, and a folder for it. Raises StoreError, DistrainError."""
+    """Return a number that no study has had, and a folder for it. Raises StoreError,
+    DistrainError."""
     above = private_home() / STUDIES_FOLDER
     try:
         private_folder(above)
@@ -112,8 +114,8 @@ def new_folder() -> tuple[int, Path]:
                 continue
             (folder / TRIALS_FOLDER).mkdir()
             return number, folder
-    except OSError as wrong:
-        raise DistrainError(f"no study can be added: {wrong.filename}: {wrong.strerror}") from None
+    except OSError as error:
+        raise DistrainError(f"no study can be added: {error.filename}: {error.strerror}") from None
 
 
 def new_key() -> str:
@@ -121,7 +123,7 @@ def new_key() -> str:
 
 
 def _is_being_made(folder: Path) -> bool:
-    """Whether somebody starts a study there, whose file is written last."""
+    """Return whether somebody starts a study there, whose file is written last."""
     with suppress(OSError):
         since = abs(time.time() - folder.lstat().st_mtime)  # the clock may have gone back
         return since < MADE_WITHIN_S and not os.path.lexists(folder / STUDY_FILE)

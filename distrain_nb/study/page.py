@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def page_of(summary: StudySummary, importances: Mapping[str, float], seen: str = "") -> Answer:
-    """The study with its trials and charts; None for both where the page has `seen` all."""
+    """Return the study with its trials and charts; None for both where the page has `seen` all."""
     told = summary.as_json()
     version = _version(told, summary.trials, importances)
     charts = trials = None

@@ -137,15 +137,15 @@ class StudyProcess:
     def _submit(self, trial: TrialFile, record: Record) -> None:
         try:
             self._launcher.begin(trial, record)
-        except (DistrainError, OSError) as wrong:
-            if is_of_full_disk(wrong, self._folder):
+        except (DistrainError, OSError) as error:
+            if is_of_full_disk(error, self._folder):
                 raise
-            self._conclude(trial, Ending(TrialState.FAILED, f"it can't be started: {wrong}"))
+            self._conclude(trial, Ending(TrialState.FAILED, f"it can't be started: {error}"))
             return
         self._records[trial.number] = record
 
     def _free_slot(self) -> int:
-        """Which of the shares of this machine no trial has."""
+        """Return which of the shares of this machine no trial has."""
         taken = {trial.slot for trial in self._active()}
         return next(number for number in range(len(taken) + 1) if number not in taken)
 
@@ -218,7 +218,7 @@ class StudyProcess:
         if rule is None or not news:
             return ""
         others = [t for t in self._trials.values() if t.state in _COUNT]
-        curves = [self._ended_curve(each) for each in others]
+        curves = [self._ended_curve(other) for other in others]
         return reason_to_stop(rule, self._spec.goals[0].direction, self._curve(trial), curves)
 
     def _ended_curve(self, trial: TrialFile) -> Curve:
@@ -234,9 +234,9 @@ class StudyProcess:
     def _metrics_of(self, trial: TrialFile) -> TrialMetrics:
         if trial.number not in self._metrics:
             record = self._launcher.get(trial)
-            found = TrialMetrics(record.folder if record else self._folder / "deleted")
-            found.read()
-            self._metrics[trial.number] = found
+            trial_metrics = TrialMetrics(record.folder if record else self._folder / "deleted")
+            trial_metrics.read()
+            self._metrics[trial.number] = trial_metrics
         return self._metrics[trial.number]
 
     def _stop(self, trial: TrialFile, why: str) -> None:

@@ -30,7 +30,7 @@ class TrialReader:
         self._reading = Lock()
 
     def read(self) -> tuple[StudyTrial, ...]:
-        """All trials, by number; the same tuple where nothing has changed. Raises
+        """Return all trials, by number; the same tuple where nothing has changed. Raises
         `fields.Damaged`, OSError."""
         with self._reading:
             versions = dict(self._versions())
@@ -40,7 +40,7 @@ class TrialReader:
                 if name not in self._known or self._known[name][0] != version
             }
             if fresh or len(versions) != len(self._known):
-                kept = {name: each for name, each in self._known.items() if name in versions}
+                kept = {name: item for name, item in self._known.items() if name in versions}
                 self._known = {**kept, **fresh}
                 trials = (trial for _, trial in self._known.values())
                 self._ordered = tuple(sorted(trials, key=lambda trial: trial.number))
@@ -56,7 +56,7 @@ class TrialReader:
                     if known and known[0][0] == entry.inode() and known[1].state.final:
                         yield entry.name, known[0]
                     elif known or _NAME.fullmatch(entry.name):
-                        found = entry.stat()
-                        yield entry.name, (found.st_ino, found.st_mtime_ns, found.st_size)
+                        status = entry.stat()
+                        yield entry.name, (status.st_ino, status.st_mtime_ns, status.st_size)
         except FileNotFoundError:
             return

@@ -48,15 +48,15 @@ class StudyListing:
         self._reading = Lock()
 
     def read(self, studies: Iterable[Study]) -> list[StudyRow]:
-        """The studies as they are now, in the order given."""
+        """Return the studies as they are now, in the order given."""
         with self._reading:
             return [self._now(study) for study in studies]
 
     def _now(self, study: Study) -> StudyRow:
         try:
             return self._ended.get(_version(study)) or self._read(study)
-        except (OSError, DistrainError) as wrong:
-            return _unreadable(study, str(wrong))
+        except (OSError, DistrainError) as error:
+            return _unreadable(study, str(error))
 
     def _read(self, study: Study) -> StudyRow:
         version = _version(study)
@@ -86,8 +86,8 @@ def row_of(study: Study) -> StudyRow:
 
 def _version(study: Study) -> tuple[str, int, int]:
     """What is another one once its state has changed, which is replaced as a file."""
-    found = (study.folder / STATUS_FILE).stat()
-    return str(study.folder), found.st_ino, found.st_mtime_ns
+    status = (study.folder / STATUS_FILE).stat()
+    return str(study.folder), status.st_ino, status.st_mtime_ns
 
 
 def _unreadable(study: Study, why: str) -> StudyRow:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def tuning_service(name: str) -> Tunes:
-    """The backend of that name, whose service tunes. Raises OptionError for any other."""
+    """Return the backend of that name, whose service tunes. Raises OptionError for any other."""
     backend = find(name)
     if not isinstance(backend, Tunes):
         raise OptionError(f"--tune: {backend.title} has no studies; leave out --on {name}")
@@ -38,7 +38,7 @@ def tuning_service(name: str) -> Tunes:
 
 
 def service_of(name: str) -> Tunes | None:
-    """The backend of that name if its service tunes; None where its trials are runs that are
+    """Return the backend of that name if its service tunes; None where its trials are runs that are
     suggested here. Raises OptionError for one that has neither."""
     backend = find(name)
     if isinstance(backend, StartsTrials) and not isinstance(backend, Tunes):
@@ -68,7 +68,7 @@ class ServiceTrials:
         self._metrics: dict[int, TrialMetrics] = {}
 
     def keep(self, trials: Sequence[ServiceTrial]) -> dict[int, Path]:
-        """Writes what is new; a trial that has a job gets a run."""
+        """Write what is new; a trial that has a job gets a run."""
         for said in trials:
             trial = self._said(said)
             if trial.number not in self._trials:
@@ -111,10 +111,10 @@ class ServiceTrials:
         return replace(trial, goals=trial.goals or goals, steps=trial.steps or steps)
 
     def _native(self, said: ServiceTrial) -> dict[str, Value]:
-        """The values in the spec's order, as cells get them."""
+        """Return the values in the spec's order, as cells get them."""
         given = dict(said.parameters)
         found = {p.name: p.native(given[p.name]) for p in self._spec.parameters if p.name in given}
-        return {**found, **{name: each for name, each in given.items() if name not in found}}
+        return {**found, **{name: item for name, item in given.items() if name not in found}}
 
     def _save(self, trial: TrialFile) -> None:
         if trial != self._trials.get(trial.number):

@@ -26,5 +26,5 @@ def start_process(folder: Path, python: str = sys.executable) -> None:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    _started[:] = [each for each in _started if each.poll() is None]
+    _started[:] = [item for item in _started if item.poll() is None]
     _started.append(process)

@@ -69,7 +69,7 @@ class PreparedStudy:
         return self.prepared.waits
 
     def refuse(self) -> None:
-        """Raises CaptureError or CheckFailed if it can't run."""
+        """Raise CaptureError or CheckFailed if it can't run."""
         self.prepared.refuse()
 
     def __str__(self) -> str:
@@ -104,8 +104,8 @@ def tune(code: Code, spec: StudySpec | None = None, **options: Unpack[StudyOptio
 
 
 def prepare(code: Code, spec: StudySpec | None = None, **options: object) -> PreparedStudy:
-    """Everything up to the first trial. Raises OptionError, CheckFailed for a spec that can't be,
-    DistrainError."""
+    """Return everything up to the first trial. Raises OptionError, CheckFailed for a spec that
+    can't be, DistrainError."""
     file = options.get("study")
     spec, written = take_spec(spec, options)
     place = read(options).layout.on
@@ -139,13 +139,13 @@ def _of_service(
     service: Tunes, prepared: Prepared, spec: StudySpec, findings: tuple[Finding, ...]
 ) -> PreparedStudy:
     plan = service.plan_study(prepared.plan, spec)
-    known = (each for each in prepared.findings if not each.code.endswith(STUDY_ONLY))
+    known = (finding for finding in prepared.findings if not finding.code.endswith(STUDY_ONLY))
     prepared = replace(prepared, findings=(*known, *plan.findings))
     return PreparedStudy(spec, prepared, findings, plan)
 
 
 def _of_trials(prepared: Prepared, spec: StudySpec, findings: tuple[Finding, ...]) -> PreparedStudy:
-    """The job of any trial: it knows its number, and has its share of the place."""
+    """Return the job of any trial: it knows its number, and has its share of the place."""
     backend = cast("StartsTrials", prepared.backend)
     job, devices = backend.trial_job(prepared.job, spec.parallel)
     varied = replace(prepared, job=job, plan=prepared.backend.plan(job))
@@ -214,7 +214,7 @@ def _mirror(file: StudyFile, folder: Path, *, here: bool) -> None:
 
 
 def _check_here(spec: StudySpec) -> None:
-    """Raises OptionError or DistrainError for what no rule says of this machine."""
+    """Raise OptionError or DistrainError for what no rule says of this machine."""
     require("optuna", "a study on this machine")
     check_stopping(spec.stopping, len(spec.goals))
     if spec.search.algorithm == "grid":
@@ -222,8 +222,8 @@ def _check_here(spec: StudySpec) -> None:
 
 
 def _placeholders(spec: StudySpec) -> dict[str, Value | None]:
-    """A value for each name, as the program has it before a trial gives it one of its own; None
-    for those that not all trials have."""
+    """Return a value for each name, as the program has it before a trial gives it one of its own;
+    None for those that not all trials have."""
     always = choose(spec, _typical)
     return {
         p.name: always.get(p.name) if p.condition is None else None
@@ -248,8 +248,8 @@ def _refuse_both(texts: list[str], values: Mapping[str, object]) -> None:
 
 
 def _tuned(program: Program, spec: StudySpec, values: Mapping[str, object]) -> Program:
-    """The program, which knows the names that trials give values. Raises OptionError for one that
-    it has no use for."""
+    """Return the program, which knows the names that trials give values. Raises OptionError for one
+    that it has no use for."""
     read = {value.name for value in program.values} & values.keys()
     kinds = {p.name: _kind(p) for p in spec.parameters if p.name in read}
     takes_arguments = bool(program.imports & _READERS) or "argv" in program.main

@@ -126,13 +126,13 @@ class Study:
             return True
 
     def each(self) -> tuple[StudyTrial, ...]:
-        """Its trials, in order of their numbers; the same tuple where nothing has changed. Raises
-        RunUnreadable."""
+        """Return its trials, in order of their numbers; the same tuple where nothing has changed.
+        Raises RunUnreadable."""
         with readable(self.folder):
             return self._reader.read()
 
     def __getitem__(self, number: int) -> StudyTrial:
-        """The trial of that number, from 1. Raises KeyError."""
+        """Return the trial of that number, from 1. Raises KeyError."""
         found = next((trial for trial in self.each() if trial.number == number), None)
         if found is None:
             raise KeyError(f"study {self.id} has no trial {number} yet")
@@ -227,7 +227,7 @@ class Study:
         return self
 
     def check(self) -> None:
-        """Raises RunFailed with the reason, or RunCancelled, if it has ended so."""
+        """Raise RunFailed with the reason, or RunCancelled, if it has ended so."""
         status = self.status
         if status.state is State.FAILED:
             raise RunFailed(f"study {self.id} ({self.name}) failed: {plain(status.error)}")
@@ -341,7 +341,7 @@ class Study:
 
 
 def unbeaten(scores: Iterable[tuple[float, ...]]) -> set[tuple[float, ...]]:
-    """Those of which no other is as good in all, and better in one: larger is better."""
+    """Return those of which no other is as good in all, and better in one: larger is better."""
     several = set(scores)
     if not several or len(next(iter(several))) == 1:
         return {max(several)} if several else set()

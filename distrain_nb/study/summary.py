@@ -85,7 +85,7 @@ class StudySummary:
         """State, progress and the best so far, in a line of text."""
         parts = [self.progress, *([f"{self.running} running"] if self.running else [])]
         doing = progress_text(self.doing, self.now) if self.doing else ""
-        parts += [each for each in (self.best, self.left, doing) if each]
+        parts += [item for item in (self.best, self.left, doing) if item]
         return f"study {self.id} ({self.name}): {self.state_text}, {'; '.join(parts)}"
 
     @property
@@ -178,7 +178,7 @@ def values_of(trial: StudyTrial) -> str:
 
 
 def written(value: Value) -> str:
-    """A value of a parameter as pages have it."""
+    """Return a value of a parameter as pages have it."""
     return value if isinstance(value, str) else brief(value)
 
 
@@ -193,7 +193,7 @@ def best_so_far(trials: Sequence[StudyTrial], goal: Goal) -> list[tuple[int, flo
     sign = 1 if goal.direction == "min" else -1
     for state in VALUED:
         found: list[tuple[int, float]] = []
-        for trial in (each for each in trials if each.state is state):
+        for trial in (trial for trial in trials if trial.state is state):
             value = value_of(trial, goal.metric)
             if math.isfinite(value) and (not found or sign * value < sign * found[-1][1]):
                 found.append((trial.number, value))
@@ -212,7 +212,7 @@ def qualities(trials: Sequence[StudyTrial], goal: Goal) -> dict[int, float]:
 
 
 def _roughly(seconds: float) -> str:
-    """An estimate needs no seconds beside minutes."""
+    """Return an estimate needs no seconds beside minutes."""
     if seconds < 60:
         return duration(10.0 * max(1, round(seconds / 10)))
     if seconds < 3 * 3600:

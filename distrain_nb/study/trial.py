@@ -82,7 +82,7 @@ class StudyTrial:
         return self.run.results
 
     def scores(self, spec: StudySpec) -> tuple[float, ...]:
-        """Its values, of which larger ones are better; NaN for one that it hasn't."""
+        """Return its values, of which larger ones are better; NaN for one that it hasn't."""
         known, own = self._scores
         if known is not spec:
             values = ((goal, self.goals.get(goal.metric, math.nan)) for goal in spec.goals)
@@ -91,7 +91,7 @@ class StudyTrial:
         return own
 
     def outcome(self, goals: Sequence[str]) -> Outcome:
-        """How it has gone, for those who know no more than its values."""
+        """Return how it has gone, for those who know no more than its values."""
         if not self.state.final:
             return Outcome("running")
         values = tuple(self.goals[goal] for goal in goals if goal in self.goals)
@@ -126,7 +126,7 @@ class StudyTrial:
         return hashlib.sha256(finite.to_json(self.as_json).encode()).digest()[:12]
 
     def row(self, names: Iterable[str], goals: Iterable[str]) -> dict[str, object]:
-        """The trial as a row of a table, with these parameters and goals."""
+        """Return the trial as a row of a table, with these parameters and goals."""
         return {
             "trial": self.number,
             "state": str(self.state),

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def take_spec(spec: StudySpec | None, options: dict[str, object]) -> tuple[StudySpec, bool]:
-    """The study that options ask for, which are taken out of them, and whether they say all of it.
-    A grid that nothing counts has all its trials.
+    """Return the study that options ask for, which are taken out of them, and whether they say all
+    of it. A grid that nothing counts has all its trials.
 
     Raises OptionError.
     """
@@ -41,7 +41,7 @@ def checked(
     """What is known of a study that can run. Repairs are of the text of a cell, where the study
     is `written` there. Raises CheckFailed for one that can't."""
     found = [
-        in_cell(each, spec) if written else replace(each, fixes=()) for each in check(spec, place)
+        in_cell(item, spec) if written else replace(item, fixes=()) for item in check(spec, place)
     ]
     if errors(found):
         raise CheckFailed(errors(found))

@@ -197,13 +197,14 @@ class _Look:
 
 
 def dict_of(obj: Any) -> Mapping[str, Any]:
-    """The attributes that an object itself holds; none where it has no dict, whatever its own
-    `__getattr__` would say to that."""
+    """Return the attributes that an object itself holds; none where it has no dict, whatever its
+    own `__getattr__` would say to that."""
     return vars(obj) if getattr(type(obj), "__dictoffset__", 0) else {}
 
 
 def is_own(cls: type, own: Collection[Any]) -> bool:
-    """Whether a class is of one of these modules, or of none: `make_dataclass` says `types`."""
+    """Return whether a class is of one of these modules, or of none: `make_dataclass` says
+    `types`."""
     if cls.__module__ == "types":
         return not hasattr(types, cls.__qualname__)
     return cls.__module__ in own
@@ -230,10 +231,10 @@ def _is_plain(value: Any) -> bool:
 
 
 def registered(cls: type) -> List[type]:
-    """The classes that are an abstract class's by registration alone."""
+    """Return the classes that are an abstract class's by registration alone."""
     dump = getattr(sys.modules.get("_abc"), "_get_dump", None)
     refs = dump(cls)[0] if dump and isinstance(cls, abc.ABCMeta) else ()
-    return sorted((c for c in (each() for each in refs) if c), key=key_of)
+    return sorted((c for c in (ref() for ref in refs) if c), key=key_of)
 
 
 def key_of(key: Any) -> str:

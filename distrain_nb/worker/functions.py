@@ -110,8 +110,8 @@ def set_class(cls: type, state: Mapping[str, Any]) -> None:
     """Give a class its attributes."""
     for name, value in state.items():
         if name == REGISTERED:
-            for each in value:
-                cls.register(each)  # type: ignore[attr-defined]
+            for item in value:
+                cls.register(item)  # type: ignore[attr-defined]
         else:
             setattr(cls, name, value)
 

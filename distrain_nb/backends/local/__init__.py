@@ -59,8 +59,8 @@ class LocalBackend(Backend[NoOptions, LocalPlan]):
             )
         try:
             path = path_named(rest if separator else uri)
-        except OptionError as wrong:
-            raise OptionError(f"--data {name}={wrong}") from None
+        except OptionError as error:
+            raise OptionError(f"--data {name}={error}") from None
         if not path.exists():
             raise OptionError(f"--data {name}={uri}: there is no {path} on this machine")
         return str(path.resolve())

@@ -38,7 +38,7 @@ SEEN_EVERY_S = 0.2
 
 
 def place(uri: str) -> str:
-    """Where a run here finds what is at a URI; a pattern of paths becomes one of places."""
+    """Return where a run here finds what is at a URI; a pattern of paths becomes one of places."""
     scheme, _, path = uri.partition("://")
     return str(home() / CACHE / scheme / path.rstrip("/"))
 
@@ -61,20 +61,20 @@ def fetch(name: str, uri: str, limit: float) -> None:
     report(f"looking at {uri}")
     with _read_errors(name, uri):
         system = filesystem(scheme)
-        found = [each for one in _expanded(path) for each in objects(system, one)]
-    if not found:
+        entries = [entry for one in _expanded(path) for entry in objects(system, one)]
+    if not entries:
         raise OptionError(f"--data {name}={uri}: nothing is there")
-    outside = next((each.path for each in found if ".." in each.path.split("/")), None)
+    outside = next((item.path for item in entries if ".." in item.path.split("/")), None)
     if outside:
         raise OptionError(f"--data {name}={uri}: the name {outside!r} leads out of the bucket")
     with _manifest(root, uri) as manifest:
         known = manifest.versions()
-        missing = [each for each in found if not _is_here(root, each, known)]
+        missing = [item for item in entries if not _is_here(root, item, known)]
         _refuse_too_much(name, uri, missing, limit, root)
         with _read_errors(name, uri):
-            for each in _fetched(system, missing, root, f"fetching {uri}"):
-                manifest.add(each)
-        for gone in known.keys() - {each.path for each in found}:
+            for item in _fetched(system, missing, root, f"fetching {uri}"):
+                manifest.add(item)
+        for gone in known.keys() - {item.path for item in entries}:
             (root / gone).unlink(missing_ok=True)
 
 
@@ -97,7 +97,7 @@ def _is_here(root: Path, wanted: BucketObject, known: Mapping[str, str]) -> bool
 def _refuse_too_much(
     name: str, uri: str, missing: Sequence[BucketObject], limit: float, root: Path
 ) -> None:
-    size = sum(each.size for each in missing)
+    size = sum(item.size for item in missing)
     what = f"--data {name}={uri}: {readable_size(size)} in {len(missing):,} files are to be fetched"
     if size > limit * GIB:
         allowed = readable_size(round(limit * GIB))
@@ -115,10 +115,10 @@ def _fetched(
     system: Unknown, missing: Sequence[BucketObject], root: Path, phase: str
 ) -> Iterator[BucketObject]:
     """Fetches objects, several at once, and gives each that is here."""
-    total, moved = sum(each.size for each in missing), _Moved()
+    total, moved = sum(item.size for item in missing), _Moved()
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
-        doing = {pool.submit(_bring, system, each, root, moved): each for each in missing}
+        doing = {pool.submit(_bring, system, item, root, moved): item for item in missing}
         while doing:
             done, _ = wait(doing, timeout=SEEN_EVERY_S, return_when=FIRST_COMPLETED)
             report(phase, min(moved.bytes, total), total)
@@ -210,8 +210,8 @@ def _read_errors(name: str, uri: str) -> Iterator[None]:
         raise OptionError(str(missing)) from None
     except FileNotFoundError:
         raise OptionError(f"--data {name}={uri}: nothing is there") from None
-    except Exception as wrong:
-        said = str(wrong).strip().split("\n")[0]
+    except Exception as error:
+        said = str(error).strip().split("\n")[0]
         raise OptionError(
-            f"--data {name}={uri} can't be read: {type(wrong).__name__}: {said}"
-        ) from wrong
+            f"--data {name}={uri} can't be read: {type(error).__name__}: {said}"
+        ) from error

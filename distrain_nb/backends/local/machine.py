@@ -29,7 +29,7 @@ def machine(job: LocalJob) -> dict[str, str]:
 
 
 def gpus_of(environ: Mapping[str, str]) -> list[str]:
-    """The GPUs of this machine that a process sees, as `CUDA_VISIBLE_DEVICES` names them."""
+    """Return the GPUs of this machine that a process sees, as `CUDA_VISIBLE_DEVICES` names them."""
     visible = environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         return [device.strip() for device in visible.split(",") if device.strip()]
@@ -37,7 +37,7 @@ def gpus_of(environ: Mapping[str, str]) -> list[str]:
 
 
 def _unlike(requirement: str) -> str:
-    """How what is installed differs from that; empty where it doesn't."""
+    """Return how what is installed differs from that; empty where it doesn't."""
     try:
         wanted = Requirement(requirement)
         if wanted.marker is not None and not wanted.marker.evaluate():

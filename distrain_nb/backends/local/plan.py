@@ -59,11 +59,11 @@ class LocalPlan:
 
     def __str__(self) -> str:
         given = [process.environment for process in self.launch.processes]
-        common = {n: v for n, v in given[0].items() if all(each.get(n) == v for each in given)}
+        common = {n: v for n, v in given[0].items() if all(item.get(n) == v for item in given)}
         lines = [f"{len(given)} processes on this machine, launcher {self.launcher}; each gets:"]
         lines += [f"  {name}={value}" for name, value in common.items()]
-        for process, each in zip(self.launch.processes, given, strict=True):
-            own = [f"{n}={v}" for n, v in each.items() if n not in common]
+        for process, item in zip(self.launch.processes, given, strict=True):
+            own = [f"{n}={v}" for n, v in item.items() if n not in common]
             short = " ".join(text for text in own if len(text) <= SHORT)
             lines.append(f"{process.label} ({process.role}, replica {process.replica}): {short}")
             lines += [f"  {text}" for text in own if len(text) > SHORT]
@@ -138,12 +138,13 @@ def _mpirun(job: LocalJob, processes: int) -> tuple[str, ...]:
     text = job.layout.mpi_options or ""
     try:
         return mpirun(processes, options=custom_options(text))
-    except ValueError as wrong:
-        raise OptionError(f"invalid --mpi-options {text!r}: {wrong}") from None
+    except ValueError as error:
+        raise OptionError(f"invalid --mpi-options {text!r}: {error}") from None
 
 
 def _threads(job: LocalJob, processes: int) -> dict[str, str]:
-    """The cores are shared out, as nobody gains when each rank starts a thread for every core."""
+    """Return the cores are shared out, as nobody gains when each rank starts a thread for every
+    core."""
     sharing = processes * int(job.machine.get("jobs", 1))
     if threads.VARIABLE in job.environ or sharing == 1:
         return {}

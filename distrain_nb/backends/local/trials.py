@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def job_of_trial(job: LocalJob, parallel: int) -> tuple[LocalJob, tuple[str, ...]]:
-    """The job of any trial, which knows its number and has its share of this machine; the GPUs of
-    each that run at once."""
+    """Return the job of any trial, which knows its number and has its share of this machine; the
+    GPUs of each that run at once."""
     machine = {**job.machine, "jobs": str(parallel)}
     devices = shares(gpus_of(job.environ), parallel)
     if devices:
@@ -34,7 +34,8 @@ def job_of_trial(job: LocalJob, parallel: int) -> tuple[LocalJob, tuple[str, ...
 
 
 def shares(gpus: Sequence[str], parallel: int) -> tuple[str, ...]:
-    """Which GPUs each of the trials has that run at once; some share one where there are fewer."""
+    """Return which GPUs each of the trials has that run at once; some share one where there are
+    fewer."""
     if not gpus or parallel < 2:
         return ()
     each = max(1, len(gpus) // parallel)
@@ -59,7 +60,8 @@ def launch_of(launch: Launch, trial: TrialStart) -> Launch:
 
 
 def has_begun(folder: Path) -> bool:
-    """Whether a fork server has the run of a trial that was added before this process was there.
+    """Return whether a fork server has the run of a trial that was added before this process was
+    there.
 
     Where it may just be on its way to one, it is told not to begin.
     """

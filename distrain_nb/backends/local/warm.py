@@ -171,7 +171,7 @@ def _usual_inductor_folder() -> str:
 
 
 def _address(environment: Mapping[str, str]) -> Path:
-    """One for each environment: the interpreter, its packages, and the variables.
+    """Return one for each environment: the interpreter, its packages, and the variables.
 
     The files of `worker/` count too: in a checkout they change while no package does.
     """
@@ -185,7 +185,7 @@ def _address(environment: Mapping[str, str]) -> Path:
 
 
 def _runtime_folder() -> Path:
-    """A folder that only this user can enter: where the system has one for that, or our own.
+    """Return a folder that only this user can enter: where the system has one for that, or our own.
 
     Raises DistrainError where none can be had.
     """
@@ -212,7 +212,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def _private(folder: Path) -> Path:
-    """Raises OSError where there is no such folder, it can't be made, or others could enter it."""
+    """Raise OSError where there is no such folder, it can't be made, or others could enter it."""
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     owner = folder.lstat()

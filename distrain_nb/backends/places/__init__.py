@@ -17,5 +17,5 @@ if TYPE_CHECKING:
 
 
 def place(environ: Mapping[str, str]) -> NotebookPlace | None:
-    """The managed notebook that this is; None elsewhere."""
+    """Return the managed notebook that this is; None elsewhere."""
     return studio.place(environ) or hosted.place(environ) or google.place(environ)

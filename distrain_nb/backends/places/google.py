@@ -49,8 +49,8 @@ class ComputeEngine:
 
 
 def machine(environ: Mapping[str, str]) -> ComputeEngine | None:
-    """The machine of Compute Engine that this is, asked for once; None elsewhere, and where its
-    metadata server does not answer within a second."""
+    """Return the machine of Compute Engine that this is, asked for once; None elsewhere, and where
+    its metadata server does not answer within a second."""
     host = _host(environ)
     if not host or has_failed(host):
         return None
@@ -104,7 +104,7 @@ def _host(environ: Mapping[str, str]) -> str:
 
 
 def _asked(host: str) -> ComputeEngine:
-    """Raises httpx.HTTPError where nobody answers, and ValueError where somebody else does."""
+    """Raise httpx.HTTPError where nobody answers, and ValueError where somebody else does."""
     import httpx
 
     with httpx.Client(headers=FLAVOR, timeout=ASK_S, trust_env=False) as client:
@@ -124,6 +124,7 @@ def _asked(host: str) -> ComputeEngine:
 
 
 def _known(text: Callable[[str], str]) -> list[str]:
-    """The attributes that say something of the place; others may hold what is nobody's business."""
+    """Return the attributes that say something of the place; others may hold what is nobody's
+    business."""
     there = text("instance/attributes/").split()
     return [name for name in _OF_WORKBENCH if name in there]

@@ -19,5 +19,5 @@ def note_failure(of: Hashable) -> None:
 
 
 def has_failed(of: Hashable) -> bool:
-    """Whether that was so within the last minutes."""
+    """Return whether that was so within the last minutes."""
     return of in _failures and time.monotonic() < _failures[of] + AGAIN_S

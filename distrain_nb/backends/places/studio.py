@@ -52,7 +52,7 @@ class Studio:
 
 
 def studio() -> Studio | None:
-    """The space, app or instance that this is; None elsewhere."""
+    """Return the space, app or instance that this is; None elsewhere."""
     try:
         found = json.loads(FILE.read_text(encoding="utf-8"))
         texts = {key: value for key, value in found.items() if isinstance(value, str)}
@@ -82,7 +82,7 @@ def place(environ: Mapping[str, str]) -> NotebookPlace | None:
 
 
 def role(here: Studio) -> tuple[str, str]:
-    """The role that it runs under, and where that stands; both empty where it can't be had.
+    """Return the role that it runs under, and where that stands; both empty where it can't be had.
 
     As SageMaker's own SDK finds it: in the file, else as the instance, the owner of a private
     space, the user or the domain has it.
@@ -115,7 +115,8 @@ def _idle(here: Studio) -> tuple[float | None, str]:
 
 
 def _layers(here: Studio, *, space_first: bool = False) -> Iterator[tuple[JsonObject, str]]:
-    """The settings that hold, the more particular ones first, with the call that tells them."""
+    """Yield the settings that hold, the more particular ones first, with the call that tells
+    them."""
     profile, shared = here.profile, False
     if here.space:
         space = _ask(here, "describe_space", DomainId=here.domain, SpaceName=here.space)

@@ -83,7 +83,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
 
     @abstractmethod
     def service(self, spec: JsonObject, endpoints: Mapping[str, str]) -> Service:
-        """The service that a `Spec` in JSON was made for; `endpoints` are a rehearsal's, or
+        """Return the service that a `Spec` in JSON was made for; `endpoints` are a rehearsal's, or
         empty."""
 
     def handle(self, plan: RemotePlanT) -> Handle:
@@ -126,7 +126,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         forget(study)
 
     def submit(self, plan: RemotePlanT, folder: Path) -> None:
-        """Raises CheckFailed, before anything leaves this machine, for what looks like a secret,
+        """Raise CheckFailed, before anything leaves this machine, for what looks like a secret,
         and OptionError where nothing stands in for the service that is to be rehearsed."""
         self._write(plan, plan.spec(), folder, {MLFLOW_RUN: told(folder, study=False)})
         start_carrier(folder)
@@ -193,10 +193,10 @@ def _written(job: Job[RemoteOptions]) -> dict[str, tuple[str, ...]]:
         "args": (" ".join(job.program.arguments),),
         "layout": (str(job.layout),),
     }
-    for each in fields(job.options):
-        value = getattr(job.options, each.name)
-        if each.name not in job.options.readable() and isinstance(value, str | tuple):
-            texts[each.name] = (value,) if isinstance(value, str) else tuple(map(str, value))
+    for field in fields(job.options):
+        value = getattr(job.options, field.name)
+        if field.name not in job.options.readable() and isinstance(value, str | tuple):
+            texts[field.name] = (value,) if isinstance(value, str) else tuple(map(str, value))
     return texts
 
 
@@ -207,7 +207,7 @@ def _readable(options: RemoteOptions) -> dict[str, str]:
 
 
 def _paths(upload: Upload) -> dict[str, Path]:
-    return {each.name: each.path for each in Folder.of(Path(upload.source)).files}
+    return {file.name: file.path for file in Folder.of(Path(upload.source)).files}
 
 
 def start_carrier(folder: Path) -> subprocess.Popen[bytes]:
@@ -222,7 +222,7 @@ def start_carrier(folder: Path) -> subprocess.Popen[bytes]:
             start_new_session=True,
         )
     (folder / LOCK_FILE).touch(0o600)
-    _started[:] = [each for each in _started if each.poll() is None]
+    _started[:] = [item for item in _started if item.poll() is None]
     _started.append(process)
     return process
 
@@ -236,7 +236,7 @@ def _may_start(folder: Path) -> bool:
 
 
 def _processes(layout: Layout, per_replica: int) -> Iterator[Process]:
-    """Every process that the log will tell of, those of the world first."""
+    """Yield every process that the log will tell of, those of the world first."""
     members = [(r.value, i) for r, pool in layout.pools() for i in range(pool.replicas)]
     world = [member for member in members if member[0] in TRAINING_ROLES]
     ranks = [(*member, n) for member in world for n in range(per_replica)]

@@ -58,7 +58,7 @@ class Carried:
     def take(self, processes: tuple[Process, ...]) -> None:
         """Say that this process answers for the run now, whose processes are these at first."""
         if not self.journal.labels:
-            self.journal.labels = [each.label for each in processes]
+            self.journal.labels = [process.label for process in processes]
         known = self.status.processes or processes
         self.put(replace(self.status, supervisor=Owner.of(os.getpid()), processes=known))
         self.name_processes()
@@ -95,7 +95,8 @@ class Carried:
         self.put(self.status.enter(state, str(state), error=error, note=note))
 
     def stop_wanted(self) -> bool:
-        """Whether somebody asked for the end, or the kernel has gone that waited for the run."""
+        """Return whether somebody asked for the end, or the kernel has gone that waited for the
+        run."""
         there = (self.folder / CANCEL_FILE).exists()
         if not there and self.kernel and not self.kernel.alive:
             request_cancel(self.folder)
@@ -128,6 +129,6 @@ def _replica(index: int, label: str) -> Process:
 
 
 def brief(wrong: Exception) -> str:
-    """An error in a line."""
+    """Return an error in a line."""
     text = str(wrong).strip().splitlines()
     return f"{type(wrong).__name__}: {text[0] if text else ''}"

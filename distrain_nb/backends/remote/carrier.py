@@ -54,8 +54,8 @@ def carry(
         with alone(folder) as mine:
             if mine:
                 _carry(Carried(folder), endpoints or {}, doing)
-    except NoLock as wrong:
-        give_up(Carried(folder), wrong, ends_with_us=False)
+    except NoLock as error:
+        give_up(Carried(folder), error, ends_with_us=False)
 
 
 def _carry(run: Carried, endpoints: Mapping[str, str], doing: Doing | None) -> None:
@@ -76,8 +76,8 @@ def _carry(run: Carried, endpoints: Mapping[str, str], doing: Doing | None) -> N
         carrier.fetch_again() if run.over else carrier.run()
     except Cancelled:
         run.end(State.CANCELLED)
-    except Exception as wrong:
-        give_up(run, wrong, ends_with_us)
+    except Exception as error:
+        give_up(run, error, ends_with_us)
 
 
 def give_up(run: Carried, wrong: Exception, ends_with_us: bool) -> None:
@@ -155,9 +155,9 @@ class Carrier:
             request = run.last_request()
             try:
                 observed = self._observe()
-            except Exception as wrong:
-                trouble = f"can't reach the service, trying again: {brief(wrong)}"
-                run.note(trouble, wrong)
+            except Exception as error:
+                trouble = f"can't reach the service, trying again: {brief(error)}"
+                run.note(trouble, error)
             else:
                 if observed.state.final:
                     return observed
@@ -170,14 +170,15 @@ class Carrier:
     def _observe(self) -> Observed:
         try:
             return self._service.observe(self._run.journal.job)
-        except Gone as wrong:
+        except Gone as error:
             if self._run.may_arrive:
                 raise
             stopped = self._asked or self._run.stop_wanted()
-            return Observed(State.CANCELLED if stopped else State.FAILED, error=str(wrong))
+            return Observed(State.CANCELLED if stopped else State.FAILED, error=str(error))
 
     def _do_what_can_be_done(self, steps: Sequence[Step]) -> tuple[str, Exception | None]:
-        """Each step by itself; what went wrong in the first that did, in words, and its error."""
+        """Return each step by itself; what went wrong in the first that did, in words, and its
+        error."""
         trouble: str = ""
         behind: Exception | None = None
         for doing, step in (
@@ -187,9 +188,9 @@ class Carrier:
         ):
             try:
                 step()
-            except Exception as wrong:
+            except Exception as error:
                 if not trouble:
-                    trouble, behind = f"can't {doing}, trying again: {brief(wrong)}", wrong
+                    trouble, behind = f"can't {doing}, trying again: {brief(error)}", error
         return trouble, behind
 
     def _stop_if_wanted(self) -> None:
@@ -213,13 +214,13 @@ class Carrier:
 
 
 def phase_of(observed: Observed, state: State) -> str:
-    """The phase in words, with its attempt if that isn't the first."""
+    """Return the phase in words, with its attempt if that isn't the first."""
     phase = observed.phase or str(state)
     return phase if observed.attempt < 2 else f"{phase}, attempt {observed.attempt}"
 
 
 def waiting(observed: Observed) -> str:
-    """Why a job is where it is, and when it is expected to start, in words."""
+    """Return why a job is where it is, and when it is expected to start, in words."""
     now = time.time()
     start = ""
     if observed.expected > now:

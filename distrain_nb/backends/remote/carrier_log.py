@@ -42,7 +42,8 @@ def start(folder: Path) -> None:
 
 
 def read(folder: Path) -> str:
-    """The log of the run of that folder, as far back as it is kept; empty where there is none."""
+    """Return the log of the run of that folder, as far back as it is kept; empty where there is
+    none."""
     files = (folder / name for name in (OLD_CARRIER_LOG, CARRIER_LOG))
     return "".join(
         file.read_text(encoding="utf-8", errors="replace") for file in files if file.exists()
@@ -75,7 +76,7 @@ class _Formatter(logging.Formatter):
 
 
 def _secrets(folder: Path) -> Collection[str]:
-    """The values of `--env`, for as long as the run's folder has them."""
+    """Return the values of `--env`, for as long as the run's folder has them."""
     try:
         return variables.kept(folder).values()
     except (OSError, fields.Damaged):

@@ -6,6 +6,6 @@ import time
 
 
 def is_recent(moment: float, within_s: float, now: float | None = None) -> bool:
-    """Whether that (seconds since the epoch) was less than so long ago. What is further ahead than
-    that was not: the clock has gone back since, and by how much nobody knows."""
+    """Return whether that (seconds since the epoch) was less than so long ago. What is further
+    ahead than that was not: the clock has gone back since, and by how much nobody knows."""
     return abs((time.time() if now is None else now) - moment) < within_s

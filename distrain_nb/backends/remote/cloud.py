@@ -98,7 +98,8 @@ class CloudService(ABC, Generic[SpecT]):
 
     @abstractmethod
     def _staged(self, image: str) -> JsonObject:
-        """The request, with the image that was built (empty if none was) where it belongs."""
+        """Return the request, with the image that was built (empty if none was) where it
+        belongs."""
 
     @abstractmethod
     def _put(self, name: str, file: IO[bytes]) -> None:

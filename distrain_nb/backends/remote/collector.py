@@ -51,12 +51,12 @@ class Collector:
         self._log.close()
 
     def lines(self, *, last: bool = False) -> int:
-        """The next lines, and the journal with them; how many there were."""
+        """Return the next lines, and the journal with them; how many there were."""
         journal = self._run.journal
         entries, cursor = self._service.log(journal.job, journal.cursor, last=last)
         if entries or cursor != journal.cursor:
             self._keep(entries, replace(journal, cursor=dict(cursor)))
-        if any(each.role == SERVICE and _STARTS_AGAIN.search(each.text) for each in entries):
+        if any(entry.role == SERVICE and _STARTS_AGAIN.search(entry.text) for entry in entries):
             self._run.put(self._run.status.reach(RESTARTING))
         return len(entries)
 
@@ -69,8 +69,8 @@ class Collector:
         done without."""
         try:
             what()
-        except (Denied, fetch.Outside) as wrong:
-            self._tell_once(str(wrong))
+        except (Denied, fetch.Outside) as error:
+            self._tell_once(str(error))
 
     def all_of(self, kinds: Sequence[str], retry_s: float) -> dict[str, str]:
         """Fetch what an ended job has left, each kind tried for `retry_s` seconds, or until
@@ -81,24 +81,24 @@ class Collector:
         return {kind: why for kind, why in found.items() if why}
 
     def _persist(self, kind: str, step: Callable[[], object], retry_s: float) -> str:
-        """Why it can't be done; empty if it has been done."""
+        """Return why it can't be done; empty if it has been done."""
         pause, until = self._run.pace.look, time.monotonic() + retry_s
         while True:
             try:
                 step()
-            except fetch.Outside as wrong:
-                self._tell_once(str(wrong))
+            except fetch.Outside as error:
+                self._tell_once(str(error))
                 return ""  # it will never be fetched
-            except Denied as wrong:
-                self._tell_once(str(wrong))
-                return str(wrong)
-            except Unfinished as wrong:
-                return str(wrong)
-            except Exception as wrong:
+            except Denied as error:
+                self._tell_once(str(error))
+                return str(error)
+            except Unfinished as error:
+                return str(error)
+            except Exception as error:
                 if time.monotonic() + pause > until:
                     _log.warning("can't fetch %s", kind, exc_info=True)
-                    return brief(wrong)
-                self._run.note(f"can't fetch {kind}, trying again: {brief(wrong)}", wrong)
+                    return brief(error)
+                self._run.note(f"can't fetch {kind}, trying again: {brief(error)}", error)
             else:
                 _log.info("fetched %s", kind)
                 return ""

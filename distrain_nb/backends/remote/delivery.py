@@ -52,7 +52,7 @@ class Laid:
         shutil.copytree(self.folder, folder, dirs_exist_ok=True)
 
     def files(self) -> Iterator[tuple[str, Path]]:
-        """Its files, each with its name below `program/`."""
+        """Yield its files, each with its name below `program/`."""
         yield from _files(self.folder, "program")
 
 
@@ -84,7 +84,7 @@ def to_install(program: Requiring, there: Sequence[str]) -> Iterator[str]:
     for line in program.requirements:
         if taken.isdisjoint(builds(requirement_name(line))):
             wanted = Requirement(line)
-            pinned = [each.operator for each in wanted.specifier] == ["=="]
+            pinned = [item.operator for item in wanted.specifier] == ["=="]
             extras = f"[{','.join(sorted(wanted.extras))}]" if wanted.extras else ""
             yield f"{wanted.name}{extras}" if pinned else line
     yield from program.required

@@ -42,5 +42,5 @@ class Doing:
         self._now, self._carried = None, True
 
     def before(self, state: State) -> Progress | None:
-        """The step, where a job of that state has not begun to run."""
+        """Return the step, where a job of that state has not begun to run."""
         return self._now if state in (State.QUEUED, State.STARTING) else None

@@ -38,6 +38,6 @@ def uses_of(job: Job[RemoteOptions]) -> Uses:
 
 
 def equipped(job: Job[OptionsT], equipment: Equipment) -> Job[OptionsT]:
-    """The job with the packages that its program needs on that image."""
+    """Return the job with the packages that its program needs on that image."""
     program = replace(job.program, requirements=equipment.requirements, required=equipment.required)
     return replace(job, program=program)

@@ -140,8 +140,8 @@ def _pieces(output: OutputFolder, stored: Stored, path: Path, have: int) -> Iter
 
 
 def _allowed(found: Sequence[Stored], folder: Path, below: str) -> Iterator[tuple[Stored, Path]]:
-    """Where each object belongs: names come from outside, so what isn't below the folder waits
-    for nothing but a refusal."""
+    """Yield where each object belongs: names come from outside, so what isn't below the folder
+    waits for nothing but a refusal."""
     refused = []
     for stored in found:
         path = folder / stored.name

@@ -55,20 +55,20 @@ def _places(folder: Path, name: str) -> Iterator[Path]:
 
 
 def _take(descriptor: int) -> bool | None:
-    """Whether it could be locked; None where there are no locks."""
+    """Return whether it could be locked; None where there are no locks."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError as wrong:
-        if wrong.errno not in _NO_LOCKS:
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
             raise
         return None
     return True
 
 
 def _elsewhere(folder: Path) -> Path:
-    """A file for the run in a folder of this machine that is the user's own."""
+    """Return a file for the run in a folder of this machine that is the user's own."""
     own = Path(tempfile.gettempdir()) / f"distrain-locks-{os.getuid()}"
     own.mkdir(mode=0o700, exist_ok=True)
     if own.is_symlink() or own.stat().st_uid != os.getuid():

@@ -74,7 +74,7 @@ def _place(cursor: Cursor) -> Position:
 
 
 def since(cursor: Cursor) -> int:
-    """Where to read from (ns); 0 is the beginning."""
+    """Return where to read from (ns); 0 is the beginning."""
     return _place(cursor).get("low", 0)
 
 
@@ -106,7 +106,7 @@ def settle(
     if settled:
         low = max(low, settled[-1].time - late)
     oldest = min(low, received) if received else low
-    seen = {each: moment for each, moment in seen.items() if moment >= oldest}
+    seen = {item: moment for item, moment in seen.items() if moment >= oldest}
     cursor = {"low": low, "received": received, "latest": latest, "seen": seen}
     return settled, {**cursor, "held": [list(astuple(line)) for line in held]}
 
@@ -114,7 +114,8 @@ def settle(
 def _split(
     held: list[HeldLine], horizon: int, now: float, lateness: Lateness
 ) -> tuple[list[HeldLine], list[HeldLine]]:
-    """Those that are old enough, by the service's clock or by ours, with all that go before."""
+    """Return those that are old enough, by the service's clock or by ours, with all that go
+    before."""
     for line in held:
         if not is_recent(line.got, lateness.settle, now):
             horizon = max(horizon, line.time)

@@ -14,10 +14,10 @@ _LONGEST = 40
 
 
 def short_name(name: str) -> str:
-    """The name that a job was given, as labels, images and jobs may have it."""
+    """Return the name that a job was given, as labels, images and jobs may have it."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:_LONGEST].strip("-") or "run"
 
 
 def run_name(job: AnyJob) -> str:
-    """A name that no other job's run has."""
+    """Return a name that no other job's run has."""
     return f"{short_name(job.name)}-{job.nonce}"

@@ -30,7 +30,7 @@ class RemoteOptions:
         return self.rehearsal is not None
 
     def readable(self) -> Mapping[str, tuple[str, ...]]:
-        """Texts NAME=VALUE that whoever may look at the job can read, by option."""
+        """Return texts NAME=VALUE that whoever may look at the job can read, by option."""
         return {"env": self.env}
 
 

@@ -58,8 +58,8 @@ def rehearse(
             named = _buckets(submission.spec) | _in_code(folder / PROGRAM_FOLDER)
             services = stand_in(submission.rehearse or "", named)
             endpoints = stack.enter_context(services)
-        except Exception as wrong:
-            give_up(Carried(folder), wrong, ends_with_us=True)
+        except Exception as error:
+            give_up(Carried(folder), error, ends_with_us=True)
             return
         _log.info("the services of the rehearsal: %s", endpoints)
         stack.enter_context(shown(folder, endpoints))
@@ -103,7 +103,7 @@ def wait_for_tracker(folders: Iterable[Path]) -> None:
 
 
 def _is_awaited(folder: Path) -> bool:
-    """Whether experiments are to have its run, and have not all of it yet."""
+    """Return whether experiments are to have its run, and have not all of it yet."""
     if not (folder / VERTEX_REQUEST_FILE).exists():
         return False
     tracked = Tracked.read(folder, VERTEX_FILE)
@@ -111,15 +111,15 @@ def _is_awaited(folder: Path) -> bool:
 
 
 def _buckets(request: JsonObject) -> set[str]:
-    """The buckets that a submission names."""
+    """Return the buckets that a submission names."""
     named = {str(request["bucket"])} if request.get("bucket") else set()
     found = (match[1] for text in _texts(request) for match in _BUCKET.finditer(text))
     return {name.rpartition("://")[2].strip("/") for name in named} | set(found)
 
 
 def _in_code(program: Path) -> set[str]:
-    """The buckets of S3 that a program's own text names, which it reads and writes itself. Those of
-    Cloud Storage are mounted, named or not."""
+    """Return the buckets of S3 that a program's own text names, which it reads and writes itself.
+    Those of Cloud Storage are mounted, named or not."""
     texts = (path.read_text("utf-8", "replace") for path in program.glob("*.py"))
     return {match[1] for text in texts for match in _IN_CODE.finditer(text)}
 

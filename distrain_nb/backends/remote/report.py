@@ -22,7 +22,8 @@ _BEGINS = re.compile(rf"({_OF_A_RANK.pattern}|the launcher) failed")
 
 
 def with_report(run: Carried, state: State, error: str) -> str:
-    """A failure with what our worker said of it, unless the service has told that already."""
+    """Return a failure with what our worker said of it, unless the service has told that
+    already."""
     if state is not State.FAILED:
         return error
     report = first_report(run.folder, run.journal.labels)

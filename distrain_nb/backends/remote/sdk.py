@@ -34,7 +34,7 @@ class NoOutput:
         return ()
 
     def read(self, name: str, start: int, end: int) -> bytes:
-        """Raises DistrainError: there are no objects."""
+        """Raise DistrainError: there are no objects."""
         raise DistrainError(f"no object {name!r} ({start} to {end}): the job is not one of ours")
 
 
@@ -43,15 +43,15 @@ class SdkRemoteBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):
 
     @abstractmethod
     def foreign(self, job: object) -> Spec | None:
-        """The spec of the job that an object of the SDK, or a resource's name, stands for; None
-        for others."""
+        """Return the spec of the job that an object of the SDK, or a resource's name, stands for;
+        None for others."""
 
     @abstractmethod
     def _object(self, name: str, spec: JsonObject) -> Value:
-        """The SDK's object for the job of that name. Raises DistrainError."""
+        """Return the SDK's object for the job of that name. Raises DistrainError."""
 
     def sdk_job(self, handle: Handle, folder: Path) -> Value:
-        """Raises RunNotReady before the service has named the job and for a rehearsal, whose
+        """Raise RunNotReady before the service has named the job and for a rehearsal, whose
         service has gone; DistrainError where the SDK isn't installed, or the service says no."""
         if handle.get("rehearsal"):
             raise RunNotReady("it was a rehearsal: the cloud has no job of it")
@@ -61,7 +61,7 @@ class SdkRemoteBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):
         return self._object(name, Submission.read(folder).spec)
 
     def stands_for(self, job: object, folder: Path) -> bool:
-        """Whether the run in that folder is that job."""
+        """Return whether the run in that folder is that job."""
         foreign = self.foreign(job)
         if foreign is None or Journal.read(folder).job.lower() != foreign.job.lower():
             return False  # names in ARNs are in lower case
@@ -81,5 +81,5 @@ def needing(extra: str) -> Iterator[None]:
     """An SDK that isn't installed is a DistrainError that says how to install it."""
     try:
         yield
-    except ImportError as wrong:
-        raise DistrainError(f"{wrong}: pip install 'distrain-nb[{extra}]'") from wrong
+    except ImportError as error:
+        raise DistrainError(f"{error}: pip install 'distrain-nb[{extra}]'") from error

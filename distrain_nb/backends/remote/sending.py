@@ -75,29 +75,29 @@ def _create(run: Carried, service: Service) -> Exception | None:
     run.keep(replace(run.journal, sent=time.time()))
     try:
         run.keep(replace(run.journal, job=service.create(request)))
-    except Unanswered as wrong:
-        run.note(f"no answer; asking whether the service has the job: {brief(wrong)}", wrong)
-        return wrong
+    except Unanswered as error:
+        run.note(f"no answer; asking whether the service has the job: {brief(error)}", error)
+        return error
     except DistrainError:
         run.keep(replace(run.journal, sent=0.0))
         raise
-    except Exception as wrong:
+    except Exception as error:
         _log.warning("can't send the request", exc_info=True)
-        return wrong
+        return error
     return None
 
 
 def _look_for(run: Carried, service: Service) -> str:
-    """The job that was sent before; empty when it can't arrive any more."""
+    """Return the job that was sent before; empty when it can't arrive any more."""
     pause = run.pace.look
     while True:
         late = not run.may_arrive
         try:
             job = service.find(run.journal.request or {})
-        except Exception as wrong:
+        except Exception as error:
             pause = min(2 * pause, LONGEST_PAUSE_S)
             doing = "can't ask whether the service has the job, trying again"
-            run.note(f"{doing}: {brief(wrong)}", wrong)
+            run.note(f"{doing}: {brief(error)}", error)
         else:
             if job or late:
                 run.note("")

@@ -103,10 +103,10 @@ class OutputFolder(Protocol):
     """The job's output folder in an object store."""
 
     def objects(self, below: str) -> Sequence[Stored]:
-        """The objects whose names start with `below`, such as `tensorboard/`."""
+        """Return the objects whose names start with `below`, such as `tensorboard/`."""
 
     def read(self, name: str, start: int, end: int) -> bytes:
-        """The bytes from `start` up to `end` (exclusive) of an object."""
+        """Return the bytes from `start` up to `end` (exclusive) of an object."""
 
 
 class Service(Protocol):
@@ -130,13 +130,14 @@ class Service(Protocol):
         """
 
     def find(self, request: JsonObject) -> str:
-        """The name of the job that the request has made; empty if there is none."""
+        """Return the name of the job that the request has made; empty if there is none."""
 
     def observe(self, job: str) -> Observed:
-        """How the job is doing. Raises Gone if the service doesn't have it."""
+        """Return how the job is doing. Raises Gone if the service doesn't have it."""
 
     def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[LogEntry], Cursor]:
-        """The lines since the cursor (empty at first), in order within each replica, each once.
+        """Return the lines since the cursor (empty at first), in order within each replica, each
+        once.
 
         Lines that may still be overtaken by earlier ones are held back (in the cursor, as JSON)
         until they are settled; `last` gives them all, since the job has long ended.
@@ -146,7 +147,7 @@ class Service(Protocol):
         """Ask for the job to be stopped."""
 
     def links(self, job: str) -> Mapping[str, str]:
-        """Where a person finds the job and its folders, by what they are called."""
+        """Return where a person finds the job and its folders, by what they are called."""
 
 
 class TuningService(Service, Protocol):
@@ -156,7 +157,7 @@ class TuningService(Service, Protocol):
         """What the service was asked to try. Raises OptionError for what no `StudySpec` says."""
 
     def trials(self, job: str) -> Sequence[ServiceTrial]:
-        """All trials so far."""
+        """Return all trials so far."""
 
     def trial_spec(self, job: str, trial: ServiceTrial) -> Spec:
         """What the run of a trial is carried by, once that has a job; its `run` says where its

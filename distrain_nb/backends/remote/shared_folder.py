@@ -102,7 +102,8 @@ def environment(job: Job[RemoteOptions], ranks_per_replica: int, gpus: int = 0) 
 
 
 def _pools(layout: Layout) -> Iterator[tuple[str, int]]:
-    """How many replicas each role has. Where nobody asked for a primary, the first worker is it."""
+    """Yield how many replicas each role has. Where nobody asked for a primary, the first worker is
+    it."""
     counts = {role.value: pool.replicas for role, pool in layout.pools()}
     if Role.PRIMARY.value not in counts:
         counts[Role.WORKERS.value] = counts.get(Role.WORKERS.value, 1) - 1
@@ -111,7 +112,7 @@ def _pools(layout: Layout) -> Iterator[tuple[str, int]]:
 
 
 def variables(texts: Iterable[str]) -> dict[str, str]:
-    """The values of `--env`. Raises OptionError."""
+    """Return the values of `--env`. Raises OptionError."""
     found = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -180,8 +181,8 @@ class SharedFolderService(ABC, Generic[SpecT]):
     def cancel(self, job: str) -> None: ...
 
     def left(self) -> Observed | None:
-        """How the job has ended by what its replicas left; None where not all have come to an end.
-        For a service that forgets its jobs."""
+        """Return how the job has ended by what its replicas left; None where not all have come to
+        an end. For a service that forgets its jobs."""
         statuses = [_status(folder) for folder in self._last_attempts()]
         known = [status for status in statuses if status is not None and status.state.final]
         if not known or len(known) < len(self.members):
@@ -194,8 +195,8 @@ class SharedFolderService(ABC, Generic[SpecT]):
         return Observed(State.SUCCEEDED, str(State.SUCCEEDED))
 
     def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[LogEntry], Cursor]:  # noqa: ARG002
-        """The lines of all replicas, in order of time. With the last ones the values of `--env` go
-        from the folder."""
+        """Return the lines of all replicas, in order of time. With the last ones the values of
+        `--env` go from the folder."""
         read: list[list[LogEntry]] = []
         reached = dict(cursor)
         for folder in self._folders():
@@ -208,7 +209,7 @@ class SharedFolderService(ABC, Generic[SpecT]):
         return list(heapq.merge(*read, key=lambda entry: entry.time)), reached
 
     def links(self, job: str) -> Mapping[str, str]:  # noqa: ARG002
-        """The folder."""
+        """Return the folder."""
         return {"folder": str(self.folder)}
 
     @property
@@ -217,13 +218,13 @@ class SharedFolderService(ABC, Generic[SpecT]):
         return self
 
     def objects(self, below: str) -> Sequence[Stored]:
-        """The files below the output folder whose names start so; links are none."""
+        """Return the files below the output folder whose names start so; links are none."""
         output = self.folder / shared.OUTPUT
-        found = [path for path in sorted((output / below).rglob("*")) if _is_own(path, output)]
-        return [Stored(str(path.relative_to(output)), path.stat().st_size) for path in found]
+        paths = [path for path in sorted((output / below).rglob("*")) if _is_own(path, output)]
+        return [Stored(str(path.relative_to(output)), path.stat().st_size) for path in paths]
 
     def read(self, name: str, start: int, end: int) -> bytes:
-        """Bytes of a file there."""
+        """Return bytes of a file there."""
         with (self.folder / shared.OUTPUT / name).open("rb") as file:
             file.seek(start)
             return file.read(end - start)
@@ -241,7 +242,7 @@ class SharedFolderService(ABC, Generic[SpecT]):
         return self.members[int(folder.name.partition(".")[0])]
 
     def _lines(self, folder: Path, size: int, *, last: bool) -> tuple[Iterator[LogEntry], int]:
-        """The whole records behind the first `size` bytes, and the size with them."""
+        """Return the whole records behind the first `size` bytes, and the size with them."""
         try:
             with (folder / LOG_FILE).open("rb") as file:
                 file.seek(size)
@@ -281,6 +282,6 @@ def _status(folder: Path) -> Status | None:
 
 
 def _is_own(path: Path, output: Path) -> bool:
-    """Whether it is a file of the output folder itself: a link may lead anywhere."""
+    """Return whether it is a file of the output folder itself: a link may lead anywhere."""
     inside = path.resolve().is_relative_to(output.resolve())
     return inside and path.is_file() and not path.is_symlink()

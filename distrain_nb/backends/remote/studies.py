@@ -69,12 +69,12 @@ class TuningBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):
     def plan_study(self, plan: RemotePlanT, spec: StudySpec) -> RemoteStudyPlan: ...
 
     def submit_study(self, plan: RemoteStudyPlan, folder: Path) -> None:
-        """Raises CheckFailed, OptionError as `submit` does."""
+        """Raise CheckFailed, OptionError as `submit` does."""
         known = {MLFLOW_RUN: told(folder, study=True)}
         self._write(cast("RemotePlanT", plan.trial), plan.spec(), folder, known)
 
     def carry_study(self, folder: Path, keeper: TrialKeeper) -> None:
-        """Returns when the study has ended, or can't go on."""
+        """Return when the study has ended, or can't go on."""
         submission = Submission.read(folder)
         if submission.rehearse is None:
             return carry_study(folder, keeper)
@@ -104,8 +104,8 @@ def carry_study(
             wait_for_tracker(carrier.folders)
     except Cancelled:
         run.end(State.CANCELLED)
-    except Exception as wrong:
-        give_up(run, wrong, submission.rehearse is not None)
+    except Exception as error:
+        give_up(run, error, submission.rehearse is not None)
     if run.over:
         keeper.give_up(UNHEARD)
 
@@ -183,9 +183,9 @@ class StudyCarrier(Carrier):
             settled, trouble = not self._any_pending(), ""
             try:
                 self._look_at_trials()
-            except Exception as wrong:
-                trouble = f"can't ask for the trials: {brief(wrong)}"
-                _log.warning("%s", trouble, exc_info=wrong)
+            except Exception as error:
+                trouble = f"can't ask for the trials: {brief(error)}"
+                _log.warning("%s", trouble, exc_info=error)
             late = time.monotonic() > until
             if settled and not self._any_pending() and (late or not trouble):
                 return trouble
@@ -195,7 +195,7 @@ class StudyCarrier(Carrier):
         return any(map(self._is_pending, self._folders))
 
     def _is_pending(self, number: int) -> bool:
-        """Whether a trial's run is followed, or worth another attempt."""
+        """Return whether a trial's run is followed, or worth another attempt."""
         if self._is_followed(number):
             return True
         return not _is_over(self._folders[number]) and self._attempts[number] < MOST_ATTEMPTS
@@ -205,7 +205,7 @@ class StudyCarrier(Carrier):
 
 
 def _is_over(folder: Path) -> bool:
-    """Whether the run of a folder has ended, or is not there any more."""
+    """Return whether the run of a folder has ended, or is not there any more."""
     try:
         return Status.read(folder).state.final
     except (OSError, Damaged):

@@ -69,7 +69,7 @@ class Spec:
 
 
 def substituted(request: JsonT, values: Mapping[str, str]) -> JsonT:
-    """The request with each stand-in's value in every text that has it."""
+    """Return the request with each stand-in's value in every text that has it."""
 
     def within(part: Json) -> Json:
         if isinstance(part, str):
@@ -78,7 +78,7 @@ def substituted(request: JsonT, values: Mapping[str, str]) -> JsonT:
             return part
         if isinstance(part, dict):
             return {key: within(value) for key, value in part.items()}
-        return [within(each) for each in part] if isinstance(part, list) else part
+        return [within(item) for item in part] if isinstance(part, list) else part
 
     return cast("JsonT", within(request))
 
@@ -106,7 +106,7 @@ class Submission:
 
     @classmethod
     def read(cls, folder: Path) -> Submission:
-        """Raises FileNotFoundError; `fields.Damaged`."""
+        """Raise FileNotFoundError; `fields.Damaged`."""
         path = folder / SUBMISSION_FILE
         raw = fields.load(path)
         found = fields.decode(cls, {**raw, "spec": raw.get(_SPEC)}, path)

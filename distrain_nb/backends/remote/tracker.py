@@ -30,8 +30,8 @@ _LONGEST = 512  # what SageMaker takes as a variable's value
 
 
 def variables(job: Job[RemoteOptions]) -> dict[str, str]:
-    """The variable that tells them, for a tracker that they may reach; none where the user's own
-    variables say what MLflow is to do."""
+    """Return the variable that tells them, for a tracker that they may reach; none where the user's
+    own variables say what MLflow is to do."""
     uri = job.config.mlflow or job.environ.get(URI_VARIABLE, "")
     given = {name for name, _ in named(job.options.env)}
     told = may_be_reached(uri) and not given & {URI_VARIABLE, RUN_VARIABLE}
@@ -51,7 +51,7 @@ def told(folder: Path, *, study: bool) -> str:
 
 
 def may_be_reached(uri: str) -> bool:
-    """Whether machines other than this one may reach a tracker: a server that isn't on this
+    """Return whether machines other than this one may reach a tracker: a server that isn't on this
     machine, or a tracking server of SageMaker. A private address may be one of their network."""
     try:
         parts = urlsplit(uri)

@@ -29,7 +29,7 @@ class DataBucket(Protocol):
     """The bucket that data go to. Every method raises DistrainError."""
 
     def sizes(self, below: str) -> Mapping[str, int]:
-        """The objects whose names start with `below`, each with its size in bytes."""
+        """Return the objects whose names start with `below`, each with its size in bytes."""
 
     def upload(self, path: Path, name: str) -> None:
         """Make an object of a file. Called by several threads at once."""
@@ -46,12 +46,12 @@ def bring(upload: Upload, store: DataBucket, tell: Listener) -> None:
         raise _changed(upload)
     below = f"{upload.target.partition('://')[2].partition('/')[2]}/"
     there = store.sizes(below)
-    missing = [each for each in folder.files if there.get(below + each.name) != each.size]
+    missing = [file for file in folder.files if there.get(below + file.name) != file.size]
     phase, done = f"uploading {upload.source}", 0
-    total = sum(each.size for each in missing)
+    total = sum(item.size for item in missing)
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
-        doing = {pool.submit(_bring, each, store, below, upload): each for each in missing}
+        doing = {pool.submit(_bring, item, store, below, upload): item for item in missing}
         while doing:
             tell(Progress(phase, done, total))
             ended, _ = wait(doing, timeout=SEEN_EVERY_S, return_when=FIRST_COMPLETED)

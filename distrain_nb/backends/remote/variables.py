@@ -24,7 +24,7 @@ NOTE = f"The values of --env are not shown ({HIDDEN})."
 
 
 def plain(variables: Mapping[str, str]) -> dict[str, str]:
-    """Those that hold their values themselves."""
+    """Return those that hold their values themselves."""
     return {name: value for name, value in variables.items() if not value.startswith(STORED)}
 
 
@@ -47,7 +47,8 @@ def no_secret(name: str, text: str, form: str) -> OptionError:
 
 
 def filled(hidden: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
-    """Variables with their values again. Raises DistrainError if one is not there any more."""
+    """Return variables with their values again. Raises DistrainError if one is not there any
+    more."""
     lost = [name for name, value in hidden.items() if value == HIDDEN and name not in values]
     if lost:
         raise DistrainError(f"the values of --env are gone ({', '.join(lost)}): submit again")

@@ -42,25 +42,25 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
     stops_trials: ClassVar[bool] = True
 
     def data(self, name: str, uri: str) -> str:
-        """The folder of the channel that brings the data, or in Pipe mode the FIFO of the first
-        pass over them: that name with `_0`, which `_1`, … follow. Raises OptionError."""
+        """Return the folder of the channel that brings the data, or in Pipe mode the FIFO of the
+        first pass over them: that name with `_0`, which `_1`, … follow. Raises OptionError."""
         if uri.startswith("/"):
             return uri
         channel = Channel.read(f"{name}={uri}", "data")
         return f"{INPUT}/{channel.name}{'_0' if channel.mode == 'Pipe' else ''}"
 
     def parts(self, text: str) -> tuple[str, str]:
-        """How the channel brings the data stands behind a comma."""
+        """Return how the channel brings the data stands behind a comma."""
         path, comma, rest = text.partition(",")
         return path, comma + rest
 
     def brings(self, uri: str) -> bool:
-        """A channel does, for all but a path that is there already."""
+        """Return a channel does, for all but a path that is there already."""
         return not uri.startswith("/")
 
     def bucket(self, uri: str) -> str:
-        """Its URI: only channels and checkpoints have folders. Raises OptionError for a bucket that
-        is not S3's."""
+        """Return its URI: only channels and checkpoints have folders. Raises OptionError for a
+        bucket that is not S3's."""
         if not uri.startswith("s3://"):
             raise OptionError(f"the role of a job on SageMaker opens S3, s3://…, not {uri}")
         return uri
@@ -71,21 +71,21 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
         return f"{settings_of(job).folder}/data"
 
     def remote_folders(self, job: SageMakerJob) -> Sequence[RemoteFolder]:
-        """Those of channels in FastFile mode."""
+        """Return those of channels in FastFile mode."""
         from distrain_nb.backends.sagemaker.options import channels
         from distrain_nb.program.advice import RemoteFolder
 
-        uploads = {each.uri: each for each in job.uploads}
+        uploads = {upload.uri: upload for upload in job.uploads}
         found = []
-        for each in channels(job):
-            if each.mode != "FastFile":
+        for channel in channels(job):
+            if channel.mode != "FastFile":
                 continue
             folder = RemoteFolder(
-                f"{INPUT}/{each.name}",
-                each.uri,
-                variables=frozenset({f"SM_CHANNEL_{each.name.upper()}"}),
+                f"{INPUT}/{channel.name}",
+                channel.uri,
+                variables=frozenset({f"SM_CHANNEL_{channel.name.upper()}"}),
             )
-            known = uploads.get(each.uri)
+            known = uploads.get(channel.uri)
             found.append(folder.of(known.source, known.files, known.size) if known else folder)
         return found
 
@@ -108,13 +108,13 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
                 yield Choice(name, f"{name} · {title}")
 
     def plan(self, job: SageMakerJob) -> SageMakerPlan:
-        """Raises OptionError for options that can't be read."""
+        """Raise OptionError for options that can't be read."""
         from distrain_nb.backends.sagemaker.plan import plan
 
         return plan(job)
 
     def plan_study(self, plan: SageMakerPlan, spec: StudySpec) -> SageMakerStudyPlan:
-        """Raises OptionError for a study without a goal."""
+        """Raise OptionError for a study without a goal."""
         from distrain_nb.backends.sagemaker.tuning_plan import plan_study
 
         return plan_study(plan, spec)
@@ -133,24 +133,26 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
         return access(settled)
 
     def service(self, spec: JsonObject, endpoints: Mapping[str, str]) -> SageMakerService:
-        """A job, a study or one of its trials on SageMaker, or on the stand-in that listens at
-        `endpoints`."""
+        """Return a job, a study or one of its trials on SageMaker, or on the stand-in that listens
+        at `endpoints`."""
         from distrain_nb.backends.sagemaker.plan import SageMakerSpec
         from distrain_nb.backends.sagemaker.service import SageMakerService
 
-        found = SageMakerSpec.of(spec)
-        if found.study or (found.job and found.run):
+        sagemaker_spec = SageMakerSpec.of(spec)
+        if sagemaker_spec.study or (sagemaker_spec.job and sagemaker_spec.run):
             from distrain_nb.backends.sagemaker.study_service import StudyService, TrialService
 
-            return (StudyService if found.study else TrialService)(found, endpoints)
-        if not found.job:
-            return SageMakerService(found, endpoints)
+            return (StudyService if sagemaker_spec.study else TrialService)(
+                sagemaker_spec, endpoints
+            )
+        if not sagemaker_spec.job:
+            return SageMakerService(sagemaker_spec, endpoints)
         from distrain_nb.backends.sagemaker.followed import ForeignService
 
-        return ForeignService(found, endpoints)
+        return ForeignService(sagemaker_spec, endpoints)
 
     def foreign(self, job: object) -> SageMakerSpec | None:
-        """The spec of the job that an object of the SDK, or its name, stands for."""
+        """Return the spec of the job that an object of the SDK, or its name, stands for."""
         return foreign(job)
 
     def _object(self, name: str, spec: JsonObject) -> Value:

@@ -42,15 +42,15 @@ class _Call(NamedTuple):
 
 
 def access(settled: Settled) -> Iterator[Check]:
-    """Whether the login works, and what it may not do of what jobs need."""
+    """Yield whether the login works, and what it may not do of what jobs need."""
     region = str(settled["region"].value) if "region" in settled else ""
     if not region or not login_of(os.environ):
         return
     try:
         with plain_words("ask AWS who this is"):
             who = _client("sts", region).get_caller_identity()
-    except DistrainError as wrong:
-        yield Check("identity", Health.WRONG, str(wrong), "aws configure, or aws sso login")
+    except DistrainError as error:
+        yield Check("identity", Health.WRONG, str(error), "aws configure, or aws sso login")
         return
     account, caller = str(who["Account"]), str(who["Arn"])
     yield Check("identity", Health.GOOD, f"{caller}: the login works")
@@ -76,26 +76,26 @@ def _called(region: str) -> Check:
     for call in calls:
         try:
             getattr(_client(call.service, region), call.operation)(**call.parameters)
-        except ClientError as wrong:
-            if code_of(wrong) in DENIED:
+        except ClientError as error:
+            if code_of(error) in DENIED:
                 lacking.append(call.permission)
-        except _UNREADABLE as wrong:
-            return Check("calls", Health.MISSING, f"{call.service} doesn't answer: {wrong}")
+        except _UNREADABLE as error:
+            return Check("calls", Health.MISSING, f"{call.service} doesn't answer: {error}")
     return allowed("calls", lacking, _POLICY)
 
 
 def _bucket(region: str, name: str, written: str) -> Check:
     try:
         _client("s3", region).head_bucket(Bucket=name)
-    except ClientError as wrong:
-        if code_of(wrong) in DENIED:
+    except ClientError as error:
+        if code_of(error) in DENIED:
             return Check("bucket", Health.MISSING, f"{name}: s3:ListBucket is not allowed", _POLICY)
         if ACCOUNT in written:
             return Check("bucket", Health.GOOD, f"{name} is not there yet: the first job makes it")
         made = f"aws s3 mb s3://{name} --region {region}"
         return Check("bucket", Health.MISSING, f"{name} is not there", f"this makes it: !{made}")
-    except _UNREADABLE as wrong:
-        return Check("bucket", Health.MISSING, f"{name}: {wrong}")
+    except _UNREADABLE as error:
+        return Check("bucket", Health.MISSING, f"{name}: {error}")
     return Check("bucket", Health.GOOD, f"{name} is there")
 
 
@@ -112,8 +112,8 @@ def _simulated(region: str, caller: str, role: str) -> Check:
             ContextEntries=[{"ContextKeyName": "iam:PassedToService", "ContextKeyType": "string",
                              "ContextKeyValues": ["sagemaker.amazonaws.com"]}],
         )["EvaluationResults"]  # fmt: skip
-    except (ClientError, *_UNREADABLE) as wrong:
-        why = code_of(wrong) if isinstance(wrong, ClientError) else type(wrong).__name__
+    except (ClientError, *_UNREADABLE) as error:
+        why = code_of(error) if isinstance(error, ClientError) else type(error).__name__
         said = f"can't be told before a first job: IAM gives no simulation ({why})"
         return Check("sending", Health.MISSING, said, "iam:SimulatePrincipalPolicy would tell")
     lacking = [one["EvalActionName"] for one in found if one["EvalDecision"] != "allowed"]
@@ -121,7 +121,7 @@ def _simulated(region: str, caller: str, role: str) -> Check:
 
 
 def _principal(iam: BaseClient, caller: str, role: str) -> str:
-    """The user's or the role's own ARN, which a session's does not have whole."""
+    """Return the user's or the role's own ARN, which a session's does not have whole."""
     if ":assumed-role/" not in caller:
         return caller
     name = caller.split("/")[1]

@@ -39,7 +39,7 @@ class Channel:
 
     @classmethod
     def read(cls, text: str, option: str) -> Channel:
-        """Raises OptionError naming the part that can't be read."""
+        """Raise OptionError naming the part that can't be read."""
         name, equals, rest = text.partition("=")
         uri, *extras = rest.split(",")
         scheme, colon, _ = uri.partition("://")
@@ -74,7 +74,7 @@ class Channel:
         return self.values.get("mode", "")
 
     def config(self) -> dict[str, Json]:
-        """The channel as the API has it."""
+        """Return the channel as the API has it."""
         seed = self.values.get("shuffle")
         return present(
             ChannelName=self.name,

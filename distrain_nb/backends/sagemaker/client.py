@@ -60,7 +60,7 @@ _REFUSED = re.compile(
 
 
 def client(service: str, region: str, endpoints: Mapping[str, str]) -> BaseClient:
-    """A client of a service of AWS, or of the rehearsal's stand-in for it."""
+    """Return a client of a service of AWS, or of the rehearsal's stand-in for it."""
     retries = {"mode": "standard", "total_max_attempts": ATTEMPTS}
     config = Config(
         region_name=region,
@@ -83,23 +83,23 @@ def plain_words(doing: str) -> Iterator[None]:
     where a permission is missing."""
     try:
         yield
-    except ClientError as wrong:
-        kind = Denied if code_of(wrong) in DENIED else DistrainError
-        raise kind(f"Can't {doing}: {_said(wrong)}") from wrong
-    except _LOGGED_OUT as wrong:
-        raise DistrainError(f"Can't {doing}: {wrong} {_LOG_IN}") from wrong
-    except (exceptions.HTTPClientError, exceptions.EndpointConnectionError) as wrong:
-        raise DistrainError(f"Can't {doing}: AWS doesn't answer: {wrong}") from wrong
-    except ResponseParserError as wrong:
+    except ClientError as error:
+        kind = Denied if code_of(error) in DENIED else DistrainError
+        raise kind(f"Can't {doing}: {_said(error)}") from error
+    except _LOGGED_OUT as error:
+        raise DistrainError(f"Can't {doing}: {error} {_LOG_IN}") from error
+    except (exceptions.HTTPClientError, exceptions.EndpointConnectionError) as error:
+        raise DistrainError(f"Can't {doing}: AWS doesn't answer: {error}") from error
+    except ResponseParserError as error:
         raise DistrainError(
-            f"Can't {doing}: what answers is not AWS, but perhaps a proxy: {str(wrong)[:200]}"
-        ) from wrong
-    except exceptions.BotoCoreError as wrong:
-        raise DistrainError(f"Can't {doing}: {wrong}") from wrong
+            f"Can't {doing}: what answers is not AWS, but perhaps a proxy: {str(error)[:200]}"
+        ) from error
+    except exceptions.BotoCoreError as error:
+        raise DistrainError(f"Can't {doing}: {error}") from error
 
 
 def code_of(wrong: ClientError) -> str:
-    """The service's name for what is wrong."""
+    """Return the service's name for what is wrong."""
     return str(wrong.response.get("Error", {}).get("Code", ""))
 
 
@@ -113,11 +113,11 @@ def _said(wrong: ClientError) -> str:
 
 def _denied(message: str, operation: str) -> str:
     """Who may not do what, as far as the service tells."""
-    found = _REFUSED.search(message)
-    if found is None:
+    match = _REFUSED.search(message)
+    if match is None:
         what = f"{message}: {operation} is not allowed"
     else:
-        who = f"the role {found['role']}" if found["role"] else found["who"].replace("/", " ", 1)
-        on = f" on {found['what']}" if found["what"] else ""
-        what = f"{who} lacks the permission {found['action']}{on}"
+        who = f"the role {match['role']}" if match["role"] else match["who"].replace("/", " ", 1)
+        on = f" on {match['what']}" if match["what"] else ""
+        what = f"{who} lacks the permission {match['action']}{on}"
     return f"{what}. Have a policy added that allows it: docs/sagemaker.md lists what is needed."

@@ -44,7 +44,7 @@ class Release(NamedTuple):
 
 @cache
 def containers() -> tuple[Release, ...]:
-    """All that are known, each framework's oldest first."""
+    """Return all that are known, each framework's oldest first."""
     return tuple(Release(**row) for row in _table("containers.csv"))
 
 
@@ -55,9 +55,10 @@ def registries() -> dict[str, str]:
 
 
 def equipment_of(job: SageMakerJob, region: str) -> Equipment:
-    """The base image with the packages that the program needs on it: as chosen, else the container
-    of its framework, else Python's own image in this notebook's version, which a rehearsal, too,
-    gets without being logged in to AWS. Script mode has its framework's container, or none (empty).
+    """Return the base image with the packages that the program needs on it: as chosen, else the
+    container of its framework, else Python's own image in this notebook's version, which a
+    rehearsal, too, gets without being logged in to AWS. Script mode has its framework's container,
+    or none (empty).
     """
     layout, script = job.layout, job.options.python_package
     image = hosts(layout).image or layout.image
@@ -73,10 +74,10 @@ def equipment_of(job: SageMakerJob, region: str) -> Equipment:
 
 def _tagged(image: str, wanted: str | None) -> str:
     """With the release that was asked for, of which the table has the newest patch release."""
-    found = _PROCESSOR.search(image) if wanted and _OURS.search(image) else None
-    if not found or not is_of(found["version"], wanted):
+    match = _PROCESSOR.search(image) if wanted and _OURS.search(image) else None
+    if not match or not is_of(match["version"], wanted):
         return image
-    return image.replace(f":{found['version']}-", f":{wanted}-")
+    return image.replace(f":{match['version']}-", f":{wanted}-")
 
 
 @cache
@@ -95,7 +96,7 @@ def offered(region: str, *, script: bool = False) -> tuple[Container, ...]:
 
 @cache
 def _neuron_containers() -> tuple[Container, ...]:
-    """Those for Trainium, from AWS's public registry: an image is built on them."""
+    """Return those for Trainium, from AWS's public registry: an image is built on them."""
     return tuple(
         Container(
             row["image"],
@@ -110,26 +111,27 @@ def _neuron_containers() -> tuple[Container, ...]:
 
 
 def _of_name(image: str) -> Iterator[Container]:
-    """A framework container that the user names, as its tag tells of it."""
-    found = _OURS.search(image)
+    """Yield a framework container that the user names, as its tag tells of it."""
+    match = _OURS.search(image)
     device = _PROCESSOR.search(image.rpartition(":")[2])
-    if found and device:
-        yield Container(image, found[1], device["version"], (device["device"],))
+    if match and device:
+        yield Container(image, match[1], device["version"], (device["device"],))
 
 
 def framework_of(job: SageMakerJob) -> str | None:
-    """The framework of containers that its container's name tells, or that the program imports."""
-    found = _OURS.search(hosts(job.layout).image or job.layout.image or "")
-    if found:
-        return found[1]
+    """Return the framework of containers that its container's name tells, or that the program
+    imports."""
+    match = _OURS.search(hosts(job.layout).image or job.layout.image or "")
+    if match:
+        return match[1]
     known = {row.framework for row in containers()}
     return next((name for name in frameworks_of(job.program.imports) if name in known), None)
 
 
 def python_of(image: str) -> tuple[int, int] | None:
-    """The version of Python that a framework container's tag tells of; `py3` is 3.6."""
-    found = _PYTHON.search(image.rpartition(":")[2]) if _OURS.search(image) else None
-    return (int(found[1]), int(found[2] or 6)) if found else None
+    """Return the version of Python that a framework container's tag tells of; `py3` is 3.6."""
+    match = _PYTHON.search(image.rpartition(":")[2]) if _OURS.search(image) else None
+    return (int(match[1]), int(match[2] or 6)) if match else None
 
 
 def _table(name: str) -> list[dict[str, str]]:

@@ -24,7 +24,7 @@ class S3Data:
     bucket: str
 
     def sizes(self, below: str) -> Mapping[str, int]:
-        """The objects whose names start with `below`, in bytes. Raises DistrainError."""
+        """Return the objects whose names start with `below`, in bytes. Raises DistrainError."""
         with plain_words(f"list s3://{self.bucket}/{below}"):
             paginator = self.client.get_paginator("list_objects_v2")
             pages = paginator.paginate(Bucket=self.bucket, Prefix=below)

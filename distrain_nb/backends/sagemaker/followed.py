@@ -25,7 +25,8 @@ class ForeignService(SageMakerService):
         return NoOutput()
 
     def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[LogEntry], Cursor]:
-        """The lines since the cursor, with the metrics that the job's definitions find in them."""
+        """Return the lines since the cursor, with the metrics that the job's definitions find in
+        them."""
         return self._described.log(job, cursor, last=last)
 
     @cached_property
@@ -36,5 +37,5 @@ class ForeignService(SageMakerService):
         return SageMakerService(replace(self.spec, request=asked), self.endpoints)
 
     def links(self, job: str) -> Mapping[str, str]:
-        """The job and its log in the console."""
+        """Return the job and its log in the console."""
         return {name: link for name, link in super().links(job).items() if name in ("job", "log")}

@@ -82,14 +82,14 @@ class TrainingJobs:
         )
 
     def find(self, request: JsonObject) -> str:
-        """The job of ours that has the request's name; empty if there is none. Raises
+        """Return the job of ours that has the request's name; empty if there is none. Raises
         DistrainError."""
         name = str(request["TrainingJobName"])
         with plain_words("look for the job"):
             try:
                 found = self.client.describe_training_job(TrainingJobName=name)
-            except ClientError as wrong:
-                if is_missing(wrong):
+            except ClientError as error:
+                if is_missing(error):
                     return ""
                 raise
         return name if found.get("Environment") == request["Environment"] else ""
@@ -99,9 +99,9 @@ class TrainingJobs:
         with plain_words("ask how the job is doing"):
             try:
                 return observed(self.client.describe_training_job(TrainingJobName=job))
-            except ClientError as wrong:
-                if is_missing(wrong):
-                    raise Gone("SageMaker doesn't have the job any more") from wrong
+            except ClientError as error:
+                if is_missing(error):
+                    raise Gone("SageMaker doesn't have the job any more") from error
                 raise
 
     def stop(self, job: str) -> None:
@@ -109,34 +109,34 @@ class TrainingJobs:
         with plain_words("stop the job"):
             try:
                 self.client.stop_training_job(TrainingJobName=job)
-            except ClientError as wrong:
-                if code_of(wrong) != INVALID:
+            except ClientError as error:
+                if code_of(error) != INVALID:
                     raise
 
 
 def created(create: Callable[[], object], name: str, find: Callable[[], str]) -> str:
-    """The job of that name, once it is sent; `find` gives it where it is there and ours. Raises as
-    `TrainingJobs.create` does."""
+    """Return the job of that name, once it is sent; `find` gives it where it is there and ours.
+    Raises as `TrainingJobs.create` does."""
     with plain_words("submit the job"):
         try:
             create()
-        except ClientError as wrong:
-            if code_of(wrong) == _IN_USE:
-                return _own(find, wrong)
-            if _status_of(wrong) < _SERVER_ERROR:
+        except ClientError as error:
+            if code_of(error) == _IN_USE:
+                return _own(find, error)
+            if _status_of(error) < _SERVER_ERROR:
                 raise
-            raise Unanswered(f"SageMaker didn't answer: {wrong}") from wrong
-        except (exceptions.HTTPClientError, exceptions.EndpointConnectionError) as wrong:
-            raise Unanswered(f"SageMaker didn't answer: {wrong}") from wrong
+            raise Unanswered(f"SageMaker didn't answer: {error}") from error
+        except (exceptions.HTTPClientError, exceptions.EndpointConnectionError) as error:
+            raise Unanswered(f"SageMaker didn't answer: {error}") from error
     return name
 
 
 def _own(find: Callable[[], str], taken: ClientError) -> str:
-    """The job that has the name already, if it is of this request."""
+    """Return the job that has the name already, if it is of this request."""
     try:
         name = find()
-    except DistrainError as wrong:
-        raise Unanswered(str(wrong)) from wrong
+    except DistrainError as error:
+        raise Unanswered(str(error)) from error
     if not name:
         raise taken
     return name
@@ -162,13 +162,13 @@ def observed(answer: Description) -> Observed:
 
 
 def refuse_deleted(status: str, what: str) -> None:
-    """Raises Gone for a status that only deleted jobs have: it took the place of their last."""
+    """Raise Gone for a status that only deleted jobs have: it took the place of their last."""
     if status in _DELETED:
         raise Gone(f"SageMaker {_DELETED[status]} {what}: it doesn't tell any more how that ended")
 
 
 def is_missing(wrong: ClientError) -> bool:
-    """Whether the service has no job of a name."""
+    """Return whether the service has no job of a name."""
     message = str(wrong.response.get("Error", {}).get("Message", ""))
     said_so = code_of(wrong) == INVALID and "not found" in message.lower()
     return said_so or code_of(wrong) == _NOT_FOUND
@@ -180,8 +180,8 @@ def _status_of(wrong: ClientError) -> int:
 
 def readable(reason: str) -> str:
     """What the program said when it failed, without what the service puts around it."""
-    found = _PROGRAM_FAILED.fullmatch(reason.strip())
-    return found["said"] if found else reason.strip()
+    match = _PROGRAM_FAILED.fullmatch(reason.strip())
+    return match["said"] if match else reason.strip()
 
 
 def _story(transitions: Sequence[Transition]) -> tuple[str, int]:
@@ -189,5 +189,5 @@ def _story(transitions: Sequence[Transition]) -> tuple[str, int]:
     which ends with an interruption."""
     latest: Transition = transitions[-1] if transitions else {}
     message = latest.get("StatusMessage", "")
-    over = sum(each["Status"] == "Interrupted" for each in transitions[:-1])
+    over = sum(transition["Status"] == "Interrupted" for transition in transitions[:-1])
     return (message if "capacity" in message.lower() else ""), 1 + over

@@ -55,8 +55,8 @@ _DEFINITION = "TrainingJobDefinition."
 
 
 def beyond(request: JsonObject, operation: str = "CreateTrainingJob") -> Iterator[Finding]:
-    """An error for each part of an operation's request that has a wrong size or form, or that boto3
-    is too old to send.
+    """Yield an error for each part of an operation's request that has a wrong size or form, or that
+    boto3 is too old to send.
 
     None where boto3 isn't installed, without which nothing can be sent anyway. What the model
     enumerates, such as machines, is the catalog's to know: the service may have more by now.
@@ -70,7 +70,7 @@ def beyond(request: JsonObject, operation: str = "CreateTrainingJob") -> Iterato
         place = _place(part.path)
         said = _said(part.value, part.path, place)
         failed = model.failed(part.value, part.shape)
-        problems = (_problem(each, part.value, said) for each in failed)
+        problems = (_problem(item, part.value, said) for item in failed)
         problem = next(filter(None, problems), "")
         if problem and (place, problem) not in seen:
             seen.add((place, problem))
@@ -113,7 +113,7 @@ def _problem(failed: Constraint, value: object, said: str) -> str:
 
 
 def _said(value: object, path: Sequence[PathStep], place: str) -> str:
-    """A value in a message; a variable's may be a secret, and is called by its name."""
+    """Return a value in a message; a variable's may be a secret, and is called by its name."""
     if place == _VALUE_OF_VARIABLE:
         return f"the value of {path[-1].name}"
     text = str(value)

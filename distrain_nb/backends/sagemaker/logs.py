@@ -45,7 +45,7 @@ class JobLog:
     def read(
         self, cursor: Cursor, lateness: Lateness, *, last: bool
     ) -> tuple[list[LogEntry], Cursor]:
-        """The lines that have settled since the cursor, and the cursor after them.
+        """Return the lines that have settled since the cursor, and the cursor after them.
 
         `last` gives all lines that there are. Where CloudWatch is too busy for long, the lines so
         far are given, or with `last` the error is raised, since nobody would ask again.
@@ -68,8 +68,8 @@ class JobLog:
         while True:
             try:
                 page = next(pages, None)
-            except ClientError as wrong:
-                if code_of(wrong) == _NOT_YET or (code_of(wrong) in THROTTLED and not last):
+            except ClientError as error:
+                if code_of(error) == _NOT_YET or (code_of(error) in THROTTLED and not last):
                     return
                 raise
             if page is None:
@@ -82,20 +82,21 @@ class JobLog:
 
     def _entry(self, line: HeldLine) -> LogEntry:
         role, replica = self._replica(line.source)
-        found = _OF_MPIRUN.fullmatch(line.text)
-        if found is None:
+        match = _OF_MPIRUN.fullmatch(line.text)
+        if match is None:
             return LogEntry(line.time / NS, role, replica, line.text)
-        text = found[3] if found[3].startswith("[rank ") else f"[rank {found[1]}] {found[3]}"
-        return LogEntry(line.time / NS, role, replica, text, "e" if found[2] == "err" else "o")
+        text = match[3] if match[3].startswith("[rank ") else f"[rank {match[1]}] {match[3]}"
+        return LogEntry(line.time / NS, role, replica, text, "e" if match[2] == "err" else "o")
 
     def _replica(self, stream: str) -> tuple[str, int]:
-        """The pool and the number of a host, as the worker gives them: by the order of names.
+        """Return the pool and the number of a host, as the worker gives them: by the order of
+        names.
 
         Of other streams, such as a rehearsal's own, the service's."""
-        found = _HOST.search(stream)
-        if found is None:
+        match = _HOST.search(stream)
+        if match is None:
             return _SERVICE, 0
         names = sorted(f"algo-{number}" for number in range(1, self.hosts + 1))
-        name = f"algo-{found[1]}"
+        name = f"algo-{match[1]}"
         place = names.index(name) if name in names else 0
         return ("workers", place - 1) if place else ("primary", 0)

@@ -22,18 +22,18 @@ def make_bucket(s3: BaseClient, name: str, region: str, account: str) -> None:
     with plain_words(f"make the bucket {name}"):
         try:
             s3.head_bucket(Bucket=name, ExpectedBucketOwner=account)
-        except ClientError as wrong:
-            if code_of(wrong) not in ("404", "NoSuchBucket"):
+        except ClientError as error:
+            if code_of(error) not in ("404", "NoSuchBucket"):
                 raise
             s3.create_bucket(Bucket=name, **({} if region == _UNNAMED else place))
 
 
 def make_repository(ecr: BaseClient, name: str) -> None:
-    """Raises DistrainError if that is not allowed."""
+    """Raise DistrainError if that is not allowed."""
     with plain_words(f"make the repository {name} in Amazon ECR"):
         try:
             ecr.describe_repositories(repositoryNames=[name])
-        except ClientError as wrong:
-            if code_of(wrong) != "RepositoryNotFoundException":
+        except ClientError as error:
+            if code_of(error) != "RepositoryNotFoundException":
                 raise
             ecr.create_repository(repositoryName=name)

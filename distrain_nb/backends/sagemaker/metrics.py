@@ -25,12 +25,14 @@ class MetricDefinitions:
     @classmethod
     def of(cls, definitions: Iterable[Mapping[str, str]]) -> MetricDefinitions:
         """From the request's `MetricDefinitions`."""
-        return cls({each["Name"]: re.compile(each["Regex"]) for each in definitions})
+        return cls(
+            {definition["Name"]: re.compile(definition["Regex"]) for definition in definitions}
+        )
 
     def found(
         self, entries: Iterable[LogEntry], before: Cursor, after: Cursor
     ) -> tuple[list[LogEntry], Cursor]:
-        """The lines with their numbers, and the cursor with how many each metric has had.
+        """Return the lines with their numbers, and the cursor with how many each metric has had.
 
         Each metric counts its own steps, from 0. Only rank 0 reports, or the first host where
         lines don't tell their rank.
@@ -50,15 +52,15 @@ class MetricDefinitions:
 
     def _numbers(self, text: str) -> Iterator[tuple[str, float]]:
         for name, pattern in self.patterns.items():
-            found = pattern.search(text)
-            number = _number(found[1]) if found else None
+            match = pattern.search(text)
+            number = _number(match[1]) if match else None
             if number is not None:
                 yield name, number
 
 
 def _reports(entry: LogEntry) -> bool:
-    found = _RANK.match(entry.text)
-    return found[1] == "0" if found else entry.role == "primary"
+    match = _RANK.match(entry.text)
+    return match[1] == "0" if match else entry.role == "primary"
 
 
 def _number(text: str | None) -> float | None:

@@ -57,7 +57,7 @@ def request_shape(operation: str = "CreateTrainingJob") -> Shape | None:
 
 
 def parts(value: Any, shape: Shape, path: tuple[PathStep, ...] = ()) -> Iterator[Part]:
-    """The value and all inside it that the model knows, a part before what is inside it."""
+    """Yield the value and all inside it that the model knows, a part before what is inside it."""
     yield Part(path, value, shape)
     for step, inner, its_shape in _inside(value, shape):
         yield from parts(inner, its_shape, (*path, step))
@@ -78,7 +78,7 @@ def _inside(value: Any, shape: Shape) -> Iterator[tuple[PathStep, Any, Shape]]:
 
 
 def unknown(part: Part) -> list[str]:
-    """The members of a structure that the model doesn't have."""
+    """Return the members of a structure that the model doesn't have."""
     return (
         []
         if not isinstance(part.shape, StructureShape)
@@ -87,7 +87,7 @@ def unknown(part: Part) -> list[str]:
 
 
 def failed(value: Any, shape: Shape) -> Iterator[Constraint]:
-    """The constraints that a value itself fails, which has the shape's type."""
+    """Yield the constraints that a value itself fails, which has the shape's type."""
     least, most = shape.metadata.get("min"), shape.metadata.get("max")
     size = value if isinstance(value, int | float) else len(value)
     if least is not None and size < least:

@@ -71,7 +71,7 @@ SageMakerJob: TypeAlias = "Job[SageMakerOptions]"
 
 
 def channels(job: SageMakerJob) -> tuple[Channel, ...]:
-    """Those of `--data`, but for paths that are there already, then those of `--channel`.
+    """Return those of `--data`, but for paths that are there already, then those of `--channel`.
 
     Raises OptionError.
     """
@@ -101,8 +101,8 @@ def variables(texts: Iterable[str]) -> dict[str, str]:
 
 
 def secret(variable: str, text: str) -> str:
-    """A secret of Secrets Manager as the worker reads it: `NAME`, or its ARN, and `#KEY` for one
-    value of a secret that is a JSON object. Raises OptionError."""
+    """Return a secret of Secrets Manager as the worker reads it: `NAME`, or its ARN, and `#KEY` for
+    one value of a secret that is a JSON object. Raises OptionError."""
     if not _SECRET.fullmatch(text):
         raise no_secret(variable, text, "NAME[#KEY], or ARN[#KEY]")
     return text
@@ -115,7 +115,7 @@ def hyperparameters(texts: Iterable[str]) -> dict[str, Json]:
 
 
 def encoded(values: JsonObject) -> dict[str, str]:
-    """Hyperparameters as the containers read them: each value as JSON."""
+    """Return hyperparameters as the containers read them: each value as JSON."""
     return {name: json.dumps(value) for name, value in values.items()}
 
 
@@ -126,9 +126,9 @@ def metrics(texts: Iterable[str]) -> dict[str, str]:
         name, regex = _pair(text, "metric")
         try:
             groups = re.compile(regex).groups
-        except re.error as wrong:
-            where = "" if wrong.pos is None else f" at character {wrong.pos + 1}"
-            raise OptionError(f"--metric {name}: {regex!r}: {wrong.msg}{where}") from None
+        except re.error as error:
+            where = "" if error.pos is None else f" at character {error.pos + 1}"
+            raise OptionError(f"--metric {name}: {regex!r}: {error.msg}{where}") from None
         if not groups:
             raise OptionError(
                 f"--metric {name}: {regex!r} has no group; put the number, and it alone, "
@@ -139,7 +139,7 @@ def metrics(texts: Iterable[str]) -> dict[str, str]:
 
 
 def warm_start(texts: Iterable[str]) -> tuple[list[str], bool]:
-    """The names of tuning jobs, and whether they had other data. Raises OptionError."""
+    """Return the names of tuning jobs, and whether they had other data. Raises OptionError."""
     names, kinds = [], set()
     for text in texts:
         name, comma, kind = text.partition(",")
@@ -151,7 +151,7 @@ def warm_start(texts: Iterable[str]) -> tuple[list[str], bool]:
 
 
 def keep_alive(text: str) -> int | None:
-    """Seconds. Raises OptionError."""
+    """Return seconds. Raises OptionError."""
     if not text:
         return None
     try:
@@ -163,7 +163,7 @@ def keep_alive(text: str) -> int | None:
 
 
 def attempts(text: str) -> int | None:
-    """A number of attempts. Raises OptionError."""
+    """Return a number of attempts. Raises OptionError."""
     if not text:
         return None
     if not text.isdecimal():
@@ -180,7 +180,7 @@ def _pair(text: str, option: str) -> tuple[str, str]:
 
 
 def _literal(text: str) -> Json:
-    """A value that JSON can hold, or the text itself."""
+    """Return a value that JSON can hold, or the text itself."""
     try:
         value: Json = ast.literal_eval(text)
         json.dumps(value)

@@ -40,14 +40,14 @@ class RunOutput:
     prefix: str
 
     def objects(self, below: str) -> Sequence[Stored]:
-        """The objects whose names start with `below`. Raises DistrainError."""
+        """Return the objects whose names start with `below`. Raises DistrainError."""
         if below.startswith(_RESULTS):
             named = self._results.places.items()
             return [Stored(name, size) for name, (_, size) in named if name.startswith(below)]
         return list(self._listed(_theirs(below)))
 
     def read(self, name: str, start: int, end: int) -> bytes:
-        """The bytes from `start` up to `end` (exclusive). Raises DistrainError."""
+        """Return the bytes from `start` up to `end` (exclusive). Raises DistrainError."""
         if name.startswith(_RESULTS):
             return self._results.read(name, start, end)
         key = self.prefix + _theirs(name)
@@ -61,11 +61,11 @@ class RunOutput:
         with plain_words(f"list s3://{self.bucket}/{prefix}"):
             paginator = self.client.get_paginator("list_objects_v2")
             pages = list(paginator.paginate(Bucket=self.bucket, Prefix=prefix))
-        found = [each for page in pages for each in page.get("Contents", ())]
+        found = [item for page in pages for item in page.get("Contents", ())]
         return [
-            Stored(_ours(each["Key"].removeprefix(self.prefix)), each["Size"])
-            for each in found
-            if not each["Key"].endswith("/")  # which stands for an empty folder
+            Stored(_ours(item["Key"].removeprefix(self.prefix)), item["Size"])
+            for item in found
+            if not item["Key"].endswith("/")  # which stands for an empty folder
         ]
 
     @cached_property
@@ -76,15 +76,15 @@ class RunOutput:
             for left in reversed(range(_ATTEMPTS)):
                 try:
                     return Unpacked.of(self.client.get_object(Bucket=self.bucket, Key=key)["Body"])
-                except ClientError as wrong:
-                    if code_of(wrong) == "NoSuchKey":
+                except ClientError as error:
+                    if code_of(error) == "NoSuchKey":
                         break
                     raise
-                except (BotoCoreError, tarfile.TarError, zlib.error) as wrong:
+                except (BotoCoreError, tarfile.TarError, zlib.error) as error:
                     if not left:  # else it may have been the connection
                         raise DistrainError(
-                            f"Can't read s3://{self.bucket}/{key}: {wrong}"
-                        ) from wrong
+                            f"Can't read s3://{self.bucket}/{key}: {error}"
+                        ) from error
         return Unpacked(tempfile.TemporaryFile(), {})
 
 
@@ -98,7 +98,7 @@ class Unpacked:
 
     @classmethod
     def of(cls, body: IO[bytes]) -> Unpacked:
-        """The results in a gzipped archive: plain files alone, whatever else it may hold."""
+        """Return the results in a gzipped archive: plain files alone, whatever else it may hold."""
         file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - open for as long as it is read
         places = {}
         with tarfile.open(fileobj=body, mode="r|gz") as archive:

@@ -97,24 +97,24 @@ class SageMakerPlan:
         program = self.job.program
         needed = program.requirements
         fetches = SECRETS_VARIABLE in read(self.request)["Environment"]
-        has = any(requirement_name(each) == "boto3" for each in (*needed, *program.required))
+        has = any(requirement_name(item) == "boto3" for item in (*needed, *program.required))
         return (*needed, "boto3") if fetches and not has else needed
 
     def _values(self) -> dict[str, str]:
         return plain(options.variables(self.job.options.env))
 
     def kept(self) -> dict[str, Json]:
-        """The request as it is shown and kept: without the values of variables."""
+        """Return the request as it is shown and kept: without the values of variables."""
         hidden = dict.fromkeys(self._values(), HIDDEN)
         return {**self.request, "Environment": {**read(self.request)["Environment"], **hidden}}
 
     def __str__(self) -> str:
-        """The request in the command that sends it, for a shell of its own."""
+        """Return the request in the command that sends it, for a shell of its own."""
         return self.command("create-training-job", self.kept(), short_name(self.job.name))
 
     def command(self, operation: str, request: JsonObject, name: str) -> str:
-        """A command for a shell that sends a request with this job's image; what it makes has that
-        name, and the time behind it."""
+        """Return a command for a shell that sends a request with this job's image; what it makes
+        has that name, and the time behind it."""
         body = json.dumps(substituted(request, {IMAGE: self._target()}), indent=2)
         lines = [*(f"# {note}" for note in self._notes()), f"RUN={name}-$(date +%s)"]
         if ACCOUNT in body:
@@ -199,7 +199,8 @@ def _ranks(job: SageMakerJob) -> int:
 
 
 def _in_shell(text: str) -> str:
-    """The text as a here-document of a shell needs it, with our stand-ins as its variables."""
+    """Return the text as a here-document of a shell needs it, with our stand-ins as its
+    variables."""
     quoted = re.sub(r"([\\`$])", r"\\\1", text)
     for name in (RUN, ACCOUNT):
         quoted = quoted.replace("\\" + name, name)

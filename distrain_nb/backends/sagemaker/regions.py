@@ -31,39 +31,40 @@ class Partition(NamedTuple):
 
 @cache
 def partitions() -> tuple[Partition, ...]:
-    """All that there are, the usual one first."""
+    """Return all that there are, the usual one first."""
     if find_spec("botocore") is None:
         return (Partition("aws", "amazonaws.com", ".*", _CONSOLES["aws"]),)
     from botocore.session import Session
 
     found = (
         Partition(
-            each["id"],
-            each["outputs"]["dnsSuffix"],
-            each["regionRegex"],
-            _CONSOLES.get(each["id"], ""),
+            datum["id"],
+            datum["outputs"]["dnsSuffix"],
+            datum["regionRegex"],
+            _CONSOLES.get(datum["id"], ""),
         )
-        for each in Session().get_data("partitions")["partitions"]
+        for datum in Session().get_data("partitions")["partitions"]
     )
     return tuple(found)
 
 
 def partition_of(region: str) -> Partition:
-    """The one that a region is in; as for botocore, the usual one for what no other claims."""
-    fitting = (each for each in partitions() if re.fullmatch(each.form, region))
+    """Return the one that a region is in; as for botocore, the usual one for what no other
+    claims."""
+    fitting = (partition for partition in partitions() if re.fullmatch(partition.form, region))
     return next(fitting, partitions()[0])
 
 
 @cache
 def regions() -> dict[str, str]:
-    """Those with SageMaker, as far as the installed botocore knows, and where they are."""
+    """Return those with SageMaker, as far as the installed botocore knows, and where they are."""
     if find_spec("botocore") is None:
         return {}
     from botocore.session import Session
 
-    found = Session()
+    session = Session()
     return {
-        name: each["regions"][name]["description"]
-        for each in found.get_data("endpoints")["partitions"]
-        for name in found.get_available_regions("sagemaker", each["partition"])
+        name: datum["regions"][name]["description"]
+        for datum in session.get_data("endpoints")["partitions"]
+        for name in session.get_available_regions("sagemaker", datum["partition"])
     }

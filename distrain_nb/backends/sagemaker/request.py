@@ -83,7 +83,7 @@ def read(request: JsonObject) -> RequestParts:
 
 
 def request_of(job: SageMakerJob, settings: Settings, start: Start) -> dict[str, Json]:
-    """The whole request, with stand-ins for what only the submission can tell.
+    """Return the whole request, with stand-ins for what only the submission can tell.
 
     Raises OptionError for options that can't be read.
     """
@@ -120,7 +120,7 @@ def request_of(job: SageMakerJob, settings: Settings, start: Start) -> dict[str,
 
 
 def _hyperparameters(job: SageMakerJob, settings: Settings, start: Start) -> dict[str, str]:
-    """The user's, and in script mode the container's."""
+    """Return the user's, and in script mode the container's."""
     own = options.hyperparameters(job.options.hyperparameter)
     if start.delivery is not Delivery.ARCHIVE:
         return options.encoded(own)

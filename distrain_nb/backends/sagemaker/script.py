@@ -26,7 +26,8 @@ _MODEL_DIR = "/opt/ml/model"
 def hyperparameters(
     layout: Layout, ranks: int, settings: Settings, framework: str | None
 ) -> dict[str, Json]:
-    """The containers' own but for where the archive is, with values that are yet to be encoded.
+    """Return the containers' own but for where the archive is, with values that are yet to be
+    encoded.
 
     `layout` names its launcher.
     """

@@ -19,22 +19,23 @@ _ARN = re.compile(
 
 
 def foreign(job: object) -> SageMakerSpec | None:
-    """The spec of a `TrainingJob` or a `HyperParameterTuningJob` of `sagemaker.core.resources`, of
-    a `HyperparameterTuner` that has started one, or of an ARN of these."""
+    """Return the spec of a `TrainingJob` or a `HyperParameterTuningJob` of
+    `sagemaker.core.resources`, of a `HyperparameterTuner` that has started one, or of an ARN of
+    these."""
     job = getattr(job, "latest_tuning_job", None) or job
-    found = _ARN.fullmatch(job if isinstance(job, str) else _arn(job))
-    if found is None:
+    match = _ARN.fullmatch(job if isinstance(job, str) else _arn(job))
+    if match is None:
         return None
     from distrain_nb.backends.sagemaker.plan import SageMakerSpec
 
-    study = found["kind"] == _TUNING
+    study = match["kind"] == _TUNING
     own = "hyper_parameter_tuning_job_name" if study else "training_job_name"
-    name = _text(job, own) or found["name"]
-    return SageMakerSpec(job=name, region=found["region"], study=study)
+    name = _text(job, own) or match["name"]
+    return SageMakerSpec(job=name, region=match["region"], study=study)
 
 
 def sdk_object(name: str, region: str) -> Value:
-    """The SDK's `TrainingJob` of that name. Raises DistrainError."""
+    """Return the SDK's `TrainingJob` of that name. Raises DistrainError."""
     with needing("sagemaker-sdk"):
         import boto3
         from sagemaker.core.resources import TrainingJob

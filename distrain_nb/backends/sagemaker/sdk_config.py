@@ -51,25 +51,25 @@ _from_s3: dict[str, str] = {}
 
 
 def of_sdk(environ: Mapping[str, str]) -> dict[str, Found]:
-    """The settings of both files. Raises OptionError for one that is named and isn't there, that
-    can't be read, or that has something else where a setting belongs."""
+    """Return the settings of both files. Raises OptionError for one that is named and isn't there,
+    that can't be read, or that has something else where a setting belongs."""
     files = [_read(place, named=place == environ.get(variable)) for variable, place in (
         (USER, environ.get(USER) or str(_folder(environ, "XDG_CONFIG_HOME") / NAME)),
         (ADMIN, environ.get(ADMIN) or str(_folder(environ, "XDG_CONFIG_DIRS") / NAME)),
     )]  # fmt: skip
-    found = {name: _setting(name, [each for each in files if each]) for name in _PLACES}
-    return {name: each for name, each in found.items() if each is not None}
+    found = {name: _setting(name, [file for file in files if file]) for name in _PLACES}
+    return {name: item for name, item in found.items() if item is not None}
 
 
 def _folder(environ: Mapping[str, str], variable: str) -> Path:
-    """Where the SDK looks when it is told nothing else."""
+    """Return where the SDK looks when it is told nothing else."""
     default = "/etc/xdg" if variable == "XDG_CONFIG_DIRS" else Path.home() / ".config"
     return Path((environ.get(variable) or str(default)).split(os.pathsep)[0], "sagemaker")
 
 
 def _read(place: str, *, named: bool) -> tuple[str, JsonObject] | None:
-    """A file by its path, its folder's or its address in S3; one that isn't there is none, but
-    where a variable names it."""
+    """Return a file by its path, its folder's or its address in S3; one that isn't there is none,
+    but where a variable names it."""
     try:
         if place.startswith("s3://"):
             text = _fetched(place)
@@ -81,22 +81,22 @@ def _read(place: str, *, named: bool) -> tuple[str, JsonObject] | None:
         if named:
             raise OptionError(f"SageMaker's settings: there is no file {place}") from None
         return None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as wrong:
-        raise OptionError(f"SageMaker's settings can't be read: {place}: {wrong}") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise OptionError(f"SageMaker's settings can't be read: {place}: {error}") from None
     if not isinstance(found, dict):
         raise OptionError(f"SageMaker's settings: {place} is no mapping")
     return place, found
 
 
 def _fetched(address: str) -> str:
-    """The object, or the file below an address that is a folder; asked for once."""
+    """Return the object, or the file below an address that is a folder; asked for once."""
     if address not in _from_s3:
         try:
             from boto3 import Session
             from botocore.config import Config
             from botocore.exceptions import BotoCoreError, ClientError
-        except ImportError as wrong:
-            raise OSError(str(wrong)) from None
+        except ImportError as error:
+            raise OSError(str(error)) from None
         once = Config(
             connect_timeout=CONNECT_S, read_timeout=READ_S, retries={"total_max_attempts": 1}
         )
@@ -105,8 +105,8 @@ def _fetched(address: str) -> str:
         try:
             body = Session().client("s3", config=once).get_object(Bucket=bucket, Key=key)["Body"]
             _from_s3[address] = body.read().decode()
-        except (BotoCoreError, ClientError) as wrong:
-            raise OSError(str(wrong)) from None
+        except (BotoCoreError, ClientError) as error:
+            raise OSError(str(error)) from None
     return _from_s3[address]
 
 
@@ -136,13 +136,13 @@ def _at(content: JsonObject, keys: tuple[str, ...]) -> Json:
 
 
 def _value(name: str, value: Json, where: str) -> str | bool | tuple[str, ...]:
-    """Raises OptionError."""
+    """Raise OptionError."""
     if name in _SWITCHES and isinstance(value, bool):
         return value
     if name in _LISTS and isinstance(value, list) and all(isinstance(v, str) for v in value):
-        return tuple(str(each) for each in value)
+        return tuple(str(item) for item in value)
     if name == "label" and isinstance(value, list):
-        return tuple(_tag(each, where) for each in value)
+        return tuple(_tag(item, where) for item in value)
     if name not in (*_SWITCHES, *_LISTS, "label") and isinstance(value, str):
         return value
     raise OptionError(f"{where}: {value!r} is not what SageMaker's SDK takes there")

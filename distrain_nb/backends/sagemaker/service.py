@@ -49,7 +49,7 @@ class SageMakerService(CloudService[SageMakerSpec]):
         return self._jobs.create(self._whole(request))
 
     def find(self, request: JsonObject) -> str:
-        """The run's job, empty if there is none. Raises DistrainError."""
+        """Return the run's job, empty if there is none. Raises DistrainError."""
         return self._jobs.find(self._whole(request))
 
     def _whole(self, request: JsonObject) -> dict[str, Json]:
@@ -58,12 +58,12 @@ class SageMakerService(CloudService[SageMakerSpec]):
         return {**request, "Environment": environment}
 
     def observe(self, job: str) -> Observed:
-        """How the job is doing. Raises DistrainError."""
+        """Return how the job is doing. Raises DistrainError."""
         return self._jobs.observe(job)
 
     def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[LogEntry], Cursor]:
-        """The lines since the cursor, with the metrics that are in them. Raises DistrainError if
-        CloudWatch can't be reached."""
+        """Return the lines since the cursor, with the metrics that are in them. Raises
+        DistrainError if CloudWatch can't be reached."""
         machines = read(self.spec.request)["ResourceConfig"]
         groups = machines.get("InstanceGroups", [machines])
         hosts = sum(group["InstanceCount"] for group in groups)
@@ -76,7 +76,7 @@ class SageMakerService(CloudService[SageMakerSpec]):
         self._jobs.stop(job)
 
     def links(self, job: str) -> Mapping[str, str]:
-        """The job, its log and its folders in the console; none where it isn't public."""
+        """Return the job, its log and its folders in the console; none where it isn't public."""
         region, console = self.spec.region, self._console
         if not console:
             return {}

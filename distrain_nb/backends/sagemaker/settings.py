@@ -76,7 +76,7 @@ class Settings:
 
 
 def settings_of(job: SageMakerJob) -> Settings:
-    """The settings that hold for a job."""
+    """Return the settings that hold for a job."""
     found = texts_of(job)
     region, role = str(found["region"].value), str(found["role"].value)
     arn = f"arn:{partition_of(region).name}:iam::{ACCOUNT}:role"
@@ -92,7 +92,7 @@ def settings_of(job: SageMakerJob) -> Settings:
 
 
 def texts_of(job: SageMakerJob) -> dict[str, Found]:
-    """The same, each with where it comes from; what nobody has made is empty."""
+    """Return the same, each with where it comes from; what nobody has made is empty."""
     region = _text(job, "region", VARIABLES)
     own = _own_names(str(region.value))
     bucket, repository = _text(job, "bucket"), _text(job, "repository")
@@ -110,7 +110,7 @@ def texts_of(job: SageMakerJob) -> dict[str, Found]:
 
 
 def settled(job: SageMakerJob) -> dict[str, Found]:
-    """All that was found or chosen for a job, with where it comes from."""
+    """Return all that was found or chosen for a job, with where it comes from."""
     return first(texts_of(job), fitting(job))
 
 
@@ -137,8 +137,8 @@ def _own_names(region: str) -> dict[str, Found]:
 
 
 def wrong(settings: Settings, *, rehearsed: bool) -> Iterator[Finding]:
-    """An error for each setting that is missing, with the ways to make it, or is no setting of
-    AWS's."""
+    """Yield an error for each setting that is missing, with the ways to make it, or is no setting
+    of AWS's."""
     if not settings.region:
         yield _error("no-region", "region", "no region is set: " + _ways("region", "us-east-1"))
     elif not REGION_FORM.fullmatch(settings.region):
@@ -170,8 +170,8 @@ def _unknown(region: str) -> Finding:
 
 
 def _is_amazon(repository: str) -> bool:
-    found = REPOSITORY_FORM.match(repository)
-    return found is not None and found["domain"] in {each.domain for each in partitions()}
+    match = REPOSITORY_FORM.match(repository)
+    return match is not None and match["domain"] in {partition.domain for partition in partitions()}
 
 
 def _error(code: str, where: str, message: str) -> Finding:
@@ -207,7 +207,7 @@ def _text(job: SageMakerJob, name: str, variables: tuple[str, ...] = ()) -> Foun
 
 
 def _of_profile(environ: Mapping[str, str]) -> dict[str, Found]:
-    """The region of the profile that is active in the AWS CLI's configuration."""
+    """Return the region of the profile that is active in the AWS CLI's configuration."""
     name = environ.get("AWS_PROFILE") or environ.get("AWS_DEFAULT_PROFILE") or "default"
     file = environ.get("AWS_CONFIG_FILE") or Path.home() / ".aws" / "config"
     profiles = configparser.ConfigParser(interpolation=None)
@@ -221,8 +221,8 @@ def _of_profile(environ: Mapping[str, str]) -> dict[str, Found]:
 
 
 def login_of(environ: Mapping[str, str]) -> str:
-    """The credentials of AWS's own tools, by what names them, their file, or the place that has
-    them; empty if none."""
+    """Return the credentials of AWS's own tools, by what names them, their file, or the place that
+    has them; empty if none."""
     variables = (
         "AWS_ACCESS_KEY_ID",
         "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",

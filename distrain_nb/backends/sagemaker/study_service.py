@@ -36,7 +36,7 @@ class StudyService(SageMakerService):
         return self._tuning.create(self._whole(request))
 
     def find(self, request: JsonObject) -> str:
-        """The study's tuning job, empty if there is none. Raises DistrainError."""
+        """Return the study's tuning job, empty if there is none. Raises DistrainError."""
         return self._tuning.find(self._whole(request))
 
     def _whole(self, request: JsonObject) -> dict[str, Json]:
@@ -46,7 +46,7 @@ class StudyService(SageMakerService):
         return {**request, "TrainingJobDefinition": cast("Json", whole)}
 
     def observe(self, job: str) -> Observed:
-        """How the tuning job is doing. Raises DistrainError."""
+        """Return how the tuning job is doing. Raises DistrainError."""
         return self._tuning.observe(job)
 
     def study(self, job: str) -> ServiceStudy:
@@ -54,7 +54,7 @@ class StudyService(SageMakerService):
         return self._tuning.study(job)
 
     def trials(self, job: str) -> Sequence[ServiceTrial]:
-        """All trials so far. Raises DistrainError."""
+        """Return all trials so far. Raises DistrainError."""
         return self._tuning.trials(job)
 
     def trial_spec(self, job: str, trial: ServiceTrial) -> Spec:  # noqa: ARG002
@@ -89,7 +89,7 @@ class StudyService(SageMakerService):
         self._tuning.stop(job)
 
     def links(self, job: str) -> Mapping[str, str]:
-        """The tuning job and the study's folder in the console."""
+        """Return the tuning job and the study's folder in the console."""
         place = f"{self._console}/sagemaker/home?region={self.spec.region}#/hyper-tuning-jobs/{job}"
         if not self.spec.run:
             return {"job": place} if self._console else {}
@@ -115,7 +115,7 @@ class TrialService(SageMakerService):
         return TrialOutput(results, RunOutput(self._s3, bucket, folder), self.spec.job)
 
     def links(self, job: str) -> Mapping[str, str]:
-        """The job, its log and its model in the console."""
+        """Return the job, its log and its model in the console."""
         found = super().links(job)
         return {name: found[name] for name in ("job", "log", "model") if name in found}
 
@@ -138,19 +138,19 @@ class TrialOutput:
     _places: dict[str, str] = field(default_factory=dict)
 
     def objects(self, below: str) -> Sequence[Stored]:
-        """The objects whose names start with `below`. Raises DistrainError."""
+        """Return the objects whose names start with `below`. Raises DistrainError."""
         if not below.startswith(f"{EVENTS_FOLDER}/"):
             return self.results.objects(below)
         found = []
         for folder in (f"{self.job}/", f"{self.job}/{self.job}/"):
-            for each in self.checkpoints.objects(folder + below):
-                name = each.name.removeprefix(folder)
-                self._places[name] = each.name
-                found.append(Stored(name, each.size))
+            for entry in self.checkpoints.objects(folder + below):
+                name = entry.name.removeprefix(folder)
+                self._places[name] = entry.name
+                found.append(Stored(name, entry.size))
         return found
 
     def read(self, name: str, start: int, end: int) -> bytes:
-        """The bytes from `start` up to `end` (exclusive). Raises DistrainError."""
+        """Return the bytes from `start` up to `end` (exclusive). Raises DistrainError."""
         if name in self._places:
             return self.checkpoints.read(self._places[name], start, end)
         return self.results.read(name, start, end)

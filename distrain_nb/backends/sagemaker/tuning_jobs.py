@@ -93,28 +93,28 @@ class HyperParameterTuningJobs:
         )
 
     def find(self, request: JsonObject) -> str:
-        """The tuning job of ours that has the request's name; empty if there is none. Raises
+        """Return the tuning job of ours that has the request's name; empty if there is none. Raises
         DistrainError."""
         asked = read(request)
         name = asked["HyperParameterTuningJobName"]
         with plain_words("look for the tuning job"):
             try:
                 found = self._describe(name)
-            except ClientError as wrong:
-                if is_missing(wrong):
+            except ClientError as error:
+                if is_missing(error):
                     return ""
                 raise
         there = found["TrainingJobDefinition"].get("Environment")
         return name if there == asked["TrainingJobDefinition"]["Environment"] else ""
 
     def observe(self, job: str) -> Observed:
-        """How the tuning job is doing. Raises DistrainError, Gone if it isn't there."""
+        """Return how the tuning job is doing. Raises DistrainError, Gone if it isn't there."""
         with plain_words("ask how the tuning job is doing"):
             try:
                 return _observed(self._describe(job))
-            except ClientError as wrong:
-                if is_missing(wrong):
-                    raise Gone("SageMaker doesn't have the tuning job any more") from wrong
+            except ClientError as error:
+                if is_missing(error):
+                    raise Gone("SageMaker doesn't have the tuning job any more") from error
                 raise
 
     def study(self, job: str) -> ServiceStudy:
@@ -132,15 +132,15 @@ class HyperParameterTuningJobs:
         return ServiceStudy(name, _seconds(found["CreationTime"]), from_tuning_config(config).spec)
 
     def trials(self, job: str) -> list[ServiceTrial]:
-        """Its trials, in order of their numbers. Raises DistrainError."""
+        """Return its trials, in order of their numbers. Raises DistrainError."""
         with plain_words("ask for the trials"):
             paginator = self.client.get_paginator(
                 "list_training_jobs_for_hyper_parameter_tuning_job"
             )
             asked = {"SortBy": "CreationTime", "SortOrder": "Ascending"}
             pages = paginator.paginate(HyperParameterTuningJobName=job, **asked)
-            found = [each for page in pages for each in page["TrainingJobSummaries"]]
-        trials = [_trial(each, number) for number, each in enumerate(found, 1)]
+            found = [item for page in pages for item in page["TrainingJobSummaries"]]
+        trials = [_trial(item, number) for number, item in enumerate(found, 1)]
         return sorted(trials, key=lambda trial: trial.number)
 
     def stop(self, job: str) -> None:
@@ -148,15 +148,15 @@ class HyperParameterTuningJobs:
         with plain_words("stop the tuning job"):
             try:
                 self.client.stop_hyper_parameter_tuning_job(HyperParameterTuningJobName=job)
-            except ClientError as wrong:
-                if code_of(wrong) != INVALID:
+            except ClientError as error:
+                if code_of(error) != INVALID:
                     raise
 
     def _describe(self, name: str) -> TuningDescription:
-        found: TuningDescription = self.client.describe_hyper_parameter_tuning_job(
+        tuning_description: TuningDescription = self.client.describe_hyper_parameter_tuning_job(
             HyperParameterTuningJobName=name
         )
-        return found
+        return tuning_description
 
 
 def _observed(answer: TuningDescription) -> Observed:
@@ -179,11 +179,11 @@ def _observed(answer: TuningDescription) -> Observed:
 
 
 def _trial(said: Summary, place: int) -> ServiceTrial:
-    found = _NUMBER.search(said["TrainingJobName"])
+    match = _NUMBER.search(said["TrainingJobName"])
     final = said.get("FinalHyperParameterTuningJobObjectiveMetric")
     state, why = _ending(said)
     return ServiceTrial(
-        int(found[1]) if found else place,
+        int(match[1]) if match else place,
         dict(said.get("TunedHyperParameters", {})),
         state,
         said["TrainingJobName"],
@@ -195,7 +195,7 @@ def _trial(said: Summary, place: int) -> ServiceTrial:
 
 
 def _ending(said: Summary) -> tuple[TrialWord, str]:
-    """A trial's state, and why it failed or was stopped."""
+    """Return a trial's state, and why it failed or was stopped."""
     status = said["TrainingJobStatus"]
     state = _STATES.get(status, "running")
     if state == "failed":

@@ -45,7 +45,7 @@ class SageMakerStudyPlan:
         return replace(self.trial.spec(), run=run, study=True, request=dict(request))
 
     def __str__(self) -> str:
-        """The request in the command that sends it, for a shell of its own."""
+        """Return the request in the command that sends it, for a shell of its own."""
         name = short_name(self.trial.job.name)[: LONGEST_NAME - _SECONDS].strip("-")
         return self.trial.command("create-hyper-parameter-tuning-job", self.request, name)
 
@@ -54,7 +54,7 @@ def plan_study(trial: SageMakerPlan, spec: StudySpec) -> SageMakerStudyPlan:
     """Of the same study always the same. Raises OptionError."""
     request = tuning_request(trial.job, trial.kept(), spec)
     wide = beyond(substituted(request, {RUN: "r" * LONGEST_NAME}), _OPERATION)
-    found = (*_findings(trial, spec), *(each for each in wide if each not in trial.findings))
+    found = (*_findings(trial, spec), *(item for item in wide if item not in trial.findings))
     return SageMakerStudyPlan(trial, request, found)
 
 

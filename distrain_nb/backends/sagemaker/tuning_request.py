@@ -51,12 +51,12 @@ def read(request: JsonObject) -> TuningParts:
 
 
 def study_name(job: SageMakerJob) -> str:
-    """A name that no other study's tuning job has."""
+    """Return a name that no other study's tuning job has."""
     return f"{short_name(job.name)[: LONGEST_NAME - 1 - len(job.nonce)].strip('-')}-{job.nonce}"
 
 
 def tuning_request(job: SageMakerJob, request: JsonObject, spec: StudySpec) -> dict[str, Json]:
-    """The whole request of a study, whose trials' job is `job` with that `request`.
+    """Return the whole request of a study, whose trials' job is `job` with that `request`.
 
     Raises OptionError for a study without a goal.
     """
@@ -91,7 +91,7 @@ def _definition(job: SageMakerJob, request: JsonObject, spec: StudySpec) -> dict
 
 
 def goal_of(spec: StudySpec) -> str:
-    """The metric that the service optimizes."""
+    """Return the metric that the service optimizes."""
     return objectives(spec)[0].metric
 
 

@@ -26,7 +26,7 @@ _PYTHON = (3, 8)
 
 
 def findings(job: SageMakerJob, start: Start, base: str) -> Iterator[Finding]:
-    """All that boto3 doesn't look at but for sizes; `base` is what an image is built on.
+    """Yield all that boto3 doesn't look at but for sizes; `base` is what an image is built on.
 
     Raises OptionError.
     """

@@ -60,12 +60,14 @@ class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):
         return f"gs://{settings_of(job).bucket or 'BUCKET'}/distrain/data"
 
     def remote_folders(self, job: VertexJob) -> Sequence[RemoteFolder]:
-        """All that is below /gcs/."""
+        """Return all that is below /gcs/."""
         from distrain_nb.program.advice import BUCKETS, RemoteFolder
 
         uploads = (
-            RemoteFolder(self.data(each.name, each.target), each.source, each.files, each.size)
-            for each in job.uploads
+            RemoteFolder(
+                self.data(upload.name, upload.target), upload.source, upload.files, upload.size
+            )
+            for upload in job.uploads
         )
         return (BUCKETS, *uploads)
 
@@ -80,19 +82,19 @@ class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):
         return settled(job)
 
     def machine(self, job: VertexJob) -> Mapping[str, str]:  # noqa: ARG002
-        """The date: containers end at one."""
+        """Return the date: containers end at one."""
         from distrain_nb.backends.remote.equipment import TODAY
 
         return {TODAY: datetime.now(timezone.utc).date().isoformat()}
 
     def plan(self, job: VertexJob) -> VertexPlan:
-        """Raises OptionError for options that can't be read."""
+        """Raise OptionError for options that can't be read."""
         from distrain_nb.backends.vertex.plan import plan
 
         return plan(job)
 
     def experiments(self, plan: VertexPlan) -> str:
-        """Those of the job's project and region."""
+        """Return those of the job's project and region."""
         from distrain_nb.backends.vertex.experiments import ExperimentsPlace
 
         if not plan.job.experiment:
@@ -120,23 +122,23 @@ class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):
         return access(settled)
 
     def service(self, spec: JsonObject, endpoints: Mapping[str, str]) -> VertexService:
-        """A job on Vertex AI, or on the stand-in that listens at `endpoints`."""
+        """Return a job on Vertex AI, or on the stand-in that listens at `endpoints`."""
         from distrain_nb.backends.vertex.plan import VertexSpec
         from distrain_nb.backends.vertex.service import VertexService
 
-        found = VertexSpec.of(spec)
-        if found.study:
+        vertex_spec = VertexSpec.of(spec)
+        if vertex_spec.study:
             from distrain_nb.backends.vertex.tuning import VertexStudy
 
-            return VertexStudy(found, endpoints)
-        if found.run or not found.job:
-            return VertexService(found, endpoints)
+            return VertexStudy(vertex_spec, endpoints)
+        if vertex_spec.run or not vertex_spec.job:
+            return VertexService(vertex_spec, endpoints)
         from distrain_nb.backends.vertex.followed import ForeignService
 
-        return ForeignService(found, endpoints)
+        return ForeignService(vertex_spec, endpoints)
 
     def foreign(self, job: object) -> VertexSpec | None:
-        """The spec of the job that an object of the SDK, or its name, stands for."""
+        """Return the spec of the job that an object of the SDK, or its name, stands for."""
         return foreign(job)
 
     def _object(self, name: str, spec: JsonObject) -> Value:  # noqa: ARG002

@@ -38,14 +38,14 @@ class _Question(NamedTuple):
 
 
 def access(settled: Settled) -> Iterator[Check]:
-    """Whether the login works, and what it may not do of what jobs need."""
+    """Yield whether the login works, and what it may not do of what jobs need."""
     if not login_of(os.environ):
         return
     try:
         credentials = login()
-    except GoogleAuthError as wrong:
+    except GoogleAuthError as error:
         remedy = "log in again: gcloud auth application-default login"
-        yield Check("identity", Health.WRONG, f"{wrong}", remedy)
+        yield Check("identity", Health.WRONG, f"{error}", remedy)
         return
     account = str(getattr(credentials, "service_account_email", "") or "your own account")
     yield Check("identity", Health.GOOD, f"{account}: the login works")
@@ -53,8 +53,8 @@ def access(settled: Settled) -> Iterator[Check]:
     for question in _questions(values, account):
         try:
             yield _asked(question, credentials)
-        except (NoAnswer, GoogleAuthError) as wrong:  # nor would the others answer
-            yield Check("service", Health.MISSING, str(wrong), "look at the network, and try again")
+        except (NoAnswer, GoogleAuthError) as error:  # nor would the others answer
+            yield Check("service", Health.MISSING, str(error), "look at the network, and try again")
             return
 
 
@@ -111,7 +111,11 @@ def _asked(question: _Question, credentials: Credentials) -> Check:
         remedy = f"where the service is off: {service}"
         return Check(what, Health.MISSING, f"can't be asked: {api.reason(answer)}", remedy)
     granted = answer.json().get("permissions", [])
-    return allowed(what, [each for each in permissions if each not in granted], question.remedy)
+    return allowed(
+        what,
+        [permission for permission in permissions if permission not in granted],
+        question.remedy,
+    )
 
 
 def _making(question: _Question) -> str:

@@ -58,20 +58,20 @@ def plain_words(doing: str) -> Iterator[None]:
     where a role is missing."""
     try:
         yield
-    except exceptions.GoogleAPICallError as wrong:
-        hint = next((text for kind, text in _HINTS if isinstance(wrong, kind)), "")
-        refused = Denied if isinstance(wrong, exceptions.PermissionDenied) else DistrainError
-        raise refused(f"Can't {doing}: {wrong.message} {hint}".strip()) from wrong
-    except exceptions.RetryError as wrong:
-        raise DistrainError(f"Can't {doing}: Google Cloud doesn't answer: {wrong.cause}") from wrong
-    except GoogleAuthError as wrong:
+    except exceptions.GoogleAPICallError as error:
+        hint = next((text for kind, text in _HINTS if isinstance(error, kind)), "")
+        refused = Denied if isinstance(error, exceptions.PermissionDenied) else DistrainError
+        raise refused(f"Can't {doing}: {error.message} {hint}".strip()) from error
+    except exceptions.RetryError as error:
+        raise DistrainError(f"Can't {doing}: Google Cloud doesn't answer: {error.cause}") from error
+    except GoogleAuthError as error:
         raise DistrainError(
-            f"Can't {doing}: {wrong} Log in: gcloud auth application-default login."
-        ) from wrong
+            f"Can't {doing}: {error} Log in: gcloud auth application-default login."
+        ) from error
 
 
 def job_client(region: str, endpoints: Mapping[str, str]) -> JobServiceClient:
-    """A client for custom jobs."""
+    """Return a client for custom jobs."""
     from google.cloud.aiplatform_v1 import JobServiceClient
     from google.cloud.aiplatform_v1.services.job_service.transports.grpc import (
         JobServiceGrpcTransport,
@@ -84,7 +84,7 @@ def job_client(region: str, endpoints: Mapping[str, str]) -> JobServiceClient:
 
 
 def pipeline_client(region: str, endpoints: Mapping[str, str]) -> PipelineServiceClient:
-    """A client for training pipelines."""
+    """Return a client for training pipelines."""
     from google.cloud.aiplatform_v1 import PipelineServiceClient
     from google.cloud.aiplatform_v1.services.pipeline_service.transports.grpc import (
         PipelineServiceGrpcTransport,
@@ -97,7 +97,7 @@ def pipeline_client(region: str, endpoints: Mapping[str, str]) -> PipelineServic
 
 
 def logging_client(endpoints: Mapping[str, str]) -> LoggingServiceV2Client:
-    """A client for the entries of Cloud Logging."""
+    """Return a client for the entries of Cloud Logging."""
     from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
     from google.cloud.logging_v2.services.logging_service_v2.transports import (
         LoggingServiceV2GrpcTransport,
@@ -110,7 +110,7 @@ def logging_client(endpoints: Mapping[str, str]) -> LoggingServiceV2Client:
 
 
 def storage_client(project: str, endpoints: Mapping[str, str]) -> Client:
-    """A client for Cloud Storage."""
+    """Return a client for Cloud Storage."""
     from google.auth.credentials import AnonymousCredentials
     from google.cloud import storage
 

@@ -28,8 +28,9 @@ _NOT_FOR_JOBS = ("ray", "reduction-server")
 
 
 def equipment_of(job: VertexJob, region: str) -> Equipment:
-    """The base image with the packages that the program needs on it: as chosen, else a prebuilt
-    container in the nearest multi-region, else Python's own image in this notebook's version."""
+    """Return the base image with the packages that the program needs on it: as chosen, else a
+    prebuilt container in the nearest multi-region, else Python's own image in this notebook's
+    version."""
     layout = job.layout
     primary = layout.pool(Role.PRIMARY)
     whole = layout.image or (primary.image if primary else None)
@@ -57,7 +58,7 @@ def _offered(catalog: Catalog, region: str) -> tuple[Container, ...]:
 
 
 def _containers(region: str, named: str) -> tuple[Container, ...]:
-    """Those in the nearest multi-region, and one that the user names in any."""
+    """Return those in the nearest multi-region, and one that the user names in any."""
     row = prebuilt(current(), named)
     near = offered(region)
     return (*near, _container(row, named)) if row else near

@@ -31,7 +31,7 @@ class CloudStorageData:
             session.mount(scheme, HTTPAdapter(pool_maxsize=AT_ONCE))
 
     def sizes(self, below: str) -> Mapping[str, int]:
-        """The objects whose names start with `below`, in bytes. Raises DistrainError."""
+        """Return the objects whose names start with `below`, in bytes. Raises DistrainError."""
         with plain_words(f"list gs://{self.bucket}/{below}"):
             return {
                 blob.name: blob.size for blob in self.client.list_blobs(self.bucket, prefix=below)

@@ -40,7 +40,7 @@ class ExperimentsPlace:
     rehearsed: bool = False
 
     def __str__(self) -> str:
-        """The address, from which `of` makes it again."""
+        """Return the address, from which `of` makes it again."""
         more = {"tensorboard": self.tensorboard, "rehearsed": "1" if self.rehearsed else ""}
         query = urlencode({name: text for name, text in more.items() if text}, safe="/")
         place = f"{VERTEX_SCHEME}//{quote(self.project, safe=':')}/{self.region}"
@@ -58,7 +58,7 @@ class ExperimentsPlace:
         )
 
     def page(self, experiment: str, run: str) -> str:
-        """The run's page in the console, which knows nothing of rehearsals."""
+        """Return the run's page in the console, which knows nothing of rehearsals."""
         if self.rehearsed:
             return ""
         console = "https://console.cloud.google.com/vertex-ai/experiments"
@@ -71,14 +71,14 @@ def place_of(config: Config, environ: Mapping[str, str]) -> ExperimentsPlace:
     in the environment, else found on this machine. Raises OptionError where nothing says them."""
     kept = {**config.of_backends, "region": config.region}
     variables = {
-        name: next((environ[each] for each in VARIABLES[name] if environ.get(each)), "")
+        name: next((environ[variable] for variable in VARIABLES[name] if environ.get(variable)), "")
         for name in VARIABLES
     }
     chosen = {name: kept.get(name) or variables.get(name, "") for name in ("project", "region")}
     found = {name: Found(text, "") for name, text in chosen.items()}
     if not all(chosen.values()):
         found = first(found, of_machine(environ))
-    values = {name: str(each.value) for name, each in found.items()}
+    values = {name: str(item.value) for name, item in found.items()}
     for name, example in (("project", "my-project"), ("region", "us-central1")):
         if not values.get(name):
             raise OptionError(
@@ -89,8 +89,8 @@ def place_of(config: Config, environ: Mapping[str, str]) -> ExperimentsPlace:
 
 
 def address(environ: Mapping[str, str] = os.environ) -> str:
-    """Where gcloud's variable says that the service is, as `host:port`, if that is this machine:
-    a stand-in; else empty."""
+    """Return where gcloud's variable says that the service is, as `host:port`, if that is this
+    machine: a stand-in; else empty."""
     parts = urlsplit(environ.get(OVERRIDE, ""))
     return parts.netloc if parts.hostname in ("127.0.0.1", "localhost") else ""
 

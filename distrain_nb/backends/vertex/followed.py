@@ -20,5 +20,5 @@ class ForeignService(VertexService):
         return NoOutput()
 
     def links(self, job: str) -> Mapping[str, str]:
-        """The job and its log in the console."""
+        """Return the job and its log in the console."""
         return {name: link for name, link in super().links(job).items() if name in ("job", "log")}

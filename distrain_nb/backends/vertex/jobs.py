@@ -60,11 +60,12 @@ class Jobs(ABC):
         with client.plain_words("submit the job"):
             try:
                 return self._send(request)
-            except LOST as wrong:
-                raise Unanswered(f"Vertex AI didn't answer: {wrong.message}") from wrong
+            except LOST as error:
+                raise Unanswered(f"Vertex AI didn't answer: {error.message}") from error
 
     def find(self, run: str) -> str:
-        """The job whose label names the run; empty if there is none. Raises DistrainError."""
+        """Return the job whose label names the run; empty if there is none. Raises
+        DistrainError."""
         with client.plain_words("look for the job"):
             return self._find(f'labels.{RUN_LABEL}="{run}"')
 
@@ -73,8 +74,8 @@ class Jobs(ABC):
         with client.plain_words("ask how the job is doing"):
             try:
                 found = self._get(job)
-            except exceptions.NotFound as wrong:
-                raise Gone("Vertex AI doesn't have the job any more: it was deleted") from wrong
+            except exceptions.NotFound as error:
+                raise Gone("Vertex AI doesn't have the job any more: it was deleted") from error
         name = found.state.name.partition("_STATE_")[2]
         state, phase = _STATES.get(name, (State.STARTING, "not known yet"))
         if state is not State.FAILED:
@@ -91,7 +92,7 @@ class Jobs(ABC):
 
     @abstractmethod
     def custom_job(self, job: str) -> str:
-        """The name of the custom job that does the work; empty as long as there is none."""
+        """Return the name of the custom job that does the work; empty as long as there is none."""
 
     @abstractmethod
     def _find(self, where: str) -> str: ...
@@ -181,6 +182,6 @@ class Pipelines(Jobs):
 
 
 def readable(message: str) -> str:
-    """The service's words, with replicas by their role and links left to where links are."""
+    """Return the service's words, with replicas by their role and links left to where links are."""
     text = re.sub(r"\s*To find out more[^\n]*https?://\S*", "", message).strip()
     return _REPLICA.sub(lambda found: f"Replica {_ROLES[int(found[1])]} {found[2]}", text)

@@ -48,7 +48,7 @@ def read(
     last: bool,
     trial_of: tuple[str, str] | None = None,
 ) -> tuple[list[LogEntry], Cursor]:
-    """The lines that have settled since the cursor, and the cursor after them.
+    """Return the lines that have settled since the cursor, and the cursor after them.
 
     `job` is the custom job's number; that of a trial is `trial_of` a tuning job's number and its
     own, as which lines may be kept too. `last` gives all lines that there are. Being too busy is
@@ -63,8 +63,8 @@ def read(
 
 
 def _entry(line: HeldLine) -> LogEntry:
-    found = _TASK.fullmatch(line.source)
-    role, replica = (_ROLES[int(found[1])], int(found[2])) if found else (_SERVICE, 0)
+    match = _TASK.fullmatch(line.source)
+    role, replica = (_ROLES[int(match[1])], int(match[2])) if match else (_SERVICE, 0)
     return LogEntry(line.time / NS, role, replica, line.text, line.stream)
 
 
@@ -85,7 +85,7 @@ def _entries(
     *,
     last: bool,
 ) -> Iterator[Value]:
-    """The entries since the cursor, oldest first, as far as Cloud Logging gives them."""
+    """Yield the entries since the cursor, oldest first, as far as Cloud Logging gives them."""
     from google.cloud.logging_v2.types import ListLogEntriesRequest, ListLogEntriesResponse
 
     clauses = list(wanted)
@@ -123,7 +123,7 @@ def _entries(
 
 
 def _line(entry: Value, now: float) -> HeldLine | None:
-    """A line of a replica, or of the service about the job."""
+    """Return a line of a replica, or of the service about the job."""
     task = entry.resource.labels.get("task_name", "")
     if task != _SERVICE and not _TASK.fullmatch(task):
         return None

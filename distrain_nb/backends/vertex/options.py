@@ -108,15 +108,15 @@ def variables(texts: Iterable[str]) -> dict[str, str]:
 
 
 def secret(variable: str, text: str, project: str) -> str:
-    """The full name of a version of a secret in Secret Manager, from `SECRET`, `SECRET/VERSION` or
-    the full name. Raises OptionError."""
-    found = _SECRET.fullmatch(text)
-    if found is None:
+    """Return the full name of a version of a secret in Secret Manager, from `SECRET`,
+    `SECRET/VERSION` or the full name. Raises OptionError."""
+    match = _SECRET.fullmatch(text)
+    if match is None:
         form = "SECRET[/VERSION], or projects/PROJECT/secrets/SECRET[/versions/VERSION]"
         raise no_secret(variable, text, form)
-    home = found["project"] or project or "PROJECT"
-    version = found["version"] or found["number"] or "latest"
-    return f"projects/{home}/secrets/{found['name']}/versions/{version}"
+    home = match["project"] or project or "PROJECT"
+    version = match["version"] or match["number"] or "latest"
+    return f"projects/{home}/secrets/{match['name']}/versions/{version}"
 
 
 def nfs_mounts(texts: Iterable[str]) -> list[dict[str, str]]:

@@ -26,7 +26,7 @@ class BucketOutput:
     prefix: str
 
     def objects(self, below: str) -> Sequence[Stored]:
-        """The objects whose names start with `below`. Raises DistrainError."""
+        """Return the objects whose names start with `below`. Raises DistrainError."""
         with plain_words(f"list gs://{self.bucket}/{self.prefix}"):
             blobs = list(self.client.list_blobs(self.bucket, prefix=self.prefix + _theirs(below)))
         names = (_ours(blob.name.removeprefix(self.prefix)) for blob in blobs)
@@ -37,7 +37,7 @@ class BucketOutput:
         ]
 
     def read(self, name: str, start: int, end: int) -> bytes:
-        """The bytes from `start` up to `end` (exclusive). Raises DistrainError."""
+        """Return the bytes from `start` up to `end` (exclusive). Raises DistrainError."""
         blob = self.client.bucket(self.bucket).blob(self.prefix + _theirs(name))
         with plain_words(f"read gs://{self.bucket}/{blob.name}"):
             data: bytes = blob.download_as_bytes(

@@ -47,7 +47,7 @@ CUSTOM_TASK = "gs://google-cloud-aiplatform/schema/trainingjob/definition/custom
 
 
 def custom_job(job: VertexJob, settings: Settings, ranks: int, base: str) -> dict[str, Json]:
-    """The `CustomJob`, with `RUN` where the run's name belongs.
+    """Return the `CustomJob`, with `RUN` where the run's name belongs.
 
     Where an image has yet to be built, its name is `IMAGE`. `base` is the container that runs a
     source distribution.
@@ -66,12 +66,12 @@ def display_name(job: VertexJob) -> str:
 
 
 def labels(job: VertexJob) -> dict[str, str]:
-    """The user's, and the one by which the run's job is found."""
+    """Return the user's, and the one by which the run's job is found."""
     return {**options.labels(job.options.label), RUN_LABEL: RUN}
 
 
 def training_pipeline(job: JsonObject) -> dict[str, Json]:
-    """A custom job as a pipeline that has no other step."""
+    """Return a custom job as a pipeline that has no other step."""
     return {
         "displayName": job["displayName"],
         "labels": job["labels"],
@@ -82,8 +82,8 @@ def training_pipeline(job: JsonObject) -> dict[str, Json]:
 
 
 def tuning_job(job: JsonObject, spec: StudySpec) -> dict[str, Json]:
-    """A custom job as that of the trials of a `HyperparameterTuningJob`, whose workers are told
-    which metrics are its goals. Raises OptionError."""
+    """Return a custom job as that of the trials of a `HyperparameterTuningJob`, whose workers are
+    told which metrics are its goals. Raises OptionError."""
     goals = {GOALS: json.dumps([goal.metric for goal in spec.goals])}
     trial = cast("JsonObject", with_variables(job, lambda env: {**env, **goals})["jobSpec"])
     return {
@@ -96,13 +96,13 @@ def tuning_job(job: JsonObject, spec: StudySpec) -> dict[str, Json]:
 
 
 def deliveries(job: VertexJob) -> tuple[Delivery, ...]:
-    """How the code gets to the pools, each way once."""
+    """Return how the code gets to the pools, each way once."""
     each = (_delivery(job, role, pool) for role, pool in job.layout.pools())
     return tuple(dict.fromkeys(filter(None, each)))
 
 
 def output_folder(settings: Settings) -> str:
-    """Where all that a run leaves behind is kept, as `gs://…`."""
+    """Return where all that a run leaves behind is kept, as `gs://…`."""
     return f"gs://{settings.bucket or 'BUCKET'}/distrain/{RUN}"
 
 
@@ -132,15 +132,15 @@ def environment(job: VertexJob, settings: Settings, ranks: int) -> dict[str, str
 def with_variables(
     request: JsonObject, change: Callable[[Mapping[str, str]], Mapping[str, str]]
 ) -> dict[str, Json]:
-    """The request with the variables of every pool as `change` gives them."""
+    """Return the request with the variables of every pool as `change` gives them."""
 
     def within(key: str, value: Json) -> Json:
         if key == "env":
             listed = cast("list[dict[str, str]]", value)
-            return _listed(change({each["name"]: each["value"] for each in listed}))
+            return _listed(change({item["name"]: item["value"] for item in listed}))
         if isinstance(value, dict):
             return with_variables(value, change)
-        return [within("", each) for each in value] if isinstance(value, list) else value
+        return [within("", item) for item in value] if isinstance(value, list) else value
 
     return {key: within(key, value) for key, value in request.items()}
 
@@ -186,7 +186,7 @@ def _container(
 
 
 def _delivery(job: VertexJob, role: Role, pool: Pool) -> Delivery | None:
-    """How a pool gets the code; the Reduction Server brings all that it needs."""
+    """Return how a pool gets the code; the Reduction Server brings all that it needs."""
     if role is Role.REDUCERS:
         return None
     if job.options.python_package:
@@ -204,7 +204,7 @@ def _python_package(variables: Mapping[str, str], base: str, job: VertexJob) -> 
 
 
 def _own_container(image: str, variables: Mapping[str, str]) -> dict[str, Json]:
-    """A container that knows nothing of us: code comes from the bucket, which is mounted."""
+    """Return a container that knows nothing of us: code comes from the bucket, which is mounted."""
     code = f"/gcs/{variables['DISTRAIN_OUTPUT'].removeprefix('gs://')}/{CODE}"
     own = {"PYTHONUNBUFFERED": "1", "DISTRAIN_PROGRAM": f"{code}/program"}
     start = f'PYTHONPATH="{code}/worker:$PYTHONPATH" exec python3 -m distrain_nb.worker "$@"'
@@ -228,7 +228,8 @@ def _on_machines(job: VertexJob, role: Role, pool: Pool) -> dict[str, Json]:
 
 
 def _experiment(job: VertexJob, settings: Settings) -> dict[str, Json]:
-    """The experiment that the job is filed under; Vertex AI adds a run to it if none is named."""
+    """Return the experiment that the job is filed under; Vertex AI adds a run to it if none is
+    named."""
     name, _, run = job.experiment.partition("/")
     contexts = f"{settings.parent}/metadataStores/default/contexts"
     return present(
@@ -238,7 +239,7 @@ def _experiment(job: VertexJob, settings: Settings) -> dict[str, Json]:
 
 
 def _resource(settings: Settings, collection: str, name: str) -> str | None:
-    """A resource's full name, from that or from its number."""
+    """Return a resource's full name, from that or from its number."""
     if not name:
         return None
     return name if "/" in name else f"{settings.parent}/{collection}/{name}"

@@ -48,13 +48,13 @@ class Api:
             answer: Response = self._session.request(  # type: ignore[no-untyped-call]
                 method, f"{self._base}/{path}", json=body, timeout=ASK_S
             )
-        except RequestException as wrong:
-            raise NoAnswer(f"{self._base} doesn't answer: {type(wrong).__name__}") from None
+        except RequestException as error:
+            raise NoAnswer(f"{self._base} doesn't answer: {type(error).__name__}") from None
         return answer
 
     @staticmethod
     def reason(answer: Response) -> str:
-        """The service's words, else the status."""
+        """Return the service's words, else the status."""
         try:
             return str(answer.json()["error"]["message"]).rstrip(".")
         except (ValueError, LookupError, TypeError):

@@ -18,24 +18,24 @@ _NAME = re.compile(
 
 
 def foreign(job: object) -> VertexSpec | None:
-    """The spec of an `aiplatform.CustomJob`, a training job (pipeline), an
+    """Return the spec of an `aiplatform.CustomJob`, a training job (pipeline), an
     `aiplatform.HyperparameterTuningJob`, or its resource name."""
-    found = _NAME.fullmatch(job if isinstance(job, str) else _resource_name(job))
-    if found is None:
+    match = _NAME.fullmatch(job if isinstance(job, str) else _resource_name(job))
+    if match is None:
         return None
     from distrain_nb.backends.vertex.plan import VertexSpec
 
     return VertexSpec(
-        job=found[0],
-        project=found["project"],
-        region=found["region"],
-        pipeline=found["kind"] == "trainingPipelines",
-        study=found["kind"] == "hyperparameterTuningJobs",
+        job=match[0],
+        project=match["project"],
+        region=match["region"],
+        pipeline=match["kind"] == "trainingPipelines",
+        study=match["kind"] == "hyperparameterTuningJobs",
     )
 
 
 def sdk_object(name: str) -> Value:
-    """The `CustomJob`, or for a pipeline the `CustomTrainingJob`, of a resource name.
+    """Return the `CustomJob`, or for a pipeline the `CustomTrainingJob`, of a resource name.
 
     Raises DistrainError.
     """

@@ -56,15 +56,16 @@ class VertexService(CloudService[VertexSpec]):
         )
 
     def find(self, request: JsonObject) -> str:  # noqa: ARG002 - the label names the run
-        """The run's job, empty if there is none. Raises DistrainError."""
+        """Return the run's job, empty if there is none. Raises DistrainError."""
         return self._jobs.find(self.spec.run)
 
     def observe(self, job: str) -> Observed:
-        """How the job is doing. Raises DistrainError."""
+        """Return how the job is doing. Raises DistrainError."""
         return self._jobs.observe(job)
 
     def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[LogEntry], Cursor]:
-        """The lines since the cursor. Raises DistrainError if Cloud Logging can't be reached."""
+        """Return the lines since the cursor. Raises DistrainError if Cloud Logging can't be
+        reached."""
         number = self._jobs.custom_job(job).rpartition("/")[2]
         if not number:  # a pipeline that has not begun
             return (), cursor
@@ -81,7 +82,8 @@ class VertexService(CloudService[VertexSpec]):
         self._jobs.cancel(job)
 
     def links(self, job: str) -> Mapping[str, str]:
-        """The job, its log and its folders in the console, which knows nothing of rehearsals."""
+        """Return the job, its log and its folders in the console, which knows nothing of
+        rehearsals."""
         if self.endpoints:
             return {}
         project, region = self.spec.project, self.spec.region

@@ -69,8 +69,8 @@ class Settings:
 
 
 def settings_of(job: VertexJob) -> Settings:
-    """The settings that hold for a job."""
-    found = {name: str(each.value) for name, each in settled(job).items()}
+    """Return the settings that hold for a job."""
+    found = {name: str(item.value) for name, item in settled(job).items()}
     account = found.get("service_account", "")
     project, region = found.get("project", ""), found.get("region", "")
     return Settings(
@@ -85,7 +85,7 @@ def settings_of(job: VertexJob) -> Settings:
 
 
 def settled(job: VertexJob) -> dict[str, Found]:
-    """The same, each that was made with where it comes from."""
+    """Return the same, each that was made with where it comes from."""
     made_up = REHEARSED if job.options.rehearsed else {}
     found = {
         name: text_of(job, name, VARIABLES.get(name, ()), made_up.get(name, "")) for name in _NAMES
@@ -112,8 +112,8 @@ def _own_names(project: str, region: str) -> dict[str, Found]:
 
 
 def missing(settings: Settings) -> Iterator[Finding]:
-    """An error for each setting that a job can't do without, with the ways to make it. A bucket
-    lacks only where it can't be named after project and region."""
+    """Yield an error for each setting that a job can't do without, with the ways to make it. A
+    bucket lacks only where it can't be named after project and region."""
     for name, example in (
         ("project", "my-project"),
         ("region", "us-central1"),
@@ -180,7 +180,7 @@ def _of_gcloud(environ: Mapping[str, str]) -> dict[str, Found]:
 
 
 def _gcloud_file(environ: Mapping[str, str]) -> Path:
-    """The configuration of `gcloud` that is active, whether or not the file is there."""
+    """Return the configuration of `gcloud` that is active, whether or not the file is there."""
     folder = _gcloud_folder(environ)
     name = environ.get("CLOUDSDK_ACTIVE_CONFIG_NAME", "")
     if not name:
@@ -192,8 +192,8 @@ def _gcloud_file(environ: Mapping[str, str]) -> Path:
 
 
 def login_of(environ: Mapping[str, str]) -> str:
-    """The credentials of Google's own tools, by what names them, their file, or the account of the
-    machine; empty if none."""
+    """Return the credentials of Google's own tools, by what names them, their file, or the account
+    of the machine; empty if none."""
     named = environ.get("GOOGLE_APPLICATION_CREDENTIALS")
     if named:
         return f"GOOGLE_APPLICATION_CREDENTIALS, {named}"

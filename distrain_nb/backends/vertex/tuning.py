@@ -93,12 +93,13 @@ class VertexStudy(VertexService):
         return ServiceStudy(found.display_name, _seconds(found.create_time), spec)
 
     def trials(self, job: str) -> Sequence[ServiceTrial]:
-        """All trials so far. Raises DistrainError."""
+        """Return all trials so far. Raises DistrainError."""
         with client.plain_words("ask for the trials"):
-            return [_read(each) for each in self._tuning_jobs.get(job).trials]
+            return [_read(trial) for trial in self._tuning_jobs.get(job).trials]
 
     def trial_spec(self, job: str, trial: ServiceTrial) -> VertexSpec:
-        """Where the job of a trial is, and its output: below the study's, by the trial's number."""
+        """Return where the job of a trial is, and its output: below the study's, by the trial's
+        number."""
         spec, number = self.spec, str(trial.number)
         return VertexSpec(
             job=trial.job,
@@ -111,7 +112,7 @@ class VertexStudy(VertexService):
         )
 
     def links(self, job: str) -> Mapping[str, str]:
-        """The study and its trials' folders in the console."""
+        """Return the study and its trials' folders in the console."""
         if self.endpoints:
             return {}
         place, number = f"locations/{self.spec.region}/studies", job.rpartition("/")[2]
@@ -134,11 +135,11 @@ class TuningJobs(Jobs):
     """`HyperparameterTuningJob`s."""
 
     def get(self, job: str) -> HyperparameterTuningJob:
-        """A job with its trials. Raises what the client raises."""
+        """Return a job with its trials. Raises what the client raises."""
         return self._get(job)
 
     def custom_job(self, job: str) -> str:  # noqa: ARG002
-        """Each trial has one of its own."""
+        """Return each trial has one of its own."""
         return ""
 
     @cached_property
@@ -175,16 +176,18 @@ class TuningJobs(Jobs):
 
 
 def _read(trial: Trial) -> ServiceTrial:
-    """Its values are those of its last measurement, as long as there is no final one."""
+    """Return its values are those of its last measurement, as long as there is no final one."""
     measured = trial.final_measurement
     if not measured.metrics and trial.measurements:
         measured = trial.measurements[-1]
     return ServiceTrial(
         number=int(trial.id),
-        parameters={each.parameter_id: cast("Value", each.value) for each in trial.parameters},
+        parameters={
+            parameter.parameter_id: cast("Value", parameter.value) for parameter in trial.parameters
+        },
         state=_STATES.get(trial.state.name, "requested"),
         job=trial.custom_job,
-        goals={each.metric_id: each.value for each in measured.metrics},
+        goals={metric.metric_id: metric.value for metric in measured.metrics},
         steps=len(trial.measurements) or measured.step_count,
         why=readable(trial.infeasible_reason),
         begin=_seconds(trial.start_time),

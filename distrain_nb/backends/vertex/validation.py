@@ -30,7 +30,7 @@ def launcher_of(job: VertexJob) -> str:
 
 
 def findings(job: VertexJob, settings: Settings, base: str) -> Iterator[Finding]:
-    """All that the rules of layouts don't look at."""
+    """Yield all that the rules of layouts don't look at."""
     yield from _of_launcher(job)
     yield from _of_tracking(job, settings)
     yield from _of_network(job, settings)

@@ -38,7 +38,7 @@ _ORDER = list(Severity)
 def check(
     layout: Layout, channels: Iterable[str] = (), framework: str | None = None
 ) -> tuple[Finding, ...]:
-    """Everything that is wrong with a layout, errors first, each with the repairs that work.
+    """Return everything that is wrong with a layout, errors first, each with the repairs that work.
 
     `channels` are the names of the job's inputs, which SageMaker limits; `framework` is the one
     that its program imports. What is wrong in the same way with several pools is one finding.

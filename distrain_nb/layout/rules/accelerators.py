@@ -29,7 +29,7 @@ def numbers(values: Counts) -> str:
 
 
 def _gpu_pools(job: ResolvedLayout) -> Iterator[ResolvedPool]:
-    """The pools whose accelerators the count tables decide."""
+    """Return the pools whose accelerators the count tables decide."""
     return (resolved for resolved in job.pools if not resolved.is_tpu and not resolved.legacy)
 
 
@@ -182,7 +182,7 @@ def _fitting(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
 
 
 def _other_machines(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
-    """The machines nearest in vCPUs that take the accelerator in the same number."""
+    """Yield the machines nearest in vCPUs that take the accelerator in the same number."""
     here = takers(job.catalog, job.layout.on).get(resolved.pool.accelerator or "", {})
     fitting = [name for name in here if resolved.pool.accelerator_count in here[name]]
     for name in sorted(fitting, key=partial(_distance, job, resolved))[:_NEAREST]:

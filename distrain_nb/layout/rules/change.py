@@ -34,7 +34,7 @@ class Change(NamedTuple):
 
 
 def change(before: ResolvedLayout, after: ResolvedLayout) -> Change:
-    """How much changes between two layouts."""
+    """Return how much changes between two layouts."""
     sized = all(_is_measured(before, resolved) for resolved in before.pools)
     return Change(
         max(0, _asked(before) - _asked(after)),
@@ -47,13 +47,15 @@ def change(before: ResolvedLayout, after: ResolvedLayout) -> Change:
 
 
 def _is_measured(job: ResolvedLayout, resolved: ResolvedPool) -> bool:
-    """Whether a pool's figures can be held against those of machines that the place offers."""
+    """Return whether a pool's figures can be held against those of machines that the place
+    offers."""
     is_aws = job.layout.on == "sagemaker"
     return bool(resolved.instance if is_aws else resolved.machine or resolved.legacy)
 
 
 def _asked(job: ResolvedLayout) -> int:
-    """How many things were chosen: of the whole job, pools, and of each pool besides its size."""
+    """Return how many things were chosen: of the whole job, pools, and of each pool besides its
+    size."""
     pools = [replace(resolved.pool, replicas=1) for resolved in job.pools]
     return sum(_differ(job.layout, Layout())) + sum(sum(_differ(pool, Pool())) for pool in pools)
 
@@ -67,17 +69,17 @@ def _apart(before: Counter[str | None], after: Counter[str | None]) -> int:
 
 
 def _machines(job: ResolvedLayout) -> Counter[str | None]:
-    found: Counter[str | None] = Counter()
+    counts: Counter[str | None] = Counter()
     for resolved in job.pools:
-        found[resolved.pool.machine] += resolved.pool.replicas
-    return found
+        counts[resolved.pool.machine] += resolved.pool.replicas
+    return counts
 
 
 def _accelerators(job: ResolvedLayout) -> Counter[str | None]:
-    found: Counter[str | None] = Counter()
+    counts: Counter[str | None] = Counter()
     for resolved in job.pools:
-        found[resolved.accelerator] += resolved.pool.replicas * resolved.accelerators
-    return found
+        counts[resolved.accelerator] += resolved.pool.replicas * resolved.accelerators
+    return counts
 
 
 def _vcpu(job: ResolvedLayout) -> int:

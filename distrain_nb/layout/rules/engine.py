@@ -45,14 +45,14 @@ class Repair:
 
 
 def repair(label: str, **changes: Any) -> Repair:
-    """A repair by field, where `workers__machine` is the path `workers.machine`."""
+    """Return a repair by field, where `workers__machine` is the path `workers.machine`."""
     return Repair(
         label, Edit(tuple((path.replace("__", "."), value) for path, value in changes.items()))
     )
 
 
 def at(role: Role, **changes: Any) -> dict[str, Any]:
-    """Fields of a role's pool, as `repair` takes them."""
+    """Return fields of a role's pool, as `repair` takes them."""
     return {f"{role.value}__{field}": value for field, value in changes.items()}
 
 
@@ -106,12 +106,13 @@ def rule(
 
 @lru_cache(maxsize=len(PLACES))
 def rules_for(place: str) -> tuple[Rule, ...]:
-    """The rules of a place. A layout whose place is unknown gets all that hold everywhere."""
+    """Return the rules of a place. A layout whose place is unknown gets all that hold
+    everywhere."""
     return tuple(rule for rule in RULES.values() if place in rule.places or rule.places == PLACES)
 
 
 def verdict(job: ResolvedLayout) -> Iterator[tuple[Rule, Problem]]:
-    """Everything that is wrong with a job, in the order of the rules."""
+    """Yield everything that is wrong with a job, in the order of the rules."""
     for found in rules_for(job.layout.on):
         for problem in found.look(job):
             yield found, problem
@@ -120,7 +121,7 @@ def verdict(job: ResolvedLayout) -> Iterator[tuple[Rule, Problem]]:
 def grouped(
     problems: Iterable[tuple[Rule, Problem]],
 ) -> Iterator[tuple[Rule, list[Problem]]]:
-    """The problems, those together that are the same with several pools and have repairs in
+    """Yield the problems, those together that are the same with several pools and have repairs in
     common, or none at all."""
     groups: dict[tuple[str, str, str], tuple[Rule, list[Problem]]] = {}
     for found, problem in problems:
@@ -181,7 +182,7 @@ def _has_repairs(problem: Problem) -> bool:
 
 
 def _together(problems: Sequence[Problem]) -> Iterator[Repair]:
-    """The repairs that the problems have in common, each for the pools of all of them."""
+    """Yield the repairs that the problems have in common, each for the pools of all of them."""
     roles = [problem.where.partition(".")[0] for problem in problems]
     first, *others = (
         {_apart(one, role): one for one in problem.repairs()}
@@ -214,8 +215,8 @@ def _marks(
 def _tried(
     trials: Trials, marks: set[tuple[str, str]], repairs: Iterable[Repair]
 ) -> tuple[Fix[Layout], ...]:
-    """The repairs after which the problem is gone: those first that lose nothing that was asked
-    for, then those without new errors, then the smallest."""
+    """Return the repairs after which the problem is gone: those first that lose nothing that was
+    asked for, then those without new errors, then the smallest."""
     ranked: dict[Layout, tuple[tuple[int, int, Change, int], Repair]] = {}
     for number, candidate in enumerate(repairs):
         repaired = candidate.edit(trials.start)

@@ -29,7 +29,7 @@ _ALIKE, _MEANT = 20, 4
 
 @lru_cache(maxsize=8)
 def machines_of(catalog: Catalog, place: str) -> Mapping[str, None]:
-    """The machine types that a place offers for training, in the order of the tables."""
+    """Return the machine types that a place offers for training, in the order of the tables."""
     if place == "sagemaker":
         return dict.fromkeys(catalog.instances)
     rows = catalog.machines.values()
@@ -119,26 +119,26 @@ def _near(
 
 
 def _equipped(job: ResolvedLayout, resolved: ResolvedPool, machine: str, wanted: str) -> Repair:
-    """The machine with the accelerators that a request for it has to name: its own, or those that
-    are wanted."""
+    """Return the machine with the accelerators that a request for it has to name: its own, or those
+    that are wanted."""
     row, words = job.catalog.machines.get(machine), wanted.lower()
     own = job.catalog.accelerators.get(row.builtin_accelerator) if row else None
     taken = counts(job.catalog, job.layout.on).get(machine, {}) if job.layout.on in GOOGLE else {}
     name = own.accelerator if own and own.kind == "gpu" else ""
-    name = name or next((each for each in taken if short_name(each).lower() in words), "")
+    name = name or next((item for item in taken if short_name(item).lower() in words), "")
     if not name or name not in taken:
         return repair(
             f"Use {machine} for the {resolved.role}", **at(resolved.role, machine=machine)
         )
     asked = re.match(r"\d*", words)
-    number = next((each for each in taken[name] if asked and asked[0] == str(each)), taken[name][0])
+    number = next((item for item in taken[name] if asked and asked[0] == str(item)), taken[name][0])
     equipment = {"machine": machine, "accelerator": name, "accelerator_count": number}
     label = f"Use {machine} with {number} x {short_name(name)} for the {resolved.role}"
     return repair(label, **at(resolved.role, **equipment))
 
 
 def _alike(one: str, other: str) -> int:
-    """How many letters two names begin with in common."""
+    """Return how many letters two names begin with in common."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 

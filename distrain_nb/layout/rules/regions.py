@@ -44,7 +44,7 @@ def region_form(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 def _offered(resolved: ResolvedPool) -> str | None:
-    """The name that the table of regions has for a pool's accelerator."""
+    """Return the name that the table of regions has for a pool's accelerator."""
     name = resolved.accelerator
     if name in ("TPU_V2", "TPU_V3") and resolved.pool.accelerator_count > _SINGLE:
         return f"{name}_POD"
@@ -59,7 +59,7 @@ def _regions(catalog: Catalog, place: str, accelerator: str) -> Mapping[str, str
 
 @lru_cache(maxsize=64)
 def common_regions(catalog: Catalog, place: str, accelerators: frozenset[str]) -> tuple[str, ...]:
-    """The regions where training gets every one of some accelerators, sorted."""
+    """Return the regions where training gets every one of some accelerators, sorted."""
     sets = []
     for name in accelerators:
         here = _regions(catalog, place, name)
@@ -71,12 +71,12 @@ def common_regions(catalog: Catalog, place: str, accelerators: frozenset[str]) -
 
 @lru_cache(maxsize=8)
 def regions_known(catalog: Catalog, place: str) -> tuple[str, ...]:
-    """The regions that the table has for a place, sorted."""
+    """Return the regions that the table has for a place, sorted."""
     return tuple(sorted({region for here in offers(catalog, place).values() for region in here}))
 
 
 def wanted(job: ResolvedLayout) -> frozenset[str]:
-    """The accelerators of a job, as the table of regions names them."""
+    """Return the accelerators of a job, as the table of regions names them."""
     names = (_offered(resolved) for resolved in job.pools)
     return frozenset(name for name in names if name and _regions(job.catalog, job.layout.on, name))
 
@@ -185,7 +185,7 @@ def accelerators_in_one_zone(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 def _alike(job: ResolvedLayout) -> Iterator[Repair]:
-    """Every pool with the accelerator that one of them has."""
+    """Yield every pool with the accelerator that one of them has."""
     equipped = [resolved for resolved in job.pools if resolved.pool.accelerator]
     for model in equipped:
         name = short_name(model.pool.accelerator or "")

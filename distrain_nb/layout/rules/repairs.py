@@ -28,7 +28,7 @@ def standard_scheduling() -> list[Repair]:
 
 
 def machines_like(model: ResolvedPool, pools: Iterable[ResolvedPool]) -> dict[str, Any]:
-    """The machine and accelerators of one pool for others, as `repair` takes them."""
+    """Return the machine and accelerators of one pool for others, as `repair` takes them."""
     return {
         f"{other.role.value}__{field}": getattr(model.pool, field)
         for other in pools

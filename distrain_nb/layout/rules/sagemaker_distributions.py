@@ -26,7 +26,7 @@ _FEW = 6
 
 
 def distribution_of(layout: Layout, catalog: Catalog) -> Distribution | None:
-    """The row of the distribution that a layout names, or that its launcher stands for."""
+    """Return the row of the distribution that a layout names, or that its launcher stands for."""
     if layout.distribution:
         return catalog.distributions.get(layout.distribution)
     rows = catalog.distributions.values()

@@ -22,7 +22,7 @@ _HERE = ("sagemaker",)
 
 
 def slots(instance: Instance) -> int:
-    """The most processes that a host runs: its GPUs, its Neuron cores, or else its vCPUs."""
+    """Return the most processes that a host runs: its GPUs, its Neuron cores, or else its vCPUs."""
     return instance.gpu_count or instance.neuron_cores or instance.vcpu or 1
 
 

@@ -59,8 +59,8 @@ def counted(gpus: Accelerators) -> str:
 
 
 def successors(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
-    """Machines of about the same size with as many GPUs of the same type; where the place has none,
-    of the next, or with more. Where it has none of these either, a machine without."""
+    """Yield machines of about the same size with as many GPUs of the same type; where the place has
+    none, of the next, or with more. Where it has none of these either, a machine without."""
     role = resolved.role
     if resolved.pool.machine == _LEGACY_TPU and _is_offered(job, _TPU):
         yield repair(f"Use {_TPU} for the {role}", **at(role, machine=_TPU))
@@ -74,7 +74,7 @@ def successors(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
 
 
 def of_tier(job: ResolvedLayout, role: Role) -> Iterator[Repair]:
-    """A pool of one machine with the GPUs of the layout's scale tier, in the tier's place."""
+    """Yield a pool of one machine with the GPUs of the layout's scale tier, in the tier's place."""
     rows = job.catalog.legacy_machines
     tier = rows.get(job.layout.tier or "")
     if tier is None or not tier.accelerator:
@@ -83,12 +83,12 @@ def of_tier(job: ResolvedLayout, role: Role) -> Iterator[Repair]:
     alike = next(r for r in rows.values() if (r.accelerator, r.accelerator_count) == has)
     one = resolve(job.layout.edited({role.value: Pool(1, alike.name)}), catalog=job.catalog)
     resolved = one.pool(role)
-    for found in successors(job, resolved) if resolved else ():
-        yield Repair(found.label, Edit((("tier", None), *found.edit.changes)))
+    for successor in successors(job, resolved) if resolved else ():
+        yield Repair(successor.label, Edit((("tier", None), *successor.edit.changes)))
 
 
 def _equipped(job: ResolvedLayout, role: Role, offer: _Offer, had: Accelerators | None) -> Repair:
-    """A machine with its GPUs, which a request names on Google's places only."""
+    """Return a machine with its GPUs, which a request names on Google's places only."""
     given = offer.gpus
     is_same = had is None or (_is_same(given, had) and given.number == had.number)
     changed = "" if had is None or is_same else f" in place of {counted(had)}"
@@ -98,7 +98,7 @@ def _equipped(job: ResolvedLayout, role: Role, offer: _Offer, had: Accelerators 
 
 
 def _bare(job: ResolvedLayout, resolved: ResolvedPool, had: Accelerators | None) -> Repair:
-    """A machine without accelerators, which says so where there were some."""
+    """Return a machine without accelerators, which says so where there were some."""
     here = _without_accelerators(job.catalog, job.layout.on) if resolved.vcpu else []
     machine = _nearest(resolved, here) if here else DEFAULTS[job.layout.on]
     had_tpus = resolved.pool.machine == _LEGACY_TPU
@@ -143,7 +143,7 @@ def _order(gpus: Accelerators, had: Accelerators) -> tuple[int, bool, float, int
 
 
 def _is_same(one: Accelerators, other: Accelerators) -> bool:
-    """Whether a GPU is called by the same name, whatever its memory and network."""
+    """Return whether a GPU is called by the same name, whatever its memory and network."""
     names = [short_name(gpus.name).partition("_")[0] for gpus in (one, other)]
     return names[0] == names[1]
 
@@ -154,14 +154,14 @@ def _memory(catalog: Catalog, gpus: Accelerators) -> float:
 
 
 def _is_ending(catalog: Catalog, name: str) -> bool:
-    """Whether a GPU's support has ended, or is about to."""
+    """Return whether a GPU's support has ended, or is about to."""
     row = catalog.accelerators.get(catalog.accelerator_names.get(normal(name), name))
     return row is not None and row.status != "active"
 
 
 def _nearest(resolved: ResolvedPool, machines: Iterable[str]) -> str:
-    """The smallest machine that has as many vCPUs, or else the largest; then the one with the most
-    similar memory."""
+    """Return the smallest machine that has as many vCPUs, or else the largest; then the one with
+    the most similar memory."""
     catalog, wanted = resolved.catalog, resolved.vcpu or 0
 
     def distance(name: str) -> tuple[bool, int, float, tuple[int, int, int]]:
@@ -175,7 +175,7 @@ def _nearest(resolved: ResolvedPool, machines: Iterable[str]) -> str:
 
 @lru_cache(maxsize=8)
 def _offers(catalog: Catalog, place: str) -> tuple[_Offer, ...]:
-    """Every machine of a place that has GPUs, with each number of each that it takes."""
+    """Return every machine of a place that has GPUs, with each number of each that it takes."""
     if place == "sagemaker":
         having = ((name, accelerators_of(catalog, name)) for name in catalog.instances)
         return tuple(_Offer(name, had) for name, had in having if had and had.kind == "gpu")

@@ -31,7 +31,7 @@ def field_ignored(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 def _fields(job: ResolvedLayout) -> Iterator[str]:
-    """The fields with a value that the place doesn't read, without pools."""
+    """Yield the fields with a value that the place doesn't read, without pools."""
     place = place_of(job.layout.on)
     for field in texts(job.layout) if place else ():
         own = field in set(Role) or field in _OF_THEIR_OWN

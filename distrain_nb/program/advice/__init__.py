@@ -77,20 +77,21 @@ def findings_in(
     """
     reading = partial(storage, remote=remote)
     found = _found(main, segments, (horovod, pytorch, tensorflow, processes.one_process, reading))
-    return tuple(each for each in found if gpus or each.code not in _OF_GPUS)
+    return tuple(item for item in found if gpus or item.code not in _OF_GPUS)
 
 
 def about_storage(
     main: str, segments: Sequence[Segment], remote: Sequence[RemoteFolder]
 ) -> tuple[Finding, ...]:
-    """The part of it that is due to a single rank too: how files in `remote` folders are read."""
+    """Return the part of it that is due to a single rank too: how files in `remote` folders are
+    read."""
     return _found(main, segments, (partial(storage, remote=remote),))
 
 
 def one_process(
     main: str, segments: Sequence[Segment], varied: Collection[str] = ()
 ) -> tuple[Finding, ...]:
-    """Why a program wants one process on a machine, however many GPUs that has; else empty.
+    """Return why a program wants one process on a machine, however many GPUs that has; else empty.
 
     `varied` are names whose values are not those of the text.
     """
@@ -130,7 +131,7 @@ def _found(
 
 
 def _placed(note: Note, segment: Segment | None) -> Finding:
-    """A note's finding; repairs are of the cell alone."""
+    """Return a note's finding; repairs are of the cell alone."""
     if segment is None:
         return Finding(note.code, note.severity, "", note.message)
     place = f"{segment.label}, line {segment.line + note.line - segment.first}"
@@ -142,7 +143,7 @@ def _placed(note: Note, segment: Segment | None) -> Finding:
 
 
 def unread_arguments(program: Program, arguments: Sequence[str]) -> Iterator[Finding]:
-    """An info where neither the program nor its own modules seem to read any argument."""
+    """Yield an info where neither the program nor its own modules seem to read any argument."""
     if arguments and not any(map(_READS.search, _texts(program))):
         # Values may be secrets.
         options = [word.partition("=")[0] for word in arguments if word.startswith("-")]

@@ -23,8 +23,8 @@ _DECIDING = (
 
 
 def taken(tree: ast.Module, varied: Collection[str] = ()) -> ast.Module:
-    """The tree without the arms that a comparison with a constant rules out: of names that the
-    program sets once, at its top, to a constant, but for those in `varied`."""
+    """Return the tree without the arms that a comparison with a constant rules out: of names that
+    the program sets once, at its top, to a constant, but for those in `varied`."""
     known = {name: value for name, value in _constants(tree).items() if name not in varied}
     if not known:
         return tree
@@ -33,7 +33,7 @@ def taken(tree: ast.Module, varied: Collection[str] = ()) -> ast.Module:
 
 
 def _constants(tree: ast.Module) -> dict[str, object]:
-    """The names with one value, by the only statement that sets them."""
+    """Return the names with one value, by the only statement that sets them."""
     nodes = ast.walk(tree)
     times = Counter(n.arg if isinstance(n, ast.arg) else bound_by(n, nested=False) for n in nodes)
     found: dict[str, object] = {}
@@ -67,7 +67,8 @@ class _Arms(ast.NodeTransformer):
         return self._taken(ast.Match(node.subject, cases), [c.body for c in node.cases]) or node
 
     def _taken(self, asked: ast.stmt, arms: list[list[ast.stmt]]) -> list[ast.stmt]:
-        """The arm that runs, if only constants decide; `asked` has the arms' numbers in it."""
+        """Return the arm that runs, if only constants decide; `asked` has the arms' numbers in
+        it."""
         if not all(isinstance(n, _DECIDING) and self._is_known(n) for n in ast.walk(asked)):
             return []
         names: dict[str, object] = {**self._known, _NUMBER: None, "__builtins__": {}}
@@ -85,6 +86,6 @@ class _Arms(ast.NodeTransformer):
 
 
 def _numbers(count: int) -> list[list[ast.stmt]]:
-    """Statements that keep the number of the arm that they stand in."""
+    """Return statements that keep the number of the arm that they stand in."""
     target = ast.Name(_NUMBER, ast.Store())
     return [[ast.Assign([target], ast.Constant(number))] for number in range(count)]

@@ -63,7 +63,7 @@ _BROADCAST = {
 
 
 def horovod(code: Code) -> Iterator[Note]:
-    """The changes that a program with Horovod lacks; nothing for one that does not train."""
+    """Yield the changes that a program with Horovod lacks; nothing for one that does not train."""
     uses = [call for call in code.calls if _needs_start(code.name(call.func))]
     if not (uses or code.uses("horovod")) or is_cared_for(code):
         return
@@ -83,13 +83,14 @@ def horovod(code: Code) -> Iterator[Note]:
 
 
 def _needs_start(name: str) -> bool:
-    """Whether a function is one of a framework's Horovod, not of what launches or reads data."""
+    """Return whether a function is one of a framework's Horovod, not of what launches or reads
+    data."""
     elsewhere = ("horovod.spark", "horovod.ray", "horovod.runner", "horovod.run")
     return name.startswith("horovod") and not name.startswith(elsewhere) and ".data." not in name
 
 
 def _kind(code: Code) -> str:
-    """Which of the four forms of the six changes a program needs."""
+    """Return which of the four forms of the six changes a program needs."""
     if code.uses("horovod.torch") or (code.uses("torch") and not code.uses("tensorflow")):
         return "torch"
     if code.uses("tensorflow.compat.v1") or any(_is_tf1(code.name(c.func)) for c in code.calls):
@@ -144,7 +145,7 @@ def _optimizer(code: Code, kind: str, start: int) -> Iterator[Note]:
 
 
 def _broadcasts(code: Code) -> bool:
-    """Whether weights are broadcast: with their own functions, or one by one."""
+    """Return whether weights are broadcast: with their own functions, or one by one."""
     loops = (ast.For, ast.ListComp, ast.GeneratorExp)
     one_by_one = code.called("broadcast", "broadcast_", start="horovod")
     return bool(code.called(*_BROADCASTS, start="horovod")) or any(

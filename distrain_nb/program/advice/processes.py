@@ -34,7 +34,8 @@ _FASTER = (
 
 
 def one_process(code: Code) -> Iterator[Note]:
-    """An info where one process uses several GPUs; nothing where each has a process of its own."""
+    """Yield an info where one process uses several GPUs; nothing where each has a process of its
+    own."""
     if code.called(*_PER_PROCESS) or code.uses("horovod") or is_cared_for(code):
         return
     copied = [c for c in code.called("DataParallel", "data_parallel") if code.runs(c)]
@@ -54,14 +55,14 @@ def one_process(code: Code) -> Iterator[Note]:
 
 
 def _spreads(value: ast.expr | None) -> bool:
-    """Whether a `device_map` puts parts of a model on several GPUs."""
+    """Return whether a `device_map` puts parts of a model on several GPUs."""
     if isinstance(value, ast.Constant):
         return value.value in ("auto", "balanced", "balanced_low_0", "sequential")
     return isinstance(value, ast.Dict) and len({*map(ast.dump, value.values)}) > 1
 
 
 def without_nccl(code: Code) -> str:
-    """The way to exchange gradients that a program names, where it is certainly not NCCL."""
+    """Return the way to exchange gradients that a program names, where it is certainly not NCCL."""
     values = Values(code)
     given = [value for call in code.calls if code.runs(call) for value in _backends(code, call)]
     named = {_text(code, node) for value in given for node in (*values.nodes(value),) or (None,)}
@@ -79,7 +80,7 @@ def _backends(code: Code, call: ast.Call) -> Iterator[ast.expr | None]:
 
 
 def _text(code: Code, node: ast.expr | None) -> str | None:
-    """A backend's name; None for what the code doesn't tell."""
+    """Return a backend's name; None for what the code doesn't tell."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.Attribute):
@@ -156,7 +157,7 @@ def starters(code: Code, text: str, ranks_per_replica: int) -> Iterator[Note]:
 
 
 def _is_one(code: Code, call: ast.Call, starter: _Starter) -> bool:
-    """Whether it is to start one process, which is to call the function."""
+    """Return whether it is to start one process, which is to call the function."""
     number = keyword(call, starter.number)
     if number is None and 0 <= starter.at < len(call.args):
         number = call.args[starter.at]
@@ -174,7 +175,7 @@ def _function(call: ast.Call, starter: _Starter) -> ast.expr | None:
 
 
 def _forms(code: Code, called: ast.expr | None, seen: frozenset[str]) -> bool:
-    """Whether a function forms a world, itself or by others that the code defines."""
+    """Return whether a function forms a world, itself or by others that the code defines."""
     name = last(code.name(called)) if called is not None else ""
     function = code.functions.get(name)
     if function is None or name in seen:
@@ -186,7 +187,7 @@ def _forms(code: Code, called: ast.expr | None, seen: frozenset[str]) -> bool:
 
 
 def _conditions(code: Code, node: ast.AST, seen: frozenset[str]) -> Iterator[str]:
-    """The tests on which it depends whether a node runs, of its function's calls too."""
+    """Yield the tests on which it depends whether a node runs, of its function's calls too."""
     yield from (t for t in map(ast.unparse, code.conditions(node)) if "__name__" not in t)
     function = code.function_of(node)
     if function is not None and function.name not in seen:
@@ -204,7 +205,7 @@ def _fixes(call: ast.Call, instead: str, text: str) -> Iterator[Fix[str]]:
 
 
 def _instead(code: Code, call: ast.Call, starter: _Starter) -> str:
-    """The call of the function that the processes run; empty where the code doesn't tell."""
+    """Return the call of the function that the processes run; empty where the code doesn't tell."""
     function = _function(call, starter)
     given = next(iter(call.args[1:2]), keyword(call, "args"))
     known = given is None or isinstance(given, (ast.Tuple, ast.List))

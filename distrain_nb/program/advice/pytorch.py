@@ -158,7 +158,7 @@ def _is_shared(code: Code, loader: ast.Call) -> bool:
 
 
 def _seeded_by_rank(code: Code) -> bool:
-    """Whether each rank draws data of its own."""
+    """Return whether each rank draws data of its own."""
     rank = Flow(code, RANK | LOCAL_RANK)
     seeds = code.called("manual_seed", "seed", "default_rng", "seed_all")
     return any(rank.holds(node) for call in seeds for node in given(call))
@@ -177,7 +177,7 @@ def _epochs(code: Code) -> Iterator[Note]:
 
 
 def _handed_on(code: Code, sampler: ast.Call) -> bool:
-    """Whether a sampler goes to an imported function, which may set its epoch."""
+    """Return whether a sampler goes to an imported function, which may set its epoch."""
     return any(
         code.target(sampler) in map(ast.unparse, given(call))
         for call in code.calls
@@ -186,7 +186,7 @@ def _handed_on(code: Code, sampler: ast.Call) -> bool:
 
 
 def _has_epochs(code: Code) -> bool:
-    """Whether the data are gone through more than once, as far as names and loops tell."""
+    """Return whether the data are gone through more than once, as far as names and loops tell."""
     loops = [node for node in code.nodes if isinstance(node, (ast.For, ast.While))]
     parts = [part for n in loops if isinstance(n, ast.For) for part in (n.target, n.iter)]
     return any(map(code.loops, loops)) or any("epoch" in ast.unparse(p).lower() for p in parts)
@@ -196,7 +196,7 @@ def _has_epochs(code: Code) -> bool:
 
 
 def _kind_of(code: Code, loader: ast.Call) -> str:
-    """The kind of what a loader reads, `UNKNOWN` where it may be one or another."""
+    """Return the kind of what a loader reads, `UNKNOWN` where it may be one or another."""
     kinds = _Kinds(code, Values(code)).of(*dataset(loader))
     if SHARED in kinds:
         return SHARED
@@ -220,8 +220,8 @@ class _Kinds:
     seen: set[ast.expr] = field(default_factory=set)
 
     def of(self, *nodes: ast.expr) -> set[str]:
-        made = [each for node in nodes for each in self.values.nodes(node)]
-        return {kind for each in made for kind in self._of(each)}
+        made = [item for node in nodes for item in self.values.nodes(node)]
+        return {kind for item in made for kind in self._of(item)}
 
     def _of(self, node: ast.expr) -> set[str]:
         if node in self.seen or is_constant(node, None):
@@ -254,19 +254,19 @@ class _Kinds:
         return INDEXED if said <= {False} else STREAMED if said == {True} else HUB
 
     def _joined(self, call: ast.Call) -> set[str]:
-        parts = [node for each in given(call) for node in self.values.nodes(each)]
+        parts = [node for item in given(call) for node in self.values.nodes(item)]
         items = (node.elts for node in parts if isinstance(node, (ast.List, ast.Tuple)))
-        return self.of(*(each for elements in items for each in elements)) - {UNKNOWN}
+        return self.of(*(element for elements in items for element in elements)) - {UNKNOWN}
 
     def _named(self, name: str, below: frozenset[str] = frozenset()) -> str:
-        """The kind that a class has by its name, or by its bases; a function likewise."""
+        """Return the kind that a class has by its name, or by its bases; a function likewise."""
         made = self.code.classes.get(last(name))
         if made is None:
             begun = (kind for start, kind in _BY_BEGINNING.items() if name.startswith(start))
             is_torchs = name.startswith("torch.") or "." not in name
             return next(begun, _OF_TORCH.get(last(name), UNKNOWN) if is_torchs else UNKNOWN)
         below |= {made.name}
-        bases = [each for each in map(self.code.name, made.bases) if last(each) not in below]
+        bases = [base for base in map(self.code.name, made.bases) if last(base) not in below]
         methods = [f.name for f in made.body if isinstance(f, ast.FunctionDef)]
-        known = (kind for each in bases if (kind := self._named(each, below)))
+        known = (kind for base in bases if (kind := self._named(base, below)))
         return next(known, INDEXED if "__getitem__" in methods else UNKNOWN)

@@ -74,7 +74,7 @@ class Code:
     def modules(self) -> Mapping[str, int]:
         """The dotted names that imports bring, each with the line where it is first imported."""
         imports = reversed(imports_of(self.tree))
-        return {dotted: each.line for each in imports for dotted in each.dotted}
+        return {dotted: item.line for item in imports for dotted in item.dotted}
 
     @cached_property
     def functions(self) -> Mapping[str, Function]:
@@ -94,8 +94,8 @@ class Code:
 
     @cached_property
     def calls(self) -> tuple[ast.Call, ...]:
-        found = (node for node in self.nodes if isinstance(node, ast.Call))
-        return tuple(sorted(found, key=lambda call: (call.lineno, call.col_offset)))
+        nodes = (node for node in self.nodes if isinstance(node, ast.Call))
+        return tuple(sorted(nodes, key=lambda call: (call.lineno, call.col_offset)))
 
     @cached_property
     def bindings(self) -> Mapping[str, list[Binding]]:
@@ -113,7 +113,8 @@ class Code:
         return found
 
     def name(self, node: ast.AST) -> str:
-        """The full dotted name: `horovod.torch.init`; calls inside are `()`, the unknown `?`."""
+        """Return the full dotted name: `horovod.torch.init`; calls inside are `()`, the unknown
+        `?`."""
         if isinstance(node, ast.Name):
             return self.aliases.get(node.id, node.id)
         if isinstance(node, ast.Attribute):
@@ -123,7 +124,8 @@ class Code:
         return f"{self.name(node.value)}[]" if isinstance(node, ast.Subscript) else "?"
 
     def called(self, *lasts: str, start: str = "") -> list[ast.Call]:
-        """The calls whose full name begins with `start` and ends in one of `lasts`, in order."""
+        """Return the calls whose full name begins with `start` and ends in one of `lasts`, in
+        order."""
         return [
             call
             for call in self.calls
@@ -147,29 +149,29 @@ class Code:
         return [node.value for node in mine if node.value is not None]
 
     def target(self, call: ast.Call) -> str:
-        """The name that what a call makes is given; empty if it has none."""
+        """Return the name that what a call makes is given; empty if it has none."""
         outer = self.parents.get(call)
         targets = getattr(outer, "targets", None) or [getattr(outer, "target", None)]
         return ast.unparse(targets[0]) if isinstance(outer, (ast.Assign, ast.AnnAssign)) else ""
 
     def runs(self, node: ast.AST) -> bool:
-        """Whether a node is at the top or in what the code uses; `main` counts as used."""
+        """Return whether a node is at the top or in what the code uses; `main` counts as used."""
         definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
         outer = [o for o, _ in self.around(node) if isinstance(o, definitions)]
         return not outer or outer[-1].name == "main" or self.says(outer[-1].name)
 
     def around(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-        """Each node around this one, from inside out, with its child that holds this one."""
+        """Yield each node around this one, from inside out, with its child that holds this one."""
         while node in self.parents:
             yield self.parents[node], node
             node = self.parents[node]
 
     def loops(self, node: ast.AST) -> set[ast.AST]:
-        """The loops around a node."""
+        """Return the loops around a node."""
         return {outer for outer, _ in self.around(node) if isinstance(outer, (ast.For, ast.While))}
 
     def conditions(self, node: ast.AST) -> Iterator[ast.expr]:
-        """The tests on which it depends whether a node runs, as far as it is not called."""
+        """Yield the tests on which it depends whether a node runs, as far as it is not called."""
         for outer, child in self.around(node):
             if isinstance(outer, (ast.If, ast.IfExp, ast.While)) and child is not outer.test:
                 yield outer.test
@@ -184,7 +186,8 @@ class Code:
     def on_every_way(
         self, node: ast.AST, holds: Callable[[ast.AST], bool], seen: frozenset[str] = frozenset()
     ) -> bool:
-        """Whether something holds for a node, or for all calls of the function it stands in."""
+        """Return whether something holds for a node, or for all calls of the function it stands
+        in."""
         if holds(node):
             return True
         function = self.function_of(node)
@@ -194,25 +197,26 @@ class Code:
         return bool(calls) and all(self.on_every_way(call, holds, seen) for call in calls)
 
     def innermost(self, node: ast.AST, kind: type[Node]) -> Node | None:
-        """The innermost node of a kind around a node."""
+        """Return the innermost node of a kind around a node."""
         return next((outer for outer, _ in self.around(node) if isinstance(outer, kind)), None)
 
     def function_of(self, node: ast.AST) -> Function | None:
-        """The innermost function that a node stands in."""
+        """Return the innermost function that a node stands in."""
         return next((outer for outer, _ in self.around(node) if isinstance(outer, Function)), None)
 
     def apart(self, one: ast.AST, other: ast.AST) -> bool:
-        """Whether two nodes stand in different arms of a condition, so that one of them runs."""
+        """Return whether two nodes stand in different arms of a condition, so that one of them
+        runs."""
         arms = {outer: _arm(outer, child) for outer, child in self.around(one)}
         pairs = ((arms.get(outer), _arm(outer, child)) for outer, child in self.around(other))
         return any(arm and its and arm != its for arm, its in pairs)
 
     def uses(self, module: str) -> bool:
-        """Whether a module, or one inside it, is imported."""
+        """Return whether a module, or one inside it, is imported."""
         return any(f"{name}.".startswith(f"{module}.") for name in self.modules)
 
     def says(self, attribute: str) -> bool:
-        """Whether an attribute or name is written anywhere."""
+        """Return whether an attribute or name is written anywhere."""
         return attribute in self._words
 
     @cached_property
@@ -232,7 +236,7 @@ def last(name: str) -> str:
 
 
 def given(call: ast.Call) -> list[ast.expr]:
-    """All that a call is given, by position and by name."""
+    """Return all that a call is given, by position and by name."""
     return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
@@ -242,12 +246,12 @@ def keyword(call: ast.Call, *names: str) -> ast.expr | None:
 
 
 def is_constant(node: ast.expr | None, value: object) -> bool:
-    """Whether a node writes out True, False or None."""
+    """Return whether a node writes out True, False or None."""
     return isinstance(node, ast.Constant) and node.value is value
 
 
 def preceding(outer: ast.AST, child: ast.AST) -> list[ast.stmt]:
-    """The statements that stand before a child in its own block."""
+    """Return the statements that stand before a child in its own block."""
     for name in ("body", "orelse", "finalbody"):
         block = getattr(outer, name, None)
         if isinstance(block, list) and child in block:
@@ -256,7 +260,8 @@ def preceding(outer: ast.AST, child: ast.AST) -> list[ast.stmt]:
 
 
 def _sets(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Each target that a node binds, with its value; that of a loop is one item of the value."""
+    """Yield each target that a node binds, with its value; that of a loop is one item of the
+    value."""
     if isinstance(node, ast.Assign):
         yield from ((target, node.value) for target in node.targets)
     elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value:
@@ -268,7 +273,7 @@ def _sets(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def _spread(target: ast.expr, value: ast.expr, path: Path) -> Iterator[tuple[str, ast.expr, Path]]:
-    """The texts of what a target binds, each with the value, and its place there."""
+    """Yield the texts of what a target binds, each with the value, and its place there."""
     if isinstance(target, (ast.Tuple, ast.List)):
         whole = isinstance(value, (ast.Tuple, ast.List)) and not path
         items = value.elts if whole else []  # type: ignore[attr-defined]
@@ -284,7 +289,7 @@ def _spread(target: ast.expr, value: ast.expr, path: Path) -> Iterator[tuple[str
 
 
 def parameters(function: Function | ast.Lambda) -> list[ast.arg]:
-    """The parameters of a function by position, without `self`."""
+    """Return the parameters of a function by position, without `self`."""
     every = [*function.args.posonlyargs, *function.args.args]
     return every[1:] if every and every[0].arg == "self" else every
 
@@ -303,13 +308,13 @@ def arguments(call: ast.Call, function: Function | None) -> dict[ast.arg, ast.ex
 
 
 def _leaves(statement: ast.stmt) -> bool:
-    """Whether code does not go on behind a statement."""
+    """Return whether code does not go on behind a statement."""
     exits = isinstance(statement, ast.Expr) and "exit" in ast.unparse(statement)
     return exits or isinstance(statement, (ast.Return, ast.Continue, ast.Break, ast.Raise))
 
 
 def _arm(outer: ast.AST, child: ast.AST) -> object:
-    """The arm of a condition that a child of it stands in; None for its test."""
+    """Return the arm of a condition that a child of it stands in; None for its test."""
     if isinstance(outer, ast.If):
         return next((arm for arm in ("body", "orelse") if child in getattr(outer, arm)), None)
     if isinstance(outer, ast.Try):

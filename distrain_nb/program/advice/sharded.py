@@ -63,7 +63,7 @@ def sharded(code: Code) -> Iterator[Note]:
 
 
 def saved(code: Code) -> Iterator[Note]:
-    """The places where every rank saves to one file."""
+    """Yield the places where every rank saves to one file."""
     states = _States(code, Values(code, _SAME))
     for call in saves(code, guarded=False):
         parts = states.parts(call) if code.called(*WRAPS) else []
@@ -87,31 +87,32 @@ class _States:
     values: Values
 
     def ways(self, call: ast.Call) -> set[str]:
-        """How the model that a call belongs to is sharded: the wraps that it may have got."""
+        """Return how the model that a call belongs to is sharded: the wraps that it may have
+        got."""
         if not isinstance(call.func, ast.Attribute):
             return set()
         made = self.values.of(call.func.value)
-        keys = {each.key for each in made}
-        calls = [each.node.func for each in made if isinstance(each.node, ast.Call)]
+        keys = {item.key for item in made}
+        calls = [item.node.func for item in made if isinstance(item.node, ast.Call)]
         ways = {last(self.code.name(function)) for function in calls} & set(WRAPS)
         for wrap in self.code.called("fully_shard"):
             model = _model_of(wrap)
             if model is None or self._comes_later(wrap, call) or self.code.apart(wrap, call):
                 continue
-            if any(each.key in keys for each in self.values.of(model)):
+            if any(item.key in keys for item in self.values.of(model)):
                 ways.add("fully_shard")
         return ways
 
     def saved(self, save: ast.Call) -> list[ast.Call]:
-        """The states that a save writes as they are, by names and in dictionaries too."""
+        """Return the states that a save writes as they are, by names and in dictionaries too."""
         if not save.args or self.code.says("full_tensor"):
             return []
         return list(self._within(save.args[0], set()))
 
     def parts(self, save: ast.Call) -> list[ast.Call]:
-        """The states that every rank has to make before one saves them."""
-        inside = [each for each in ast.walk(save) if self._is_models(each)]
-        named = [each for each in self.saved(save) if self.ways(each) == {"fully_shard"}]
+        """Return the states that every rank has to make before one saves them."""
+        inside = [node for node in ast.walk(save) if self._is_models(node)]
+        named = [item for item in self.saved(save) if self.ways(item) == {"fully_shard"}]
         return [*inside, *named]  # type: ignore[list-item]
 
     def _within(self, node: ast.expr, seen: set[ast.expr]) -> Iterator[ast.Call]:
@@ -120,22 +121,22 @@ class _States:
         seen.add(node)
         made = self.values.nodes(node)
         if all(map(self._is_state, made)):  # else it is made whole on some way
-            yield from (each for each in made if isinstance(each, ast.Call))
+            yield from (item for item in made if isinstance(item, ast.Call))
         held = self.values.stored(node) if isinstance(node, ast.Name) else []
-        held += [each for whole in made for each in _held(whole)]
-        for each in held:
-            yield from self._within(each, seen)
+        held += [item for whole in made for item in _held(whole)]
+        for item in held:
+            yield from self._within(item, seen)
 
     def _is_state(self, node: ast.AST) -> bool:
         return isinstance(node, ast.Call) and last(self.code.name(node.func)) == "state_dict"
 
     def _is_models(self, node: ast.AST) -> bool:
-        """Whether it is the state of what may be a sharded model, as far as names tell: of no
-        optimizer, nor of an object of a class, such as a schedule or a model."""
+        """Return whether it is the state of what may be a sharded model, as far as names tell: of
+        no optimizer, nor of an object of a class, such as a schedule or a model."""
         if not (isinstance(node, ast.Call) and self._is_state(node)):
             return False
         holder = self.values.nodes(getattr(node.func, "value", None))
-        calls = [each for each in holder if isinstance(each, ast.Call)]
+        calls = [item for item in holder if isinstance(item, ast.Call)]
         classes = (last(self.code.name(call.func))[:1].isupper() for call in calls)
         others = any(classes) or not {*optimizers(self.code)}.isdisjoint(calls)
         return bool(self.ways(node)) or not others
@@ -155,7 +156,7 @@ def _held(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.Dict):
         return node.values
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":
-        return [each.value for each in node.keywords]
+        return [item.value for item in node.keywords]
     return node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
 
 
@@ -168,7 +169,7 @@ def _full(call: ast.Call) -> str:
 
 
 def stale(code: Code) -> Iterator[Note]:
-    """The optimizers that are made before a wrap of the model whose parameters they have.
+    """Yield the optimizers that are made before a wrap of the model whose parameters they have.
 
     Both are looked at where they are called, and where the functions are that they stand in.
     """
@@ -191,7 +192,7 @@ def stale(code: Code) -> Iterator[Note]:
 
 
 def _takes(values: Values, call: ast.Call, node: ast.AST, seen: set[ast.AST]) -> Iterator[_Use]:
-    """The models whose parameters an optimizer gets, directly or by names for them."""
+    """Yield the models whose parameters an optimizer gets, directly or by names for them."""
     if node in seen:
         return
     seen.add(node)
@@ -209,7 +210,7 @@ def _takes(values: Values, call: ast.Call, node: ast.AST, seen: set[ast.AST]) ->
 
 
 def _lifted(values: Values, call: ast.Call, model: ast.expr, seen: set[ast.Call]) -> Iterator[_Use]:
-    """A call with the model that it is given, and where that is a parameter, who gives it."""
+    """Yield a call with the model that it is given, and where that is a parameter, who gives it."""
     if call in seen:
         return
     seen.add(call)

@@ -65,7 +65,7 @@ class RemoteFolder:
         return 0 < self.files < FEW or (self.files > 0 and self.size >= self.files * LARGE)
 
     def of(self, source: str, files: int, size: int) -> RemoteFolder:
-        """The same, of which the source is known."""
+        """Return the same, of which the source is known."""
         return replace(self, source=source, files=files, size=size)
 
 
@@ -75,9 +75,9 @@ BUCKETS = RemoteFolder("/gcs/")
 def told_by(
     arguments: Sequence[str], variables: Mapping[str, str], remote: Sequence[RemoteFolder]
 ) -> Iterator[RemoteFolder]:
-    """The folders that a program's arguments name, `--name PATH` or `--name=PATH`, as the attribute
-    that a parser makes of them, and those that its variables hold."""
-    split = [part for each in arguments for part in each.split("=", 1)]
+    """Yield the folders that a program's arguments name, `--name PATH` or `--name=PATH`, as the
+    attribute that a parser makes of them, and those that its variables hold."""
+    split = [part for argument in arguments for part in argument.split("=", 1)]
     for option, path in pairwise(split):
         if option.startswith("--") and (known := _known(path, remote)):
             yield replace(known, names=frozenset({_attribute(option)}))
@@ -91,11 +91,11 @@ def _attribute(option: str) -> str:
 
 
 def _known(path: str, remote: Sequence[RemoteFolder]) -> RemoteFolder | None:
-    """A path with what is known of the innermost remote folder that it is below."""
-    below = [each for each in remote if path.startswith(each.path)]
+    """Return a path with what is known of the innermost remote folder that it is below."""
+    below = [item for item in remote if path.startswith(item.path)]
     if not below:
         return None
-    known = max(below, key=lambda each: len(each.path))
+    known = max(below, key=lambda item: len(item.path))
     return RemoteFolder(path, known.source, known.files, known.size)
 
 
@@ -120,12 +120,12 @@ def storage(code: Code, remote: Sequence[RemoteFolder]) -> Iterator[Note]:
 
 
 def _named(code: Code, remote: Sequence[RemoteFolder]) -> Iterator[RemoteFolder]:
-    """The folders that the program names: each by the text that stands there, and those that are
-    told by other ways."""
+    """Yield the folders that the program names: each by the text that stands there, and those that
+    are told by other ways."""
     for text in dict.fromkeys(code.texts):
         if known := _known(text, remote):
             yield known
-    yield from (each for each in remote if each.names or each.variables)
+    yield from (item for item in remote if item.names or item.variables)
 
 
 def _origin(code: Code, folder: RemoteFolder) -> Origin:
@@ -158,7 +158,7 @@ def _is_folder(call: ast.Call) -> bool:
 
 
 def _ends(node: ast.AST, suffixes: tuple[str, ...]) -> bool:
-    """Whether a text in an expression ends so."""
+    """Return whether a text in an expression ends so."""
     texts = (n.value for n in ast.walk(node) if isinstance(n, ast.Constant))
     return any(isinstance(text, str) and text.lower().endswith(suffixes) for text in texts)
 
@@ -171,7 +171,7 @@ def _opened(call: ast.Call) -> ast.expr | None:
 
 
 def _is_of_one_sample(code: Code, call: ast.Call) -> bool:
-    """Whether a dataset's `__getitem__` opens it, by the index that it is given."""
+    """Return whether a dataset's `__getitem__` opens it, by the index that it is given."""
     function = code.function_of(call)
     if function is None or function.name != "__getitem__":
         return False
@@ -181,28 +181,28 @@ def _is_of_one_sample(code: Code, call: ast.Call) -> bool:
 
 
 def _is_in_loop(code: Code, call: ast.Call, flow: Flow, folder: RemoteFolder) -> bool:
-    """Whether a loop over what a listing gave opens samples: by what is listed, by what opens them,
-    or by their number."""
+    """Return whether a loop over what a listing gave opens samples: by what is listed, by what
+    opens them, or by their number."""
     names, opener = _names(_opened(call)), code.name(call.func)
     of_images = last(opener) in _IMAGES or opener == "PIL.Image.open"
     for target, iterated in _loops(code, call):
         made = [iterated, *(b.value for b in code.bindings.get(ast.unparse(iterated), ()))]
-        calls = [n for each in made for n in ast.walk(each) if isinstance(n, ast.Call)]
+        calls = [n for item in made for n in ast.walk(item) if isinstance(n, ast.Call)]
         listed = any(last(code.name(inner.func)) in _LISTED for inner in calls)
         if not (listed and flow.holds(iterated) and names & _names(target)):
             continue
-        samples = folder.files or of_images or any(_ends(each, _SAMPLES) for each in made)
-        if samples and not any(_ends(each, _PACKED) for each in made):
+        samples = folder.files or of_images or any(_ends(item, _SAMPLES) for item in made)
+        if samples and not any(_ends(item, _PACKED) for item in made):
             return True
     return False
 
 
 def _loops(code: Code, node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """The loops around a node, each with its target and what it goes through."""
+    """Yield the loops around a node, each with its target and what it goes through."""
     for outer, child in code.around(node):
         if isinstance(outer, ast.For) and child is not outer.iter:
             yield outer.target, outer.iter
-        yield from ((each.target, each.iter) for each in getattr(outer, "generators", ()))
+        yield from ((item.target, item.iter) for item in getattr(outer, "generators", ()))
 
 
 def _names(node: ast.AST | None) -> set[str]:
@@ -241,8 +241,8 @@ def _message(does: str, folder: RemoteFolder) -> str:
 
 
 def _uri(path: str) -> str:
-    """The bucket's folder of a path below /gcs/, as far as no pattern begins; empty where the path
-    is not written out."""
+    """Return the bucket's folder of a path below /gcs/, as far as no pattern begins; empty where
+    the path is not written out."""
     fixed = re.split(r"[*?\[{]", path, maxsplit=1)[0]
     folder = fixed if fixed == path else fixed.rpartition("/")[0]
     below = folder.removeprefix("/gcs/").rstrip("/")

@@ -47,7 +47,7 @@ def _is_strategy(name: str) -> bool:
 
 
 def _exclusive(code: Code, one: ast.AST, other: ast.AST) -> bool:
-    """Whether only one of two places is reached: other arms of a condition, or a return."""
+    """Return whether only one of two places is reached: other arms of a condition, or a return."""
     returned = any(isinstance(outer, ast.Return) for outer, _ in code.around(other))
     return returned or code.apart(one, other)
 
@@ -74,8 +74,8 @@ def _is_model(code: Code, call: ast.Call) -> bool:
 
 
 def _scoped(code: Code, node: ast.AST) -> bool:
-    """Whether a node runs in a scope, by itself or wherever its function is called."""
-    return code.on_every_way(node, lambda each: _in_scope(code, each))
+    """Return whether a node runs in a scope, by itself or wherever its function is called."""
+    return code.on_every_way(node, lambda item: _in_scope(code, item))
 
 
 def _in_scope(code: Code, node: ast.AST) -> bool:
@@ -91,7 +91,7 @@ def _in_scope(code: Code, node: ast.AST) -> bool:
 
 
 def _batch(code: Code) -> Iterator[Note]:
-    """A batch is one for all replicas together, so it is to grow with them."""
+    """Yield a batch is one for all replicas together, so it is to grow with them."""
     if code.says("num_replicas_in_sync") or code.says(
         "experimental_distribute_datasets_from_function"
     ):

@@ -61,7 +61,7 @@ def info(code: str, line: int, message: str) -> Note:
 
 
 def optimizers(code: Code) -> list[ast.Call]:
-    """The calls that make an optimizer, and those of `compile` that name one as text."""
+    """Return the calls that make an optimizer, and those of `compile` that name one as text."""
     return [call for call in code.calls if _makes_optimizer(code, call)]
 
 
@@ -74,23 +74,23 @@ def _makes_optimizer(code: Code, call: ast.Call) -> bool:
 
 
 def trains(code: Code) -> bool:
-    """Whether gradients are computed at all."""
+    """Return whether gradients are computed at all."""
     return bool(optimizers(code) or code.called(*_TRAINS))
 
 
 def is_cared_for(code: Code) -> bool:
-    """Whether a library does for the program all that is advised here."""
+    """Return whether a library does for the program all that is advised here."""
     return any(map(code.uses, _CARETAKERS))
 
 
 def uses_cuda(code: Code) -> bool:
-    """Whether a PyTorch program puts anything on a GPU."""
+    """Return whether a PyTorch program puts anything on a GPU."""
     named = any(text == "nccl" or text.partition(":")[0] == "cuda" for text in code.texts)
     return named or bool(code.called("cuda", "set_device"))
 
 
 def pinned(code: Code) -> str:
-    """How processes choose their GPUs: `local`, by `rank`, or not at all."""
+    """Return how processes choose their GPUs: `local`, by `rank`, or not at all."""
     places = [place for call in code.called(*_PINS) for place in given(call)]
     for name in filter(_CHOICE.search, code.bindings):
         places += [bound.value for bound in code.bindings[name]]
@@ -104,7 +104,7 @@ def pinned(code: Code) -> str:
 
 
 def is_guarded(code: Code, node: ast.AST) -> bool:
-    """Whether a node runs on some ranks only, itself or wherever its function is called."""
+    """Return whether a node runs on some ranks only, itself or wherever its function is called."""
     rank = Flow(code, RANK | LOCAL_RANK, under=True)
 
     def guarded(inner: ast.AST) -> bool:
@@ -116,8 +116,8 @@ def is_guarded(code: Code, node: ast.AST) -> bool:
 
 
 def saves(code: Code, *, guarded: bool) -> list[ast.Call]:
-    """The calls by which every rank saves to the same place, or where `guarded` one rank for all;
-    a place that is named after the rank is none of these."""
+    """Return the calls by which every rank saves to the same place, or where `guarded` one rank for
+    all; a place that is named after the rank is none of these."""
     rank = Flow(code, RANK | LOCAL_RANK, under=not guarded)
     return [
         call
@@ -127,7 +127,7 @@ def saves(code: Code, *, guarded: bool) -> list[ast.Call]:
 
 
 def _saves(code: Code) -> Iterator[tuple[ast.Call, list[ast.expr]]]:
-    """The calls that save a model, with what says where."""
+    """Yield the calls that save a model, with what says where."""
     for call in code.calls:
         name = code.name(call.func)
         if last(name) in _TAKE_FOLDERS:

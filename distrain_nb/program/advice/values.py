@@ -63,15 +63,15 @@ class Values:
     through: frozenset[str] = frozenset()
 
     def of(self, node: ast.expr) -> list[Made]:
-        """All that an expression may stand for."""
+        """Return all that an expression may stand for."""
         return list(self._made(node, (), set()))
 
     def nodes(self, node: ast.expr | None) -> list[ast.expr]:
-        """The same without the paths; empty for no expression."""
+        """Return the same without the paths; empty for no expression."""
         return [made.node for made in self.of(node)] if node is not None else []
 
     def reaching(self, name: ast.expr) -> list[ast.expr]:
-        """The values that a name is set to before it is read, one step back."""
+        """Return the values that a name is set to before it is read, one step back."""
         return [bound.value for bound in self._bound_to(name)]
 
     def stored(self, name: ast.expr) -> list[ast.expr]:
@@ -79,12 +79,14 @@ class Values:
         return [bound.value for bound in self.code.bindings.get(f"{ast.unparse(name)}[]", ())]
 
     def arguments(self, name: ast.expr) -> list[tuple[ast.Call, ast.expr]]:
-        """The calls that give a parameter its value, each with that value."""
+        """Return the calls that give a parameter its value, each with that value."""
         function = self.code.function_of(name)
         if not (function and isinstance(name, ast.Name)):
             return []
         calls = [call for call in self.code.calls if self.code.body_of(call) is function]
-        given = [(call, each) for call in calls for each in arguments(call, function).items()]
+        given = [
+            (call, argument) for call in calls for argument in arguments(call, function).items()
+        ]
         return [(call, value) for call, (own, value) in given if own.arg == name.id]
 
     def _made(self, node: ast.expr, path: Path, seen: set[ast.expr]) -> Iterator[Made]:
@@ -107,7 +109,7 @@ class Values:
         if isinstance(node, ast.IfExp):
             return [(node.body, path), (node.orelse, path)]
         if isinstance(node, ast.BoolOp):
-            return [(each, path) for each in node.values]
+            return [(value, path) for value in node.values]
         if isinstance(node, (ast.NamedExpr, ast.Await, ast.Starred)):
             return [(node.value, path)]
         if isinstance(node, ast.Call):
@@ -151,7 +153,8 @@ class Values:
         return found  # set in another function, for all
 
     def _reaching(self, name: ast.Name, found: list[Binding]) -> list[Binding]:
-        """The bindings that none other hides, of those in the function that a name is read in."""
+        """Return the bindings that none other hides, of those in the function that a name is read
+        in."""
         if self.code.function_of(name) is not self.code.function_of(found[0].by):
             return found
         around = self.code.around(name)
@@ -231,7 +234,7 @@ class Flow:
     _without: set[ast.AST] = field(default_factory=set)  # what has been looked at in vain
 
     def holds(self, node: ast.AST | None) -> bool:
-        """Whether an expression holds it."""
+        """Return whether an expression holds it."""
         todo, seen = [node] if node is not None else [], set[ast.AST]()
         while todo:
             part = todo.pop()

@@ -95,7 +95,7 @@ def _position(key: Key, history: ExecutionHistory) -> tuple[int, int]:
 def _needs(
     item: PreludeItem, found: Mapping[str, Needed], history: ExecutionHistory
 ) -> tuple[set[str], set[str]]:
-    """Names that an item needs when it runs, and those that it needs when it is called."""
+    """Return names that an item needs when it runs, and those that it needs when it is called."""
     if item.executed is not None:
         needs = item.executed.statement.names(history.late_annotations).needs.values()
         at_once = {use.name for use in needs if use.at_once} - {item.name}

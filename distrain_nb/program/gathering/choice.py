@@ -41,7 +41,7 @@ class Choices:
         self._chosen: dict[str, _Chosen] = {}
 
     def of(self, name: str) -> _Chosen:
-        """How a name travels; with the trial of a value that stands for its text."""
+        """Return how a name travels; with the trial of a value that stands for its text."""
         if name not in self._chosen:
             value = self.definitions.namespace[name]
             how = resolve(name, value, self.history, self.definitions)
@@ -58,7 +58,7 @@ class Choices:
                 self.of(base.__name__)
 
     def text_of(self, name: str) -> SourceCode | None:
-        """The statements that give a name, whatever has changed since."""
+        """Return the statements that give a name, whatever has changed since."""
         how = resolve(name, self.definitions.namespace[name], self.history, self.definitions)
         return how if isinstance(how, SourceCode) else by_statement(name, self.history)
 
@@ -77,7 +77,7 @@ class Choices:
         return (how, None) if trial.problem or not trial.complete else (Value(value), trial)
 
     def _keeps_text(self, how: SourceCode, value: Any) -> bool:
-        """Whether the text is sure to be right, or nothing else will do."""
+        """Return whether the text is sure to be right, or nothing else will do."""
         if isinstance(value, type) and has_lost_bases(value, self.definitions):
             return False
         asks = any(self.world.asked_by(e) or asks_machine(e.statement.node) for e in how.chain)

@@ -33,7 +33,7 @@ _BY_SHELL = "captured as a shell command gave it, whatever that asked about the 
 
 
 def rebound(found: Mapping[str, Needed], history: ExecutionHistory) -> Iterator[Finding]:
-    """A finding for each name that a statement saw and that another one has set since.
+    """Yield a finding for each name that a statement saw and that another one has set since.
 
     What must be made again, because it depends on the world, must be made of the same.
     """
@@ -68,7 +68,7 @@ def _set_since(
     repeated: set[tuple[int, int]],
     history: ExecutionHistory,
 ) -> Executed | None:
-    """The statement that has set a name to something else since, unless both run again."""
+    """Return the statement that has set a name to something else since, unless both run again."""
     later = next((p for p in history.of(name) if p.at > executed.at), None)
     if later is None or later.statement.is_import:
         return None
@@ -82,8 +82,8 @@ def _set_since(
 
 
 def unseen(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
-    """A finding for the values that statements made before the extension was there, and one for
-    those that shell commands gave."""
+    """Yield a finding for the values that statements made before the extension was there, and one
+    for those that shell commands gave."""
     values = [n.name for n in found.values() if isinstance(n.how, (Literal, Value))]
     before = [(name, made) for name in values for made in _made_unseen(name, world)]
     by_shell = [(name, made) for name in values for made in _made_by_shell(name, world)]
@@ -120,8 +120,8 @@ def by_text(
     known: Collection[str],
     namespace: Mapping[str, Any],
 ) -> Iterator[Finding]:
-    """A warning for each place that reads names by text, where the run lacks some: it has those in
-    `found`, and `known` are bound otherwise."""
+    """Yield a warning for each place that reads names by text, where the run lacks some: it has
+    those in `found`, and `known` are bound otherwise."""
     lacks = sorted(n for n, v in namespace.items() if n not in known and _is_own(n, v))
     for reading, label in readings if lacks else ():
         message = (

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def expectation(gathering: Gathering, own: Collection[str]) -> str:
-    """The file of what is compared, as JSON; "" for nothing."""
+    """Return the file of what is compared, as JSON; "" for nothing."""
     items = []
     for needed in gathering.found.values():
         if not isinstance(needed.how, SourceCode):
@@ -69,8 +69,8 @@ def _knows_world(needed: Needed) -> bool:
 
 
 def _has_settings(needed: Needed, gathering: Gathering) -> bool:
-    """Whether an object that knows the world has numbers and texts that are the same in all ranks:
-    its package asks for the world, and nothing that made it asks for itself."""
+    """Return whether an object that knows the world has numbers and texts that are the same in all
+    ranks: its package asks for the world, and nothing that made it asks for itself."""
     assert isinstance(needed.how, SourceCode)
     world = gathering.world
     making = world.making(needed.name)

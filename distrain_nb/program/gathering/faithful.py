@@ -26,7 +26,7 @@ _GIVEN = {
 
 
 def makes_the_same(chain: Sequence[Executed], value: Any, definitions: Definitions) -> bool:
-    """Whether the statements of a definition, run again, surely give an equal object.
+    """Return whether the statements of a definition, run again, surely give an equal object.
 
     False also where that can't be seen: for attributes that the text computes, for what the
     notebook's own decorators give, and where something has been changed since.
@@ -55,12 +55,12 @@ def _same_class(node: ast.ClassDef, cls: type, definitions: Definitions) -> bool
 
 
 def has_lost_bases(cls: type, definitions: Definitions) -> bool:
-    """Whether a class was made of one whose name means another by now."""
+    """Return whether a class was made of one whose name means another by now."""
     return any(definitions.owns(b) and not [*definitions.paths(b)] for b in cls.__bases__)
 
 
 def differing(node: ast.ClassDef, cls: type, definitions: Definitions) -> list[str]:
-    """The attributes of a class that its statement does not surely give."""
+    """Return the attributes of a class that its statement does not surely give."""
     body = _body(node)
     return [] if body is None else list(_unlike(body, node, cls, definitions))
 
@@ -167,7 +167,8 @@ def _decorated_plainly(
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda,
     definitions: Definitions,
 ) -> bool:
-    """Whether all decorators are those of packages: the notebook's own may keep something."""
+    """Return whether all decorators are those of packages: the notebook's own may keep
+    something."""
     for decorator in getattr(node, "decorator_list", ()):
         names = [n.id for n in ast.walk(decorator) if isinstance(n, ast.Name)]
         for name in names:
@@ -183,7 +184,7 @@ def _are_literals(nodes: Sequence[ast.expr], values: Sequence[Any]) -> bool:
 
 
 def is_literal(node: ast.expr, value: Any) -> bool:
-    """Whether an expression that is only written, not computed, is that value."""
+    """Return whether an expression that is only written, not computed, is that value."""
     try:
         written = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError):

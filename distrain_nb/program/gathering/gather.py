@@ -180,11 +180,11 @@ class Gathering:
             self._source(wanted, needed.how)
             limits = self.definitions, self.limit
             weights = weights_of(needed, wanted.where, *limits)
-            for each in (*weights, *state_of(needed, wanted.where, self.world, *limits)):
-                if isinstance(each, Finding):
-                    self.findings.append(each)
+            for weight in (*weights, *state_of(needed, wanted.where, self.world, *limits)):
+                if isinstance(weight, Finding):
+                    self.findings.append(weight)
                 else:
-                    self._travels(wanted, each)
+                    self._travels(wanted, weight)
 
     def _data(self, wanted: PendingName, value: Any) -> None:
         """A value travels, unless each process has to make its own."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def lost(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
-    """An error for each object that is made again without a change that was seen."""
+    """Yield an error for each object that is made again without a change that was seen."""
     for needed in found.values():
         if isinstance(needed.how, SourceCode) and needed.how.world:
             for change in world.seen.changes(needed.name):

@@ -21,13 +21,13 @@ _SEPARATOR = ":"  # between a module and what it has: `package.module:CFG.lr`
 
 
 def modules_in(files: Iterable[str]) -> set[str]:
-    """The names of the modules that travel as files."""
+    """Return the names of the modules that travel as files."""
     names = {f[:-3].replace("/", ".") for f in files if f.endswith(".py")}
     return {name.removesuffix(".__init__") for name in names}
 
 
 def module_state(files: Iterable[str], world: World) -> Iterator[tuple[str, Any]]:
-    """Names such as `module:CFG.lr`, with what they stand for."""
+    """Yield names such as `module:CFG.lr`, with what they stand for."""
     for name in sorted(modules_in(files)):
         module = sys.modules.get(name)
         own = world.module(name)

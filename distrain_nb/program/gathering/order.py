@@ -50,7 +50,7 @@ def _reached(start: Iterable[Key], *edges: Mapping[Key, set[Key]]) -> set[Key]:
         key = todo.pop()
         if key not in reached:
             reached.add(key)
-            todo += [each for needs in edges for each in needs[key]]
+            todo += [need for needs in edges for need in needs[key]]
     return reached
 
 
@@ -59,7 +59,8 @@ def _in_a_circle(
     must: Mapping[Key, set[Key]],
     at_once: Mapping[Key, set[Key]],
 ) -> Key:
-    """The first key whose needs are there as far as it goes: where all wait for each other."""
+    """Return the first key whose needs are there as far as it goes: where all wait for each
+    other."""
     for needs in (must, at_once):
         for key in waiting:
             if needs[key].isdisjoint(waiting):

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def own_names(
     tree: ast.Module, names: Names, history: ExecutionHistory, namespace: Mapping[str, Any]
 ) -> frozenset[str]:
-    """Names that functions of the notebook find in the program because the cell has set them.
+    """Return names that functions of the notebook find in the program because the cell has set
+    them.
 
     The cell is walked once more with the bodies of the notebook's functions, which count as
     called where their names are read.
@@ -35,7 +36,8 @@ def own_names(
 
 
 def set_by_functions(found: Mapping[str, Needed], history: ExecutionHistory) -> set[str]:
-    """Names that definitions which come along declare `global` and set when they are called."""
+    """Return names that definitions which come along declare `global` and set when they are
+    called."""
     statements = [
         executed.statement
         for needed in found.values()

@@ -59,7 +59,7 @@ class Remade:
 
 
 def remake(name: str, value: Any, where: str, world: World) -> Remade:
-    """Whether a name is made again in every rank, and what is wrong where it can't be."""
+    """Return whether a name is made again in every rank, and what is wrong where it can't be."""
     reading = world.learned(name)
     if reading is None:
         return Remade(_tool(name, value, world) or _choice(name, value, world))
@@ -67,7 +67,8 @@ def remake(name: str, value: Any, where: str, world: World) -> Remade:
 
 
 def with_fillings(name: str, how: SourceCode, world: World) -> SourceCode:
-    """The source of a class, with the statements that have put answers about the world into it."""
+    """Return the source of a class, with the statements that have put answers about the world into
+    it."""
     since = tuple(p for p in world.fillings(name, how.chain[0]) if p not in how.chain)
     if not since:
         return how
@@ -76,7 +77,7 @@ def with_fillings(name: str, how: SourceCode, world: World) -> SourceCode:
 
 
 def remake_for(name: str, value: Any, reading: Reading, where: str, world: World) -> Remade:
-    """The same for a value that is known to have learned the world, or the machine."""
+    """Return the same for a value that is known to have learned the world, or the machine."""
     making = world.making(name)
     if making and not reading.where and not _shows(making, value, reading):
         making = None
@@ -98,7 +99,8 @@ def remake_for(name: str, value: Any, reading: Reading, where: str, world: World
 def weights_of(
     needed: Needed, where: str, definitions: Definitions, limit: int
 ) -> Iterator[Needed | Finding]:
-    """The weights of models that are made again, which travel; a finding for those that can't."""
+    """Yield the weights of models that are made again, which travel; a finding for those that
+    can't."""
     if isinstance(needed.value, (type, FunctionType)):
         return
     for path, name, weights in weights_in(needed.name, needed.value):
@@ -116,7 +118,8 @@ def weights_of(
 
 
 def _shows(making: Making, value: Any, reading: Reading) -> bool:
-    """Whether the statements of a list or dict name the class of what is inside that is bound."""
+    """Return whether the statements of a list or dict name the class of what is inside that is
+    bound."""
     if not isinstance(value, (list, tuple, dict, set)):
         return True
     nodes = (node for executed in making.chain for node in ast.walk(executed.statement.node))
@@ -125,7 +128,7 @@ def _shows(making: Making, value: Any, reading: Reading) -> bool:
 
 
 def is_tool(value: Any) -> bool:
-    """Whether a value is made of calls, and is nothing without the process that made it."""
+    """Return whether a value is made of calls, and is nothing without the process that made it."""
     return any(_TOOLS.fullmatch(name_of(base)) for base in type(value).__mro__)
 
 
@@ -139,7 +142,8 @@ def _tool(name: str, value: Any, world: World) -> SourceCode | None:
 
 
 def _choice(name: str, value: Any, world: World) -> SourceCode | None:
-    """A device, number or text that was chosen by asking this machine: the run must ask again."""
+    """Return a device, number or text that was chosen by asking this machine: the run must ask
+    again."""
     if not isinstance(value, (str, int)) and type(value).__qualname__ != "device":
         return None
     latest = next(iter(world.history.of(name)), None)
@@ -149,7 +153,7 @@ def _choice(name: str, value: Any, world: World) -> SourceCode | None:
 
 
 def asks_machine(node: ast.AST) -> bool:
-    """Whether a statement asks its machine or its environment while it runs."""
+    """Return whether a statement asks its machine or its environment while it runs."""
     return any(
         isinstance(n, (ast.Attribute, ast.Name))
         and (n.attr if isinstance(n, ast.Attribute) else n.id) in _MACHINE

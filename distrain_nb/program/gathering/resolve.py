@@ -88,7 +88,7 @@ def resolve(name: str, value: Any, history: ExecutionHistory, definitions: Defin
 
 
 def as_data(value: Any) -> Literal | Value:
-    """A value that travels as data: written out where it is short."""
+    """Return a value that travels as data: written out where it is short."""
     text = _literal(value)
     return Literal(text) if text else Value(value)
 
@@ -103,7 +103,7 @@ def by_statement(
     why: str = "",
     kinds: tuple[type[ast.stmt], ...] = _ASSIGNING,
 ) -> SourceCode | None:
-    """The statement that last bound a name, with the earlier ones that it builds on."""
+    """Return the statement that last bound a name, with the earlier ones that it builds on."""
     latest = next(iter(history.of(name)), None)
     if latest is None or not isinstance(latest.statement.node, kinds):
         return None
@@ -209,7 +209,7 @@ def _only_defines(node: ast.If | ast.Try) -> bool:
 
 
 def _code(name: str, value: Any, history: ExecutionHistory, definitions: Definitions) -> How:
-    """A function or class that no `def` or `class` of the notebook has given this name."""
+    """Return a function or class that no `def` or `class` of the notebook has given this name."""
     module, qualname = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
     loaded = sys.modules.get(module or "")
     if not definitions.owns(value) and getattr(loaded, qualname, None) is value:
@@ -226,7 +226,7 @@ def _is_code(value: Any) -> bool:
 
 
 def _chain(name: str, executed: Executed, history: ExecutionHistory) -> tuple[Executed, ...]:
-    """The statement, before it those whose result it takes, then changes."""
+    """Return the statement, before it those whose result it takes, then changes."""
     return (*history.built_on(name, executed), *history.changes_of(name, after=executed.at))
 
 
@@ -246,7 +246,7 @@ def _literal(value: Any) -> str | None:
 
 
 def _plain(value: Any, depth: int, seen: set[int]) -> bool:
-    """Whether a value is plain, and no list or the like stands in it twice."""
+    """Return whether a value is plain, and no list or the like stands in it twice."""
     if value is None or type(value) in (bool, int, float, str, bytes):
         return True
     if not depth or type(value) not in (list, tuple, dict, set) or len(value) > _LITERAL_WIDTH:
@@ -266,7 +266,7 @@ def _reads_back(text: str, value: Any) -> bool:
 
 
 def is_builtin(name: str, value: Any = _MISSING) -> bool:
-    """Whether a name means Python's own, also where IPython has put its version in place."""
+    """Return whether a name means Python's own, also where IPython has put its version in place."""
     if not hasattr(builtins, name) and name not in ("exit", "quit"):
         return False
     if value is _MISSING or value is getattr(builtins, name, _MISSING):

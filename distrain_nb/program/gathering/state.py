@@ -27,8 +27,9 @@ _METHODS = (FunctionType, BuiltinFunctionType, staticmethod, classmethod, proper
 def state_of(
     needed: Needed, where: str, world: World, definitions: Definitions, limit: int
 ) -> Iterator[Needed | Finding]:
-    """The attributes of a definition that its text doesn't give; a finding for those that can't
-    travel. Where nobody saw its statement all that are no methods: a rank keeps what is equal."""
+    """Yield the attributes of a definition that its text doesn't give; a finding for those that
+    can't travel. Where nobody saw its statement all that are no methods: a rank keeps what is
+    equal."""
     assert isinstance(needed.how, SourceCode)
     name, definition = needed.name, needed.value
     statements = [executed.statement for executed in needed.how.chain]

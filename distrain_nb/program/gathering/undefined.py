@@ -35,7 +35,8 @@ _BY_CUSTOM = {
 
 
 def undefined_name(name: str, known: Collection[str]) -> tuple[str, tuple[Fix[str], ...]]:
-    """A hint, and repairs of the cell: the import that is missing, or the name that is meant."""
+    """Return a hint, and repairs of the cell: the import that is missing, or the name that is
+    meant."""
     close = "" if name in _BY_CUSTOM else closest(name, known, cutoff=0.75)
     line = _BY_CUSTOM.get(name, f"import {name}")
     there = _is_installed(line.split()[1].partition(".")[0])
@@ -46,7 +47,7 @@ def undefined_name(name: str, known: Collection[str]) -> tuple[str, tuple[Fix[st
 
 
 def listed(names: Sequence[str], shown: int = 12) -> str:
-    """Names for a sentence, and how many more there are."""
+    """Return names for a sentence, and how many more there are."""
     first = ", ".join(f"`{name}`" for name in names[:shown]) or "none"
     return f"{first} and {len(names) - shown} more" if len(names) > shown else first
 
@@ -83,7 +84,7 @@ _RUN = re.compile(r"^[ \t]*(%run[ \t]+(?:-\S+[ \t]+)*([^\s#]+)[^\n#]*)", re.M)
 
 
 def run_that_defines(name: str, notebook: Notebook) -> RunFile | None:
-    """The latest `%run` of a file with a definition of that name."""
+    """Return the latest `%run` of a file with a definition of that name."""
     definition = re.compile(rf"\b(?:def|class)[ \t]+{re.escape(name)}\b")
     for cell in reversed(notebook.cells):
         for found in reversed([*_RUN.finditer(cell.source)]):

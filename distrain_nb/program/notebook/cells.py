@@ -46,7 +46,7 @@ class Notebook:
 
 
 def working_folder() -> Path:
-    """Where Python runs. Raises OptionError if that folder has been removed."""
+    """Return where Python runs. Raises OptionError if that folder has been removed."""
     try:
         return Path.cwd()
     except FileNotFoundError:
@@ -59,14 +59,14 @@ def working_folder() -> Path:
 
 
 def current_notebook() -> Notebook | None:
-    """The notebook or IPython session that this process runs; None for a plain script."""
+    """Return the notebook or IPython session that this process runs; None for a plain script."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     return notebook_of(shell) if shell is not None else None
 
 
 def notebook_of(shell: Any) -> Notebook:
-    """The names of an InteractiveShell, and the cells that have been executed in it."""
+    """Return the names of an InteractiveShell, and the cells that have been executed in it."""
     sources = shell.history_manager.input_hist_raw
     cells = [Cell(label(n), source) for n, source in enumerate(sources) if source]
     hidden = shell.user_ns_hidden  # what IPython itself defines, such as an `open` of its own

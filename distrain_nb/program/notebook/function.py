@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def of_function(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Cell, Notebook]:
-    """The cell that calls a function, and its module as the notebook that it needs.
+    """Return the cell that calls a function, and its module as the notebook that it needs.
 
     The cell is `result = train(*train_args, **train_kwargs)`, whose arguments are given values. A
     function of the notebook or main script travels as source, with its decorators; one of an
@@ -38,8 +38,8 @@ def of_function(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tupl
         for kind, stars, values in (("args", "*", args), ("kwargs", "**", kwargs))
         if values
     }
-    call = ", ".join(f"{stars}{each}" for each, (stars, _) in given.items())
-    values = {each: value for each, (_, value) in given.items()}
+    call = ", ".join(f"{stars}{item}" for item, (stars, _) in given.items())
+    values = {item: value for item, (_, value) in given.items()}
     return Cell(f"{name}()", f"result = {name}({call})"), _around(plain, own, values, main=main)
 
 
@@ -56,7 +56,7 @@ def _around(
 
 
 def _free(name: str, namespace: Mapping[str, Any]) -> str:
-    """The name, or one like it that the function's module doesn't have."""
+    """Return the name, or one like it that the function's module doesn't have."""
     while name in namespace:
         name += "_"
     return name

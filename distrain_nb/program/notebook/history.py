@@ -49,16 +49,16 @@ class Statement:
 
     @lru_cache(maxsize=4096)  # noqa: B019
     def imports(self) -> tuple[ImportedModule, ...]:
-        """The modules that the statement imports, inside functions too."""
+        """Return the modules that the statement imports, inside functions too."""
         return imports_of(self.node)
 
     @lru_cache(maxsize=4096)  # noqa: B019
     def mentions(self) -> frozenset[str]:
-        """Every name that stands in the statement."""
+        """Return every name that stands in the statement."""
         return frozenset(n.id for n in ast.walk(self.node) if isinstance(n, ast.Name))
 
     def takes(self, name: str) -> bool:
-        """Whether the statement reads a name while it runs."""
+        """Return whether the statement reads a name while it runs."""
         use = self.names().needs.get(name)
         return use is not None and use.at_once
 
@@ -71,14 +71,16 @@ class Statement:
         return isinstance(self.node, (ast.Import, ast.ImportFrom))
 
     def inner_definition(self, name: str) -> Statement | None:
-        """The last `def` or `class` of a name inside a `with`, `for`, `if` or the like."""
+        """Return the last `def` or `class` of a name inside a `with`, `for`, `if` or the like."""
         if self.is_definition or name not in self.binds:
             return None
-        found = [n for n in _inside(self.node) if isinstance(n, _DEFINITIONS) and n.name == name]
-        return replace(self, node=found[-1]) if found else None
+        definitions = [
+            n for n in _inside(self.node) if isinstance(n, _DEFINITIONS) and n.name == name
+        ]
+        return replace(self, node=definitions[-1]) if definitions else None
 
     def alias(self, name: str) -> ast.alias | None:
-        """The part of an import statement that binds a name."""
+        """Return the part of an import statement that binds a name."""
         if not isinstance(self.node, (ast.Import, ast.ImportFrom)):
             return None
         for alias in self.node.names:
@@ -111,11 +113,12 @@ class ExecutionHistory:
         return "annotations" in self.futures
 
     def of(self, name: str, before: tuple[int, int] | None = None) -> list[Executed]:
-        """The statements that bound a name, latest first."""
+        """Return the statements that bound a name, latest first."""
         return [p for p in reversed(self.bindings.get(name, ())) if before is None or p.at < before]
 
     def built_on(self, name: str, executed: Executed) -> list[Executed]:
-        """A statement that binds a name, behind those whose value it takes: `f = cached(f)`."""
+        """Return a statement that binds a name, behind those whose value it takes: `f =
+        cached(f)`."""
         chain = [executed]
         while chain[0].statement.takes(name):
             earlier = self.of(name, before=chain[0].at)
@@ -125,23 +128,23 @@ class ExecutionHistory:
         return chain
 
     def changes_of(self, name: str, after: tuple[int, int]) -> list[Executed]:
-        """The statements that registered something with a name's object."""
+        """Return the statements that registered something with a name's object."""
         return [p for p in self.changes.get(name, ()) if p.at > after]
 
 
 def history(cells: Iterable[Cell]) -> ExecutionHistory:
     """Index executed cells, oldest first. Each text is parsed once per process."""
-    found = ExecutionHistory()
+    history = ExecutionHistory()
     for position, cell in enumerate(cells):
         statements = statements_of(cell.label, cell.source)
         for number, statement in enumerate(statements):
             end = (statement.node.end_lineno or 0, statement.node.end_col_offset or 0)
             failed = cell.failed is not None and end > cell.failed
-            _add(found, Executed((position, number), statement, failed))
+            _add(history, Executed((position, number), statement, failed))
             if failed:
                 break  # those behind it did not run
-        found.futures.update(futures_in(s.node for s in statements))
-    return found
+        history.futures.update(futures_in(s.node for s in statements))
+    return history
 
 
 def _add(found: ExecutionHistory, executed: Executed) -> None:
@@ -158,7 +161,7 @@ def _add(found: ExecutionHistory, executed: Executed) -> None:
 
 
 def _changed(node: ast.stmt) -> set[str]:
-    """Names that the statement registers something with: `@f.register`."""
+    """Return names that the statement registers something with: `@f.register`."""
     decorators = [getattr(d, "func", d) for d in getattr(node, "decorator_list", ())]
     owners = [d.value for d in decorators if isinstance(d, ast.Attribute)]
     return {o.id for o in owners if isinstance(o, ast.Name)}
@@ -166,7 +169,8 @@ def _changed(node: ast.stmt) -> set[str]:
 
 @lru_cache(maxsize=4096)
 def statements_of(label: str, source: str) -> tuple[Statement, ...]:
-    """The top-level statements of a cell; none of one that can't be parsed or ran elsewhere."""
+    """Return the top-level statements of a cell; none of one that can't be parsed or ran
+    elsewhere."""
     cell = plain(_body(source))
     lines = cell.text.split("\n")
     nodes = cell.tree.body if cell.tree else []
@@ -181,7 +185,7 @@ def _imported_names(node: ast.stmt) -> Iterator[str]:
 
 
 def _body(source: str) -> str:
-    """A cell without its cell magic; empty where the body did not run in the notebook."""
+    """Return a cell without its cell magic; empty where the body did not run in the notebook."""
     magic = _CELL_MAGIC.match(source)
     if magic is None:
         return source
@@ -205,7 +209,7 @@ def _statement(
 
 
 def _text(node: ast.stmt, lines: list[str]) -> str:
-    """The statement's own text, also where others stand on its lines."""
+    """Return the statement's own text, also where others stand on its lines."""
     chosen = lines[first_line(node) - 1 : node.end_lineno]
     if node.end_col_offset is not None:
         last = chosen[-1].encode()
@@ -218,7 +222,7 @@ def _text(node: ast.stmt, lines: list[str]) -> str:
 
 
 def _inside(node: ast.AST) -> Iterator[ast.AST]:
-    """The statements that a statement holds in the same scope."""
+    """Yield the statements that a statement holds in the same scope."""
     for child in ast.iter_child_nodes(node):
         yield child
         if not isinstance(child, (*_DEFINITIONS, ast.expr)):
@@ -226,7 +230,7 @@ def _inside(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def at_once(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a statement that run with it: all but the bodies of functions."""
+    """Yield the nodes of a statement that run with it: all but the bodies of functions."""
     yield node
     later = node.body if isinstance(node, (*_DEFINITIONS[:2], ast.Lambda)) else ()
     for child in ast.iter_child_nodes(node):
@@ -235,6 +239,6 @@ def at_once(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def first_line(node: ast.stmt) -> int:
-    """The first line of a statement, its decorators included."""
+    """Return the first line of a statement, its decorators included."""
     decorators = getattr(node, "decorator_list", [])
     return int(min([node.lineno, *[d.lineno for d in decorators]]))

@@ -31,8 +31,8 @@ class ModuleLocation:
 
 
 def locate(root: str, folder: Path, *, as_script: bool = False) -> ModuleLocation:
-    """Where the module of this top-level name lives, seen from a notebook in `folder`; a script
-    there has what stands beside it, whatever is loaded here by that name."""
+    """Return where the module of this top-level name lives, seen from a notebook in `folder`; a
+    script there has what stands beside it, whatever is loaded here by that name."""
     if root in sys.stdlib_module_names or root in sys.builtin_module_names:
         return ModuleLocation("stdlib")
     if root == _OWN:
@@ -52,8 +52,8 @@ def locate(root: str, folder: Path, *, as_script: bool = False) -> ModuleLocatio
 
 
 def _beside(root: str, folder: Path) -> ModuleSpec | None:
-    """A module or package there. A folder without `__init__.py`, such as the one that wandb writes,
-    yields to a package that is installed."""
+    """Return a module or package there. A folder without `__init__.py`, such as the one that wandb
+    writes, yields to a package that is installed."""
     found = PathFinder.find_spec(root, [str(folder)])
     return found if found and found.has_location else None
 
@@ -70,7 +70,7 @@ def _spec(root: str, folder: Path) -> ModuleSpec | None:
 
 
 def gone_file(module: str) -> Path | None:
-    """The file from which the module of that name was loaded, if it is there no more."""
+    """Return the file from which the module of that name was loaded, if it is there no more."""
     spec = getattr(sys.modules.get(module), "__spec__", None)
     if not spec or not spec.has_location or not isinstance(spec.loader, FileLoader):
         return None
@@ -95,14 +95,14 @@ def _install_folders() -> tuple[Path, ...]:
 
 
 def is_installed(path: Path) -> bool:
-    """Whether a file belongs to Python or to an installed package."""
+    """Return whether a file belongs to Python or to an installed package."""
     if {"site-packages", "dist-packages"} & set(path.parts):
         return True
     return any(folder in path.parents for folder in _install_folders())
 
 
 def _tree(top: Path, *, sources_only: bool = False) -> Iterator[tuple[str, Path]]:
-    """The files below a folder, by their path from the folder that it stands in."""
+    """Yield the files below a folder, by their path from the folder that it stands in."""
     for path in sorted(top.rglob("*.py" if sources_only else "*")):
         inside = path.relative_to(top.parent)
         if path.is_file() and not _SKIPPED & set(inside.parts) and path.suffix != ".pyc":
@@ -142,28 +142,29 @@ def follow(
 
 
 def reached(imports: Iterable[ImportedModule], files: Mapping[str, Path]) -> set[str]:
-    """The modules among these files that the imports lead to; of a package, those that it needs."""
+    """Return the modules among these files that the imports lead to; of a package, those that it
+    needs."""
     paths = {name[:-3].replace("/", "."): p for name, p in files.items() if name.endswith(".py")}
     paths = {name.removesuffix(".__init__"): path for name, path in paths.items()}
     found: set[str] = set()
-    waiting = [name for each in imports for name in each.dotted]
+    waiting = [name for item in imports for name in item.dotted]
     while waiting:
         name = waiting.pop()
         new = [m for m in (name, *_packages(name)) if m in paths and m not in found]
         found.update(new)
         for module in new:
             path = paths[module]
-            for each in _imports_in(path, path.stat().st_mtime_ns):
-                inside = [module, *_packages(module)] if each.relative else []
-                names = each.dotted if each.module else each.names
+            for item in _imports_in(path, path.stat().st_mtime_ns):
+                inside = [module, *_packages(module)] if item.relative else []
+                names = item.dotted if item.module else item.names
                 waiting += (
-                    each.dotted if not inside else [f"{p}.{n}" for p in inside for n in names]
+                    item.dotted if not inside else [f"{p}.{n}" for p in inside for n in names]
                 )
     return found
 
 
 def _packages(module: str) -> Iterator[str]:
-    """The packages that a module is in: `a.b` and `a` of `a.b.c`."""
+    """Yield the packages that a module is in: `a.b` and `a` of `a.b.c`."""
     while "." in module:
         module = module.rpartition(".")[0]
         yield module
@@ -178,7 +179,8 @@ def _imports_in(path: Path, modified: int) -> tuple[ImportedModule, ...]:  # noq
 
 
 def included(path: Path) -> Iterator[tuple[str, Path]]:
-    """The files of a path given with `--include`, by the path that they get in the program."""
+    """Yield the files of a path given with `--include`, by the path that they get in the
+    program."""
     if path.is_dir():
         yield from _tree(path.absolute())
     else:

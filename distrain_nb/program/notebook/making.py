@@ -63,7 +63,7 @@ class Makings:
     _known: dict[str, Making | None] = field(default_factory=dict)
 
     def of(self, name: str) -> Making | None:
-        """How a name was made; None where no statement did.
+        """Return how a name was made; None where no statement did.
 
         The statement that bound it, with earlier ones whose value it takes, and all since that was
         seen to fill it or that sets it up by its name.
@@ -86,7 +86,7 @@ class Makings:
         return Making(tuple(chain), work, work or next((p for p in chain if _measures(p)), None))
 
     def fillings(self, name: str, since: Executed | None = None) -> list[Executed]:
-        """Statements that asked for the world, while the object of that name changed.
+        """Return statements that asked for the world, while the object of that name changed.
 
         One that trains changes much, and what it asks is most often whether to print.
         """
@@ -102,11 +102,12 @@ class Makings:
         ]
 
     def uses(self, statement: Statement) -> bool:
-        """Whether a statement trains or evaluates, so that what it changes is no setting."""
+        """Return whether a statement trains or evaluates, so that what it changes is no setting."""
         return self.works(statement) or _evaluates(statement.node)
 
     def worked_on(self, name: str, making: Making) -> Executed | None:
-        """The last statement since that trained or otherwise changed what a name stands for."""
+        """Return the last statement since that trained or otherwise changed what a name stands
+        for."""
         for executed in reversed(self.module.history.executed):
             if executed.at <= making.chain[0].at:
                 return None
@@ -117,11 +118,12 @@ class Makings:
         return None
 
     def works(self, statement: Statement) -> bool:
-        """Whether a statement trains, writes or the like, also through the user's functions."""
+        """Return whether a statement trains, writes or the like, also through the user's
+        functions."""
         return not _WORKS.isdisjoint(self.reaches.of(statement, self.module).attributes)
 
     def _setter(self, name: str) -> Executed | None:
-        """The statement that called a function which declares the name `global`."""
+        """Return the statement that called a function which declares the name `global`."""
         history = self.module.history
         setters = {
             next(iter(p.statement.binds))
@@ -133,7 +135,7 @@ class Makings:
         return next((p for p in others if setters & p.statement.mentions()), None)
 
     def _set_up_since(self, name: str, latest: Executed) -> Iterator[Executed]:
-        """Statements that changed the object; also through what it gave: argument groups."""
+        """Yield statements that changed the object; also through what it gave: argument groups."""
         names = {name}
         for executed in self.module.history.executed:
             statement = executed.statement
@@ -148,13 +150,14 @@ class Makings:
                 yield executed
 
     def _was_changed(self, statement: Statement, name: str) -> bool:
-        """Whether a statement was seen to change the object, and not by training or measuring."""
+        """Return whether a statement was seen to change the object, and not by training or
+        measuring."""
         if statement.is_import or statement.is_definition or not self.seen.changed(statement, name):
             return False
         return not self.uses(statement)
 
     def _sets_up(self, statement: Statement, names: set[str]) -> bool:
-        """Whether a statement plainly changes the object, in a way that can be repeated."""
+        """Return whether a statement plainly changes the object, in a way that can be repeated."""
         if statement.is_definition:
             return any(_root(d) in names for d in getattr(statement.node, "decorator_list", ()))
         for node in at_once(statement.node):
@@ -176,7 +179,7 @@ class Makings:
         return not loads and bool(_SETS_UP.fullmatch(method.attr))
 
     def _reached(self, executed: Executed) -> set[str]:
-        """The names that a statement reads, and those that their makers read in turn."""
+        """Return the names that a statement reads, and those that their makers read in turn."""
         late = self.module.history.late_annotations
         reached: set[str] = set()
         waiting = list(executed.statement.names(late).needs)

@@ -35,7 +35,7 @@ class OwnModules:
     _known: dict[str, OwnModule | None] = field(default_factory=dict)
 
     def of(self, name: str | None) -> OwnModule | None:
-        """The module of that name, if it is the user's own."""
+        """Return the module of that name, if it is the user's own."""
         if name == self.notebook.namespace.get("__name__", "__main__"):
             return self.notebook
         if not name:

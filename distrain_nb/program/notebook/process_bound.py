@@ -40,17 +40,17 @@ _MOST_PARTS = 1000
 
 
 def is_bound(obj: object) -> bool:
-    """Whether an object belongs to one process: to its rank, its world or its device."""
+    """Return whether an object belongs to one process: to its rank, its world or its device."""
     return is_bound_type(type(obj))
 
 
 def needs_group(obj: object) -> bool:
-    """Whether an object can only be made once there is a process group."""
+    """Return whether an object can only be made once there is a process group."""
     return any(_GROUPED.match(name_of(base)) for base in type(obj).__mro__)
 
 
 def keeps_state(obj: object, depth: int = 2) -> bool:
-    """Whether training changes an object of this kind, so that a new one is not the same.
+    """Return whether training changes an object of this kind, so that a new one is not the same.
 
     Loaders, samplers, arguments and the like are as good when they are made again.
     """
@@ -66,7 +66,7 @@ def keeps_state(obj: object, depth: int = 2) -> bool:
 
 
 def is_bound_type(cls: type) -> bool:
-    """Whether objects of this class belong to one process."""
+    """Return whether objects of this class belong to one process."""
     return not issubclass(cls, Enum) and any(_is_bound_name(name_of(c)) for c in cls.__mro__)
 
 
@@ -76,7 +76,7 @@ def _is_bound_name(name: str) -> bool:
 
 
 def name_of(obj: Any) -> str:
-    """The full name of a class or function; of a function without a module, its own."""
+    """Return the full name of a class or function; of a function without a module, its own."""
     try:
         module = getattr(obj, "__module__", None) or ""
         return f"{module}.{getattr(obj, '__qualname__', getattr(obj, '__name__', ''))}".lstrip(".")

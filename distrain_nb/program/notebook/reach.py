@@ -144,8 +144,8 @@ class _Look:
 
     def _pass(self, arguments: Iterable[ast.expr]) -> None:
         inside = _Look(self.modules, self.module)
-        for each in arguments:
-            function = resolve(each, self.module.namespace)
+        for argument in arguments:
+            function = resolve(argument, self.module.namespace)
             if isinstance(function, FunctionType):
                 inside._enter(function)
         self.reach.passed |= inside.reach.inner
@@ -211,7 +211,8 @@ def _module_of(target: Any) -> str | None:
 
 
 def resolve(node: ast.AST, namespace: Any) -> Any:
-    """The object that a dotted name stands for at present, or NOTHING; no code runs for it."""
+    """Return the object that a dotted name stands for at present, or NOTHING; no code runs for
+    it."""
     if isinstance(node, ast.Name):
         return namespace.get(node.id, getattr(builtins, node.id, NOTHING))
     if isinstance(node, ast.Attribute):

@@ -30,7 +30,7 @@ class SeenReads:
     observer: Observer | None = None
 
     def saw(self, statement: Statement, module: OwnModule) -> bool:
-        """Whether a statement ran while the extension was there."""
+        """Return whether a statement ran while the extension was there."""
         label, name = statement.label, module.namespace.get("__name__")
         return self.observer is not None and not {label, name} & self.observer.unseen
 
@@ -48,29 +48,29 @@ class SeenReads:
                     yield read
 
     def asked(self, statement: Statement) -> Iterator[SeenRead]:
-        """All that a statement asked."""
+        """Yield all that a statement asked."""
         for site in self._sites(statement):
             yield from site.reads
 
     def only_used(self, statement: Statement, name: str, value: Any) -> bool:
-        """Whether a statement had a function do something with a model that left no answer in it:
-        most often the function asked whether to print."""
+        """Return whether a statement had a function do something with a model that left no answer
+        in it: most often the function asked whether to print."""
         model = is_model(value)
         return bool(self.observer and model and name not in statement.binds) and not self.fills(
             statement, name
         )
 
     def fills(self, statement: Statement, name: str) -> bool:
-        """Whether the object of that name changed while the statement asked for the world, or read
-        what knows it."""
+        """Return whether the object of that name changed while the statement asked for the world,
+        or read what knows it."""
         if any(name in site.filled for site in self._sites(statement)):
             return True
         places = self.observer.originals.filled.get(name, ()) if self.observer else ()
         return any(_is_at(*place, statement) for place in places)
 
     def changed(self, statement: Statement, name: str) -> bool:
-        """Whether the statement changed a part of the object of that name, which it may have from
-        the world: seen for what knows the world."""
+        """Return whether the statement changed a part of the object of that name, which it may have
+        from the world: seen for what knows the world."""
         return any(is_at(change, statement) for change in self.changes(name))
 
     def changes(self, name: str) -> Collection[PartChange]:
@@ -78,19 +78,20 @@ class SeenReads:
         return self.observer.changes(name) if self.observer else ()
 
     def replaced(self, name: str, executed: Iterable[Executed]) -> Executed | None:
-        """The statement that bound a name, which knew the world, by a function that it calls."""
+        """Return the statement that bound a name, which knew the world, by a function that it
+        calls."""
         place = self.observer.replaced(name) if self.observer else None
         return next((p for p in executed if place and _is_at(*place, p.statement)), None)
 
     def changed_parts(
         self, name: str, definition: Any
     ) -> dict[str, tuple[Any, tuple[str, str, str]]] | None:
-        """The attributes that a definition has otherwise than its statement gave them, by their
-        paths, with what tells so; None where nobody saw it."""
+        """Return the attributes that a definition has otherwise than its statement gave them, by
+        their paths, with what tells so; None where nobody saw it."""
         return self.observer.originals.changed(name, definition) if self.observer else None
 
     def filled(self) -> set[str]:
-        """Every name whose object changed while some statement asked."""
+        """Return every name whose object changed while some statement asked."""
         return self.observer.filled() if self.observer else set()
 
     def _sites(self, statement: Statement) -> Iterator[Site]:
@@ -100,7 +101,7 @@ class SeenReads:
 
 
 def is_at(change: PartChange, statement: Statement) -> bool:
-    """Whether a change was seen when that statement had run."""
+    """Return whether a change was seen when that statement had run."""
     return _is_at(change.label, change.line, change.column, statement)
 
 
@@ -123,7 +124,8 @@ def _counts(value: Any) -> bool:
 
 
 def _stands_in(site: Site, node: ast.stmt) -> bool:
-    """Whether a place is inside a statement; by lines where one of them isn't known in columns."""
+    """Return whether a place is inside a statement; by lines where one of them isn't known in
+    columns."""
     first, last = first_line(node), node.end_lineno or node.lineno
     if not site.line:
         return any(isinstance(inner, _AWAITING) for inner in ast.walk(node))

@@ -73,23 +73,24 @@ class Setting:
     runs: bool
 
     def concerns(self, roots: Collection[str]) -> bool:
-        """Whether a program that imports these packages has anything of it."""
+        """Return whether a program that imports these packages has anything of it."""
         own = {name.partition(".")[0] for name in self.names} - sys.stdlib_module_names
         installed = any(r not in sys.stdlib_module_names for r in roots)
         return not own or bool(own & {*roots, *(("numpy",) if installed else ())})
 
 
 def settings_of(namespace: Mapping[str, Any], history: ExecutionHistory) -> list[Setting]:
-    """The settings that a notebook made, in order; of a cell that ran again only the last run."""
+    """Return the settings that a notebook made, in order; of a cell that ran again only the last
+    run."""
     modules = OwnModules(OwnModule(namespace, history))
     last = _last_runs(history)
-    executed = (each for each in history.executed if each.at[0] in last)
-    found = (_setting(each, modules) for each in executed)
+    executed = (item for item in history.executed if item.at[0] in last)
+    found = (_setting(item, modules) for item in executed)
     return [setting for setting in found if setting]
 
 
 def _last_runs(history: ExecutionHistory) -> set[int]:
-    """The positions of cells, of those with the same text only the last."""
+    """Return the positions of cells, of those with the same text only the last."""
     texts: dict[int, list[str]] = {}
     for executed in history.executed:
         texts.setdefault(executed.at[0], []).append(executed.statement.text)
@@ -117,13 +118,13 @@ def _setting(executed: Executed, modules: OwnModules) -> Setting | None:
     code = _Code(modules, modules.notebook.namespace)
     node = executed.statement.node
     inside = [*node.body, *node.orelse] if isinstance(node, ast.If) else [node]
-    names = [code.name(each) for each in inside]
+    names = [code.name(item) for item in inside]
     if not inside or not all(names):
         return None
-    made = [_makes(each, name, code) for each, name in zip(inside, names, strict=True)]
+    made = [_makes(item, name, code) for item, name in zip(inside, names, strict=True)]
     if all(made):
         plain = all(_is_plain(name, code.names) for name in executed.statement.names().needs)
-        return Setting(executed, tuple(name for each in made for name in each), plain)
+        return Setting(executed, tuple(name for item in made for name in item), plain)
     return Setting(executed, (names[0],), runs=False) if _HERE.fullmatch(names[0]) else None
 
 
@@ -142,7 +143,8 @@ class _Code:
     names: Mapping[str, Any]
 
     def name(self, node: ast.stmt) -> str:
-        """The full name of what a statement calls, or of a module's attribute that it sets."""
+        """Return the full name of what a statement calls, or of a module's attribute that it
+        sets."""
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             return self._written(node.value.func)
         if not isinstance(node, ast.Assign) or len(node.targets) > 1:

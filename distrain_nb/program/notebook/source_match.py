@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def made_by(statement: Statement, name: str, obj: Any) -> bool:
-    """Whether the statement, which binds the name, can have made the object.
+    """Return whether the statement, which binds the name, can have made the object.
 
     A plain `def` must have the object's very code, a class its methods' names. A decorator may
     give anything that can be called.
@@ -52,7 +52,7 @@ def _matches(code: CodeType, statement: Statement) -> bool:
 
 @lru_cache(maxsize=4096)
 def _code(statement: Statement, flags: int, *, alone: bool) -> CodeType:
-    """The code of the function or class that a statement defines.
+    """Return the code of the function or class that a statement defines.
 
     IPython compiles each statement alone; in a script, calls of what the module imports become
     other code.
@@ -73,7 +73,7 @@ def _nested(code: CodeType) -> list[CodeType]:
 
 
 def same_code(one: CodeType, other: CodeType) -> bool:
-    """Whether two functions do the same, wherever they stand."""
+    """Return whether two functions do the same, wherever they stand."""
     return _essence(one) == _essence(other)
 
 
@@ -86,7 +86,7 @@ def _essence(code: CodeType) -> tuple[Any, ...]:
 
 
 def codes_in(code: CodeType) -> Iterator[CodeType]:
-    """A function's code, and that of functions and classes inside it."""
+    """Yield a function's code, and that of functions and classes inside it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -94,7 +94,7 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
 
 
 def global_names(code: CodeType) -> set[str]:
-    """The names that a function looks up in its module when it is called."""
+    """Return the names that a function looks up in its module when it is called."""
     loads = ("LOAD_GLOBAL", "LOAD_NAME")
     every = (i for inner in codes_in(code) for i in dis.get_instructions(inner))
     return {i.argval for i in every if i.opname in loads}

@@ -56,7 +56,8 @@ class World:
         return self.asked_in(self._notebook, name)
 
     def asks_itself(self, executed: Executed) -> bool:
-        """Whether the user's own code asks for the world in a statement, not only a package."""
+        """Return whether the user's own code asks for the world in a statement, not only a
+        package."""
         if self.saw(executed.statement):
             return any(read.direct for read in self.seen.asked(executed.statement))
         return self.asked_by(executed) is not None
@@ -76,51 +77,54 @@ class World:
         return _first(self._asked([*reach.names, *reach.inner]))
 
     def reads(self, executed: Executed, name: str) -> bool:
-        """Whether a statement, or code that it calls, reads a name of the notebook."""
+        """Return whether a statement, or code that it calls, reads a name of the notebook."""
         reach = self._reaches.of(executed.statement, self._notebook)
         return (self._notebook, name) in {**reach.names, **reach.inner}
 
     def module(self, name: str) -> OwnModule | None:
-        """A module of that name beside the notebook."""
+        """Return a module of that name beside the notebook."""
         return self._modules.of(name)
 
     def making(self, name: str) -> Making | None:
-        """The statements that made what the name stands for."""
+        """Return the statements that made what the name stands for."""
         return self._makings_of(self._notebook).of(name)
 
     def worked_on(self, name: str, making: Making) -> Executed | None:
-        """The statement that has changed it by work since, so that a new one is not the same."""
+        """Return the statement that has changed it by work since, so that a new one is not the
+        same."""
         value = self.namespace.get(name)
         if is_settings(value) or not keeps_state(value) or self._wraps_what_travels(value, making):
             return None
         return self._makings_of(self._notebook).worked_on(name, making)
 
     def used_since(self, name: str, making: Making) -> bool:
-        """Whether something was trained with it since, which may leave its traces."""
+        """Return whether something was trained with it since, which may leave its traces."""
         return self._makings_of(self._notebook).worked_on(name, making) is not None
 
     def saw(self, statement: Statement) -> bool:
-        """Whether a statement of the notebook ran while the extension was there."""
+        """Return whether a statement of the notebook ran while the extension was there."""
         return self.seen.saw(statement, self._notebook)
 
     def uses(self, statement: Statement) -> bool:
-        """Whether a statement trains or evaluates, so that what it changes is no setting."""
+        """Return whether a statement trains or evaluates, so that what it changes is no setting."""
         return self._makings_of(self._notebook).uses(statement)
 
     def fillings(self, name: str, since: Executed) -> tuple[Executed, ...]:
-        """The statements since that asked for the world, and changed a class meanwhile."""
+        """Return the statements since that asked for the world, and changed a class meanwhile."""
         return tuple(self._makings_of(self._notebook).fillings(name, since))
 
     def begins_group(self, name: str) -> bool:
-        """Whether making it again, with all that it is made from, also makes its process group."""
+        """Return whether making it again, with all that it is made from, also makes its process
+        group."""
         return any(
             "init_process_group" in self._reaches.of(executed.statement, module).attributes
-            for module, each, _ in self._behind([(self._notebook, name)])
-            for executed in self._chain(module, each)
+            for module, item, _ in self._behind([(self._notebook, name)])
+            for executed in self._chain(module, item)
         )
 
     def _behind(self, names: Iterable[Name]) -> Iterator[tuple[OwnModule, str, bool]]:
-        """Names, and those that they were made from, and whether all on the way is settings."""
+        """Yield names, and those that they were made from, and whether all on the way is
+        settings."""
         waiting = deque((module, name, True) for module, name in names)
         visited: set[Name] = set()
         while waiting:
@@ -139,7 +143,7 @@ class World:
                 used = self.seen.only_used(executed.statement, name, value)
                 following = reach.names | (reach.passed if plain else {})
                 following |= {} if used else reach.inner
-                waiting.extend((*each, plain) for each in following)
+                waiting.extend((*item, plain) for item in following)
 
     def _asked(self, names: Iterable[Name]) -> Iterator[Reading]:
         """What was asked on the way to values; of the machine only where all there is settings."""
@@ -194,7 +198,7 @@ class World:
 
 
 def _first(readings: Iterable[Reading]) -> Reading | None:
-    """The first reading of the world, or else of the machine."""
+    """Return the first reading of the world, or else of the machine."""
     every = list(readings)
     return next((r for r in every if r.kind == "world"), next(iter(every), None))
 
@@ -210,7 +214,8 @@ def _weights(value: Any) -> set[int]:
 
 
 def is_settings(value: Any) -> bool:
-    """Whether a value is made of numbers, texts and devices alone: arguments, a configuration."""
+    """Return whether a value is made of numbers, texts and devices alone: arguments, a
+    configuration."""
     waiting, parts = [value], 0
     while waiting:
         part = waiting.pop()
@@ -231,6 +236,7 @@ def is_settings(value: Any) -> bool:
 
 
 def _is_all_python(cls: type) -> bool:
-    """Whether a class and its bases are Python's own code, so that attributes are all there is."""
+    """Return whether a class and its bases are Python's own code, so that attributes are all there
+    is."""
     made_in_python = 1 << 9  # Py_TPFLAGS_HEAPTYPE
     return cls is SimpleNamespace or all(c.__flags__ & made_in_python for c in cls.__mro__[:-1])

@@ -30,7 +30,7 @@ class ImportedModule:
 
 
 def imports_of(tree: ast.AST | Iterable[ast.AST]) -> tuple[ImportedModule, ...]:
-    """The imports in code, those inside functions included, and `import_module("name")`."""
+    """Return the imports in code, those inside functions included, and `import_module("name")`."""
     nodes = [tree] if isinstance(tree, ast.AST) else tree
     return tuple(found for top in nodes for node in ast.walk(top) for found in _imports(node))
 

@@ -67,7 +67,7 @@ class PlainCell:
 
 @lru_cache(maxsize=4096)
 def plain(source: str) -> PlainCell:
-    """A cell with IPython's syntax translated, dropped or refused."""
+    """Return a cell with IPython's syntax translated, dropped or refused."""
     tree, error = _parse(source)
     if tree is not None:
         return PlainCell(source, (), tree)
@@ -98,7 +98,7 @@ def _replaced(lines: list[str]) -> tuple[list[str], list[SyntaxNote]]:
 
 
 def _special(lines: list[str]) -> int | None:
-    """The first line of IPython's syntax that is left."""
+    """Return the first line of IPython's syntax that is left."""
     first = next((n for n, line in enumerate(lines) if not _PASSED.match(line)), 0)
     if lines[first].startswith("%%"):
         return first  # what follows may be no Python

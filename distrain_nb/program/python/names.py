@@ -59,9 +59,9 @@ def names_of(
 
 
 def futures_in(nodes: Iterable[ast.AST]) -> tuple[str, ...]:
-    """The features that `from __future__` imports name, sorted."""
-    found = [n for n in nodes if isinstance(n, ast.ImportFrom) and n.module == "__future__"]
-    return tuple(sorted({alias.name for node in found for alias in node.names}))
+    """Return the features that `from __future__` imports name, sorted."""
+    imports = [n for n in nodes if isinstance(n, ast.ImportFrom) and n.module == "__future__"]
+    return tuple(sorted({alias.name for node in imports for alias in node.names}))
 
 
 @dataclass
@@ -259,6 +259,6 @@ def _catches_name_errors(handler: ast.ExceptHandler) -> bool:
 
 
 def _type_parameters(node: ast.AST) -> Scope:
-    """The scope of `[T]` in `def f[T](x: T)`: code in it runs at once (Python 3.12)."""
+    """Return the scope of `[T]` in `def f[T](x: T)`: code in it runs at once (Python 3.12)."""
     parameters = getattr(node, "type_params", [])
     return Scope("comprehension", local=frozenset(p.name for p in parameters), hides_class=False)

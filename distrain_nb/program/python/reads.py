@@ -185,7 +185,8 @@ class ExpressionWalker(ast.NodeVisitor):
             self._notes(node, ast.unparse(function))
 
     def _has_all_names(self, node: ast.AST) -> bool:
-        """Whether it is the names of the module: `vars()` in a function are the function's own."""
+        """Return whether it is the names of the module: `vars()` in a function are the function's
+        own."""
         if not _is_module_dict(node):
             return False
         inside = any(scope.kind in ("function", "class") for scope in self.scopes)

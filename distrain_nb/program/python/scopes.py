@@ -38,13 +38,14 @@ class Scope:
     hides_class: bool = True  # a comprehension in a class does not see the class's names
 
     def holds(self, name: str, *, innermost: bool) -> bool:
-        """Whether a read of this name ends in this scope (a module's reads are decided later)."""
+        """Return whether a read of this name ends in this scope (a module's reads are decided
+        later)."""
         if self.kind == "class":
             return innermost and name in self.surely
         return name in self.local
 
     def leads_outside(self, name: str, *, innermost: bool) -> bool:
-        """Whether a read that does not end here goes straight to the module's names.
+        """Return whether a read that does not end here goes straight to the module's names.
 
         So do names declared `global`, and those that a class body sets, but has not set yet.
         """
@@ -79,31 +80,31 @@ class Scope:
 
 
 def function_scope(arguments: ast.arguments, body: Iterable[ast.AST]) -> Scope:
-    """The scope of a function with these arguments and this body."""
+    """Return the scope of a function with these arguments and this body."""
     names, of_module = _bindings(body)
     local = (names | {parameter.arg for parameter in parameters_of(arguments)}) - of_module
     return Scope("function", local=frozenset(local), declared_global=of_module)
 
 
 def parameters_of(arguments: ast.arguments) -> list[ast.arg]:
-    """All parameters of a function."""
+    """Return all parameters of a function."""
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     return [*every, *filter(None, [arguments.vararg, arguments.kwarg])]
 
 
 def class_scope(body: Iterable[ast.AST]) -> Scope:
-    """The scope of a class body."""
+    """Return the scope of a class body."""
     local = frozenset(bound_names(body))
     return Scope("class", local=local, surely={"__module__", "__qualname__"})
 
 
 def bound_names(nodes: Iterable[ast.AST]) -> set[str]:
-    """Names that these nodes bind in the scope where they stand (stars are not resolved)."""
+    """Return names that these nodes bind in the scope where they stand (stars are not resolved)."""
     return _bindings(nodes)[0]
 
 
 def _bindings(nodes: Iterable[ast.AST]) -> tuple[set[str], set[str]]:
-    """The names that these nodes bind, and those that they declare `global`."""
+    """Return the names that these nodes bind, and those that they declare `global`."""
     names: set[str] = set()
     declared: dict[type[ast.AST], set[str]] = {ast.Global: set(), ast.Nonlocal: set()}
     todo = [(node, False) for node in nodes]
@@ -118,7 +119,7 @@ def _bindings(nodes: Iterable[ast.AST]) -> tuple[set[str], set[str]]:
 
 
 def _of_scope(node: ast.AST) -> Iterable[ast.AST | None]:
-    """The parts of a node that run in its own scope."""
+    """Return the parts of a node that run in its own scope."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
         decorators = getattr(node, "decorator_list", ())
         return [*decorators, *node.args.defaults, *node.args.kw_defaults]
@@ -130,7 +131,7 @@ def _of_scope(node: ast.AST) -> Iterable[ast.AST | None]:
 
 
 def bound_by(node: ast.AST, *, nested: bool) -> str:
-    """The name that a node binds, or nothing; in a comprehension only `:=` binds outside."""
+    """Return the name that a node binds, or nothing; in a comprehension only `:=` binds outside."""
     if isinstance(node, ast.Name):
         return "" if nested or isinstance(node.ctx, ast.Load) else node.id
     if isinstance(node, ast.NamedExpr):

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def data_of(
     gathering: Gathering, items: Iterable[PreludeItem], limit: int
 ) -> tuple[Data | None, list[Finding]]:
-    """The files of the values that are no literals; past `limit`, in bytes, a finding instead."""
+    """Return the files of the values that are no literals; past `limit`, in bytes, a finding
+    instead."""
     carried = [gathering.found[p.name] for p in items if not p.executed and p.literal is None]
     sizes = {n.name: n.trial.size for n in carried if n.trial}
     too_large = _too_large(carried, sum(sizes.values()), limit)

@@ -35,7 +35,7 @@ class FunctionTexts:
     _known: dict[CodeType, FunctionText | None] = field(default_factory=dict)
 
     def of(self, code: CodeType) -> FunctionText | None:
-        """Where the function's text is; None where no cell or file has it."""
+        """Return where the function's text is; None where no cell or file has it."""
         if code not in self._known:
             self._known[code] = self._search(code)
         return self._known[code]
@@ -51,7 +51,7 @@ class FunctionTexts:
         return place and place._replace(label=self._label(place))
 
     def _label(self, place: FunctionText) -> str:
-        """The cell that has these lines there: its name is the one in tracebacks."""
+        """Return the cell that has these lines there: its name is the one in tracebacks."""
         for cell in reversed(self.cells):
             lines = cell.source.split("\n")
             if tuple(lines[place.first - 1 : place.first - 1 + len(place.lines)]) == place.lines:
@@ -112,7 +112,7 @@ def held(function: FunctionType) -> dict[str, Any]:
 
 
 def attributes(cls: type) -> Iterator[tuple[str, Any]]:
-    """The attributes that a class has been given, by its statement and since."""
+    """Yield the attributes that a class has been given, by its statement and since."""
     slots = set(_slots(cls))
     for name, value in vars(cls).items():
         if name not in _OF_CLASS and name not in slots:
@@ -122,7 +122,7 @@ def attributes(cls: type) -> Iterator[tuple[str, Any]]:
 
 
 def made_with(cls: type) -> dict[str, Any]:
-    """Those that must be there when a class is made."""
+    """Return those that must be there when a class is made."""
     slots = vars(cls).get("__slots__")
     start = {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
     return start if slots is None else {**start, "__slots__": slots}

@@ -79,11 +79,11 @@ class Definitions:
         return str(self.namespace.get("__name__", "__main__"))
 
     def owns(self, obj: object) -> bool:
-        """Whether a function or class was made by the notebook's own code."""
+        """Return whether a function or class was made by the notebook's own code."""
         return getattr(obj, "__module__", None) == self.module
 
     def names(self, obj: Any) -> bool:
-        """Whether the notebook has an object by the name that it says of itself."""
+        """Return whether the notebook has an object by the name that it says of itself."""
         name = getattr(obj, "__name__", None)
         return self.owns(obj) and name is not None and self.namespace.get(name) is obj
 
@@ -96,11 +96,12 @@ class Definitions:
         }
 
     def path(self, obj: Any) -> str | None:
-        """How the program's text reaches this object; None where nothing there leads to it."""
+        """Return how the program's text reaches this object; None where nothing there leads to
+        it."""
         return next((p for p in self.paths(obj) if self.by_text(p.partition(".")[0])), None)
 
     def paths(self, obj: Any) -> Iterator[str]:
-        """How the notebook's names reach this object: by its own, or by another one."""
+        """Yield how the notebook's names reach this object: by its own, or by another one."""
         root, *rest = obj.__qualname__.split(".")
         found: Any = self.namespace.get(root)
         for attribute in rest:

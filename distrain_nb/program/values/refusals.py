@@ -67,7 +67,7 @@ _FILES = (io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom, io
 
 
 def refusal(obj: Any) -> Refusal | None:
-    """Why this object, whatever it holds, can't be captured; None where it may."""
+    """Return why this object, whatever it holds, can't be captured; None where it may."""
     if isinstance(obj, _LAZY):
         what = "coroutine" if isinstance(obj, CoroutineType) else "generator"
         return Refusal(f"is a {what}", "make a list of its items, or create it in the cell")
@@ -119,7 +119,7 @@ class PickleProblem:
 
 
 def innermost(name: str, value: Any, failure: Callable[[Any], Exception | None]) -> tuple[str, Any]:
-    """The smallest part of a value that can't travel, and the way to it."""
+    """Return the smallest part of a value that can't travel, and the way to it."""
     visited = set()
     while id(value) not in visited:
         visited.add(id(value))

@@ -35,9 +35,9 @@ class ValueAxis:
     values: tuple[Value, ...] = ()
 
     def share(self, value: Value | None) -> float | None:
-        """How far along it a value is, from 0 to 1; None for what has no place on it."""
+        """Return how far along it a value is, from 0 to 1; None for what has no place on it."""
         if self.kind == "listed":
-            place = next((n for n, each in enumerate(self.values) if _alike(each, value)), None)
+            place = next((n for n, item in enumerate(self.values) if _alike(item, value)), None)
             return None if place is None else (place + 0.5) / len(self.values)
         if value is None or isinstance(value, str) or not math.isfinite(value):
             return None
@@ -48,7 +48,7 @@ class ValueAxis:
     def ticks(self) -> list[tuple[float, str]]:
         """Where something is written beside it, and what."""
         if self.kind == "listed":
-            values = [(each, written(each)) for each in self.values]
+            values = [(value, written(value)) for value in self.values]
         elif self.kind == "linear":
             values = list(ticks(_TICKS, self.low, self.high))
         else:
@@ -63,7 +63,7 @@ class ValueAxis:
             "kind": self.kind,
             "low": self.low,
             "high": self.high,
-            "values": [written(each) for each in self.values],
+            "values": [written(value) for value in self.values],
         }
 
     def _along(self, value: float) -> float | None:
@@ -79,7 +79,7 @@ class ValueAxis:
 
 
 def parameter_axes(spec: StudySpec) -> list[ValueAxis]:
-    """An axis for each name, in the order of the spec."""
+    """Return an axis for each name, in the order of the spec."""
     names = dict.fromkeys(parameter.name for parameter in spec.parameters)
     return [_of(name, [p for p in spec.parameters if p.name == name]) for name in names]
 
@@ -96,7 +96,7 @@ def goal_axis(name: str, values: Iterable[float]) -> ValueAxis:
 
 
 def power(value: float) -> str:
-    """A tick of a logarithmic axis: `0.01`, `1e−5`, `20`."""
+    """Return a tick of a logarithmic axis: `0.01`, `1e−5`, `20`."""
     exponent = math.floor(math.log10(value) + 1e-9)
     if _PLAIN_FROM <= exponent <= _PLAIN_TO:
         return f"{value:.6g}"
@@ -106,10 +106,10 @@ def power(value: float) -> str:
 def _of(name: str, parameters: Sequence[Parameter]) -> ValueAxis:
     """Under several conditions a parameter may have several domains."""
     domains = [parameter.domain for parameter in parameters]
-    if any(isinstance(each, (Discrete, Categorical)) for each in domains):
+    if any(isinstance(domain, (Discrete, Categorical)) for domain in domains):
         return ValueAxis(name, "listed", values=tuple(_listed(parameters)))
-    ranges = [each for each in domains if isinstance(each, (Double, Integer))]
-    low, high = min(each.low for each in ranges), max(each.high for each in ranges)
+    ranges = [domain for domain in domains if isinstance(domain, (Double, Integer))]
+    low, high = min(name.low for name in ranges), max(name.high for name in ranges)
     scales = {parameter.scale for parameter in parameters}
     scale = parameters[0].scale if len(scales) == 1 and low > 0 else "linear"
     return ValueAxis(name, scale, low, high)
@@ -121,7 +121,7 @@ def _listed(parameters: Iterable[Parameter]) -> list[Value]:
         domain = parameter.domain
         values = domain.values if isinstance(domain, (Discrete, Categorical)) else ()
         native = [parameter.native(value) for value in values]
-        found += [each for each in native if not any(_alike(each, one) for one in found)]
+        found += [item for item in native if not any(_alike(item, one) for one in found)]
     return found
 
 
@@ -140,7 +140,7 @@ def _decades(low: float, high: float) -> list[float]:
     for factors in ((1,), (1, 3), (1, 2, 5), tuple(range(1, 10))):
         powers = range(first, last + 1, max(1, every))
         found = [factor * 10.0**exponent for exponent in powers for factor in factors]
-        found = [each for each in found if low * (1 - 1e-9) <= each <= high * (1 + 1e-9)]
+        found = [item for item in found if low * (1 - 1e-9) <= item <= high * (1 + 1e-9)]
         if len(found) >= 3:
             return found
     return found or [low, high]

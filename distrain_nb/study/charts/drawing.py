@@ -65,7 +65,7 @@ class StudyDrawing:
         return [*parameters, *self._goals]
 
     def shares(self) -> dict[str, list[float | None]]:
-        """Where each trial stands on each of these axes, by its number."""
+        """Return where each trial stands on each of these axes, by its number."""
         axes = self.axes
         return {
             str(trial.number): [_rounded(self._share(trial, axis)) for axis in axes]
@@ -73,7 +73,7 @@ class StudyDrawing:
         }
 
     def sheet(self) -> str:
-        """All charts; nothing before there is a trial with a value."""
+        """Return all charts; nothing before there is a trial with a value."""
         if not any(trial.goals for trial in self._trials):
             return ""
         goals = list(zip(self._summary.spec.goals, self._goals, strict=True))
@@ -82,7 +82,7 @@ class StudyDrawing:
         slices = [
             group(
                 f"{goal.metric} by parameter" if len(goals) > 1 else "",
-                [self._slice(each, axis) for each in self._parameters],
+                [self._slice(parameter, axis) for parameter in self._parameters],
             )
             for goal, axis in goals
         ]
@@ -152,7 +152,7 @@ class StudyDrawing:
     # -- what belongs to a trial ------------------------------------------------------------------
 
     def _dots(self, axis: ValueAxis, place: Callable[[StudyTrial], float | None]) -> str:
-        """A dot for each trial with a goal, at a share of the width."""
+        """Return a dot for each trial with a goal, at a share of the width."""
         found = []
         for trial in self._ordered:
             x, y = place(trial), self._share(trial, axis)
@@ -190,7 +190,7 @@ class StudyDrawing:
         )
 
     def _is_absent(self, axis: ValueAxis) -> bool:
-        """Whether some trials have no such parameter."""
+        """Return whether some trials have no such parameter."""
         return id(axis) not in self._of_goals and any(
             self._share(trial, axis) is None for trial in self._trials
         )
@@ -247,7 +247,7 @@ def _columns(axis: ValueAxis) -> list[tuple[float, str]]:
 
 
 def _post(axis: ValueAxis, left: float, gaps: int, absent: bool) -> str:
-    """The name and the ticks of one of parallel axes, between which are so many gaps."""
+    """Return the name and the ticks of one of parallel axes, between which are so many gaps."""
     name = html.escape(axis.name)
     marks = [*axis.ticks, *([(ABSENT, "none")] if absent else [])]
     ticks = "".join(
@@ -260,7 +260,7 @@ def _post(axis: ValueAxis, left: float, gaps: int, absent: bool) -> str:
 
 
 def _steps(best: list[tuple[int, float]], last: int, across: ValueAxis, axis: ValueAxis) -> str:
-    """The best so far, from trial to trial."""
+    """Return the best so far, from trial to trial."""
     path = ""
     for number, value in best:
         x, y = across.share(number), axis.share(value)

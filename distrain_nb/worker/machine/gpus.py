@@ -56,7 +56,7 @@ class Gpus:
         return usage
 
     def visible(self, environment: Mapping[str, str]) -> int:
-        """How many of them a process of that environment sees."""
+        """Return how many of them a process of that environment sees."""
         return len(self._visible(environment))
 
     def _visible(self, environment: Mapping[str, str]) -> List[str]:

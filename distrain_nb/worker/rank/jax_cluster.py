@@ -50,7 +50,7 @@ def _add(module: Any) -> None:
 
         @classmethod
         def get_local_process_id(cls) -> Optional[int]:
-            """One process of a machine has all its devices; of several, each has a GPU."""
+            """Return one process of a machine has all its devices; of several, each has a GPU."""
             several = int(os.environ["LOCAL_WORLD_SIZE"]) > 1
             return int(os.environ["LOCAL_RANK"]) if several else None
 

@@ -27,7 +27,7 @@ def cluster_spec(
 ) -> Dict[str, Any]:
     """`CLUSTER_SPEC` of one replica: `addresses` are `host:port` by role, in order of index; `job`
     is the specification that the job was created from, `trial` a tuning trial's number."""
-    pools = {_pool(role): list(each) for role, each in addresses.items() if each}
+    pools = {_pool(role): list(address) for role, address in addresses.items() if address}
     task: Dict[str, Any] = {"type": _pool(role), "index": index}
     if trial is not None:
         task["trial"] = trial
@@ -52,9 +52,9 @@ def tf_config(
     if sum(map(len, addresses.values())) < 2:
         return None
     tasks = {
-        TASK_TYPES[role]: list(each)
-        for role, each in addresses.items()
-        if each and role != "evaluators"
+        TASK_TYPES[role]: list(address)
+        for role, address in addresses.items()
+        if address and role != "evaluators"
     }
     task: Dict[str, Any] = {"cloud": cloud, "index": index}
     if trial is not None:

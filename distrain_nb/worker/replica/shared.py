@@ -41,7 +41,7 @@ class NotUp(Exception):
 
 
 def is_member() -> bool:
-    """Whether this process is to start a replica of such a job."""
+    """Return whether this process is to start a replica of such a job."""
     return JOB_VARIABLE in os.environ
 
 
@@ -74,19 +74,19 @@ def prepare() -> None:
 
 
 def folder() -> Path:
-    """Where this replica keeps its log and status."""
+    """Return where this replica keeps its log and status."""
     return replica_folder(
         Path(os.environ[JOB_VARIABLE]), int(os.environ.get(INDEX_VARIABLE, "0")), _attempt()
     )
 
 
 def replica_folder(job: Path, index: int, attempt: int = 1) -> Path:
-    """Where a replica keeps its log and status in an attempt."""
+    """Return where a replica keeps its log and status in an attempt."""
     return job / REPLICAS / (str(index) if attempt < 2 else f"{index}.{attempt}")
 
 
 def replicas(text: str) -> Iterator[Tuple[str, int]]:
-    """The role of each replica and its index there, of `primary=1,workers=3`."""
+    """Yield the role of each replica and its index there, of `primary=1,workers=3`."""
     for pool in text.split(","):
         role, _, count = pool.partition("=")
         for index in range(int(count or 1)):
@@ -110,7 +110,7 @@ def _addresses(job: Path, index: int, count: int) -> List[str]:
 
 
 def _own_host() -> str:
-    """The name of this host; its address where the name is known to nobody."""
+    """Return the name of this host; its address where the name is known to nobody."""
     name = socket.gethostname()
     try:
         socket.getaddrinfo(name, None)
