@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tarfile
 from typing import TYPE_CHECKING, Any
 
@@ -331,13 +332,25 @@ def test_wheels_are_for_the_glibc_of_the_base(glibc: tuple[int, int] | None, pla
 def test_a_base_that_leaves_devices_idle_is_refused(
     device: str, line: str, has: dict[str, str], refused: bool
 ) -> None:
-    from distrain_nb.image.builders.dependencies import _refuse_other_builds
+    from distrain_nb.image.builders.dependencies import _unused_devices
 
-    recipe = Recipe("mine:1", "a/b", device=device)
     installed = Installed("3.11", "x86_64-manylinux_2_28", has)
-    if not refused:
-        return _refuse_other_builds((line,), recipe, installed)
-    with pytest.raises(ImageError, match=f"mine:1 has .* does not use the {device.upper()}s"):
-        _refuse_other_builds((line,), recipe, installed)
+    notes = _unused_devices((line,), Recipe("mine:1", "a/b", device=device), installed)
+    assert len(notes) == refused
+    for note in notes:
+        assert re.match(f"mine:1 has .* does not use the job's {device.upper()}s", note)
     asked = Recipe("mine:1", "a/b", (line,), device=device)
-    return _refuse_other_builds((line,), asked, installed)
+    assert _unused_devices((line,), asked, installed) == ()
+
+
+def test_a_rehearsal_says_that_its_base_would_be_refused(
+    open_registry: str, tiny: BaseImage
+) -> None:
+    """It runs where there may be no such device; the cloud's own job ends before it is sent."""
+    base = f"{open_registry}/bases/of-cpus:1"
+    labels = (("distrain-nb.packages", "torch==2.4.0+cpu"), ("distrain-nb.python", "3.11"))
+    tiny.with_(labels=labels).push(base)
+    with pytest.raises(ImageError, match=r"does not use the job's GPUs: name another base"):
+        build_with(base, ("torch==2.4.0",), device="gpu")
+    image = build_with(base, ("torch==2.4.0",), device="gpu", rehearsed=True)
+    assert image.notes[0].endswith("the job's GPUs: the cloud's job would be refused")

@@ -152,6 +152,7 @@ class SageMakerService(CloudService[SageMakerSpec]):
             program.required,
             platform=self.spec.platform,
             device=self.spec.device,
+            rehearsed=bool(self.endpoints),
             look_inside=True,
             guarded=True,
         )

@@ -134,6 +134,7 @@ class VertexService(CloudService[VertexSpec]):
             requirements=program.required,
             platform=self.spec.platform,
             device=self.spec.device,
+            rehearsed=bool(self.endpoints),
             look_inside=prebuilt(current(), base) is None,
             guarded=True,
         )

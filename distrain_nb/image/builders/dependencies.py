@@ -69,8 +69,11 @@ def packages_for(
     if not imported and not recipe.requirements:
         return Packages()
     installed = find_installed(base, recipe, registry, listener)
-    _refuse_other_builds(imported, recipe, installed)
+    idle = _unused_devices(imported, recipe, installed)
+    if idle and not recipe.rehearsed:
+        raise ImageError(f"{idle[0]}: name another base, or leave --base out")
     requirements, notes = wanted_of(imported, recipe.requirements, installed)
+    notes = (*(f"{note}: the cloud's job would be refused" for note in idle), *notes)
     if not requirements:
         return Packages(python=installed.python, notes=notes)
     python = uv.Python(_python(installed, recipe), installed.platform)
@@ -124,18 +127,21 @@ def wanted_of(
     return tuple(lines.values()), tuple(notes)
 
 
-def _refuse_other_builds(imported: Sequence[str], recipe: Recipe, installed: Installed) -> None:
-    """Raise ImageError for a package of the base that computes on the CPU, where the machines have
-    devices for it."""
+def _unused_devices(
+    imported: Sequence[str], recipe: Recipe, installed: Installed
+) -> tuple[str, ...]:
+    """Note packages of the base that compute on the CPU though the job has devices for them."""
     asked = {plain_name(requirement_name(line)) for line in recipe.requirements}
+    idle = []
     for line in imported:
         name = requirement_name(line)
-        has = next((each for each in builds(name) if each in installed.packages), None)
+        has = next((build for build in builds(name) if build in installed.packages), None)
         if has and plain_name(name) not in asked and _is_for_cpus(line, has, recipe, installed):
-            raise ImageError(
-                f"{recipe.base} has {has} {installed.packages[has]}, which does not use the "
-                f"{recipe.device.upper()}s of the job: name another base, or leave --base out"
+            version, devices = installed.packages[has], f"{recipe.device.upper()}s"
+            idle.append(
+                f"{recipe.base} has {has} {version}, which does not use the job's {devices}"
             )
+    return tuple(idle)
 
 
 def _is_for_cpus(line: str, has: str, recipe: Recipe, installed: Installed) -> bool:
