@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from distrain_nb.backends.remote.submission import Journal
 from distrain_nb.run.metrics.events import Key, scalars
 from distrain_nb.worker.files.status import State, Status
 
-from .folder_service import LINES, FolderService, texts
+from .folder_service import LINES, FolderBackend, FolderService, texts
 
 HERE = {"service": "here"}
 RESULT = "results/index.json"
@@ -33,6 +34,7 @@ def test_a_dropped_connection_is_no_failure(
         return _read(self, name, start, end)
 
     monkeypatch.setattr(FolderService, "read", read)
+    monkeypatch.setattr(FolderBackend, "pace", replace(FolderBackend.pace, fetch=60.0))
     carrier.carry(run, HERE)
     status = Status.read(run)
     assert (status.state, status.note, dropped) == (State.SUCCEEDED, "", [])
