@@ -30,7 +30,7 @@ check: $(INSTALLED) style
 	$(MAKE) --jobs 2 --output-sync types quick
 
 quick: $(INSTALLED)
-	$(BIN)/python -m tests.suite --reruns 0 --workers 2 -m "not slow"
+	$(BIN)/python -m tests.suite --reruns 0 --workers 4 -m "not slow"
 
 # What fails is run once more, by itself; RERUNS=0 is the strict way.
 test: room $(INSTALLED) services
