@@ -12,7 +12,6 @@ from distrain_nb.errors import OptionError
 from distrain_nb.magics.observing import start_observing
 from distrain_nb.magics.problems import problems_shown
 from distrain_nb.magics.warming import after_cell, before_cell
-from distrain_nb.repairs import code_in_head, head_options
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -91,6 +90,8 @@ def help_alone(lines: list[str]) -> list[str]:
 
 def _options(cell: str) -> str:
     """Return the options in a cell's head. Raises OptionError if it ends in a line of code."""
+    from distrain_nb.repairs import code_in_head, head_options
+
     if stray := code_in_head(cell):
         code, fix = stray
         message = (

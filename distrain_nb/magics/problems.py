@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import DistrainError, RunCancelled, RunFailed
-from distrain_nb.repairs import joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -60,6 +59,8 @@ def _cells(line: str, cell: str | None, shell: InteractiveShell) -> Cells:
 
 def _candidates(source: str, cell: str | None) -> Iterator[tuple[str, str]]:
     """Yield the magics of a cell that may be running, each with the options of its line."""
+    from distrain_nb.repairs import joined
+
     if cell is None:
         for line in joined(source).split("\n"):
             _, magic, options = line.partition(_LINE)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import importlib
 import os
 import re
-import subprocess
 import sys
 import threading
 from contextlib import suppress
@@ -65,6 +64,8 @@ def _import_ours() -> None:
 
 
 def _start(modules: list[str]) -> None:
+    import subprocess  # 3 ms, which `%load_ext` needn't take
+
     from distrain_nb.worker.files.request import Warming
     from distrain_nb.worker.files.status import Owner
 
