@@ -14,6 +14,7 @@ from distrain_nb.program.gathering.choice import Choices
 from distrain_nb.program.gathering.doubts import by_text, rebound, unseen
 from distrain_nb.program.gathering.lost import lost
 from distrain_nb.program.gathering.module_state import module_state
+from distrain_nb.program.gathering.module_world import from_the_world
 from distrain_nb.program.gathering.needed import Needed, PendingName
 from distrain_nb.program.gathering.own_names import set_by_functions
 from distrain_nb.program.gathering.remake import Remade, remake, remake_for, weights_of
@@ -124,6 +125,7 @@ class Gathering:
         self.findings += rebound(self.found, self.history)
         self.findings += lost(self.found, self.world)
         self.findings += unseen(self.found, self.world)
+        self.findings += from_the_world(self.found, self.world)
         set_inside = set_by_functions(self.found, self.history)
         for wanted in self._missing:
             if wanted.name not in set_inside:

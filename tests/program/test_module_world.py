@@ -1,0 +1,74 @@
+"""State of a module beside the notebook that was set by what knows the world."""
+
+from __future__ import annotations
+
+import io
+import sys
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.program.notebooks import Kernel
+from tests.program.random_notebooks import MODULE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+RANK = "import os, state_module\nrank = int(os.environ.get('RANK', 0))"
+SETS = {
+    "state_module.LR = rank": "state_module.LR",
+    "state_module.LR = int(os.environ.get('RANK', 0))": "state_module.LR",
+    "state_module.STATE['a'] = rank": "state_module.STATE",
+    "state_module.ITEMS.append(rank)": "state_module.ITEMS",
+    "state_module.CFG.lr = rank": "state_module.CFG.lr",
+    "setattr(state_module, 'LR', rank)": "state_module.LR",
+    "import state_module as m\nm.CFG.tags.append(rank)": "state_module.CFG.tags",
+    "from state_module import STATE\nSTATE['a'] = rank": "state_module.STATE",
+    "from state_module import CFG\nCFG.lr = rank": "state_module.CFG.lr",
+}
+
+
+@pytest.fixture
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kernel]:
+    (tmp_path / "state_module.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    kernel = Kernel(tmp_path)
+    kernel.run(RANK)
+    yield kernel
+    sys.modules.pop("state_module", None)
+
+
+def findings(kernel: Kernel, cell: str, text: str) -> list[tuple[str, str]]:
+    with redirect_stdout(io.StringIO()):
+        kernel.run(cell)
+    return [
+        (str(finding.severity), finding.message)
+        for finding in kernel.capture(text).findings
+        if finding.code == "capture.not-portable"
+    ]
+
+
+@pytest.mark.parametrize("cell", SETS)
+def test_it_is_refused_with_the_line(kernel: Kernel, cell: str) -> None:
+    """Each rank had the notebook's, and the run succeeded."""
+    [(severity, message)] = findings(kernel, cell, "import state_module")
+    assert severity == "error"
+    assert message.startswith(f"`{SETS[cell]}` has the notebook's value in every rank, though Cell")
+    assert "what knows `os.environ['RANK']` (Cell In[" in message
+
+
+def test_a_function_that_is_given_the_rank_may_set_it(kernel: Kernel) -> None:
+    said = findings(kernel, "state_module.bump(rank)", "import state_module")
+    assert {severity for severity, _ in said} == {"warning"}
+    assert all("may set it" in message for _, message in said)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["state_module.LR = 5", "seen = state_module.LR + rank", "seen = dict(a=rank, b=state_module.LR)"],
+)  # fmt: skip
+def test_what_sets_nothing_of_the_world_is_not_refused(kernel: Kernel, cell: str) -> None:
+    kernel.run("state_module.CFG.lr = 0.5")
+    assert findings(kernel, cell, "import state_module") == []
