@@ -56,7 +56,8 @@ class LongestFirst(LoadScopeScheduling):
     def __init__(self, config: pytest.Config, log: object = None) -> None:
         super().__init__(config, log)
         self._started: dict[WorkerController, list[str]] = defaultdict(list)
-        failed = config.cache.get("cache/lastfailed", {}) if config.cache else {}
+        cache = getattr(config, "cache", None)  # `-p no:cacheprovider` leaves none
+        failed = cache.get("cache/lastfailed", {}) if cache else {}
         self._failed = {unit(nodeid) for nodeid in failed}
         self._changed = changed_folders(ROOT)
 

@@ -67,8 +67,8 @@ def test_a_function_that_is_given_the_rank_may_set_it(kernel: Kernel) -> None:
 
 @pytest.mark.parametrize(
     "cell",
-    ["state_module.LR = 5", "seen = state_module.LR + rank", "seen = dict(a=rank, b=state_module.LR)"],
+    ["state_module.LR = 5", "seen = state_module.LR + rank", "seen = dict(a=rank, b=conf.LR)"],
 )  # fmt: skip
 def test_what_sets_nothing_of_the_world_is_not_refused(kernel: Kernel, cell: str) -> None:
-    kernel.run("state_module.CFG.lr = 0.5")
+    kernel.run("import state_module as conf\nstate_module.CFG.lr = 0.5")
     assert findings(kernel, cell, "import state_module") == []
