@@ -27,7 +27,7 @@ TRIES, TURN_S = 50, 0.1
 
 
 def main(folder: Path) -> None:
-    """Return at once if another process owns it already, and goes on doing so."""
+    """Own the study until it ends; return at once if another process owns it."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     for _ in range(TRIES):
         with alone(folder) as mine:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import re
+import weakref
 from pathlib import Path
 
 import pytest
@@ -150,6 +152,16 @@ def test_a_log_that_was_cut_is_searched_anew(tmp_path: Path) -> None:
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:4]))
     index.update()
     assert finished(index, Filter(), SearchTerm("line")).total == 4
+
+
+def test_a_search_keeps_no_index_in_memory(log: Printing) -> None:
+    index = LogIndex(log.folder)
+    index.update()
+    finished(index, Filter(), SearchTerm("loss"))
+    kept = weakref.ref(index)
+    del index
+    gc.collect()
+    assert kept() is None
 
 
 @pytest.mark.parametrize("lines", [3, 3_000])

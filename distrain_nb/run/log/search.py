@@ -55,12 +55,12 @@ class LogSearch:
 
     It begins at a row and goes to the end of the log, and then from the beginning up to that row:
     the first match from there on is known before the rest. A log that has grown is searched on.
+    The log is not kept: what is remembered of a search must not keep a log's index in memory.
     """
 
     def __init__(self, log: LogIndex, only: Filter, wanted: SearchTerm, first: int) -> None:
         """Begin at the row `first` of those that pass. Raises OptionError for a text that is too
         long."""
-        self._log = log
         self._only = only
         self._pattern: Pattern = pattern_of(wanted)
         self._lock = threading.Lock()
@@ -69,7 +69,7 @@ class LogSearch:
         self._later, self._earlier = _Region(self._start), _Region(0)
         self._is_tried = False
 
-    def advance(self, seconds: float) -> None:
+    def advance(self, log: LogIndex, seconds: float) -> None:
         """Search on for some time.
 
         Raises OptionError for an expression that can't be read, or takes too long.
@@ -77,19 +77,19 @@ class LogSearch:
         until = time.monotonic() + seconds
         with self._lock:
             if not self._is_tried:  # an empty log has no match, but the expression may be wrong
-                next(iter(self._pattern.find(self._log, 0, 0)), None)
+                next(iter(self._pattern.find(log, 0, 0)), None)
                 self._is_tried = True
-            end = self._log.end
-            self._later.advance(self._pattern, self._log, self._only, end, until)
+            end = log.end
+            self._later.advance(self._pattern, log, self._only, end, until)
             if self._later.at >= end:
-                self._earlier.advance(self._pattern, self._log, self._only, self._start, until)
+                self._earlier.advance(self._pattern, log, self._only, self._start, until)
 
-    def progress(self, near: int, step: int) -> SearchProgress:
+    def progress(self, log: LogIndex, near: int, step: int) -> SearchProgress:
         """Return how far it has come, with a match: the one at or after the row `near` (`step` 0),
         the next one (1) or the one before (-1). Behind the last match comes the first."""
         with self._lock:
             earlier, later = self._earlier.rows.values, self._later.rows.values
-            remaining = (self._log.end - self._later.at) + (self._start - self._earlier.at)
+            remaining = (log.end - self._later.at) + (self._start - self._earlier.at)
         total = len(earlier) + len(later)
         place = _before(earlier, near, step) + _before(later, near, step)
         place = (place + min(step, 0)) % total if total else -1
@@ -97,7 +97,7 @@ class LogSearch:
         row = int(later[behind] if behind >= 0 else earlier[place]) if total else None
         if step == 0 and remaining and (row is None or row < near):
             row, place = None, -1  # one that comes later may be nearer
-        searched = 1 - remaining / self._log.end if self._log.end else 1.0
+        searched = 1 - remaining / log.end if log.end else 1.0
         return SearchProgress(total, searched, remaining == 0, row, place)
 
 
@@ -147,8 +147,8 @@ def search(
         while len(searches) > SEARCHES_KEPT:
             searches.popitem(last=False)
         _kept[log] = log.version, searches
-    found.advance(SLICE_S)
-    return found.progress(near, step)
+    found.advance(log, SLICE_S)
+    return found.progress(log, near, step)
 
 
 def first_error(log: LogIndex, only: Filter) -> int | None:
