@@ -13,8 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.sagemaker import containers as of_aws
-from distrain_nb.backends.vertex import containers as of_google
 from distrain_nb.cluster.equipment import Stock, equip
 from distrain_nb.cluster.launchers import PER_GPU, launcher_for
 from distrain_nb.cluster.packages import Uses
@@ -22,6 +20,8 @@ from distrain_nb.findings import errors
 from distrain_nb.layout import Layout, Pool
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.hardware import CPU, Hardware, hardware_of
+from distrain_nb.places.sagemaker import containers as of_aws
+from distrain_nb.places.vertex import containers as of_google
 from distrain_nb.program.frameworks import frameworks_of
 
 if TYPE_CHECKING:

@@ -28,12 +28,7 @@ SHORT_FILE = 60
 LONG_SENTENCE = 25
 
 # A place's own rooms; anything else that names a cloud has to change with it.
-PLACES = (
-    "backends/vertex/",
-    "backends/sagemaker/",
-    "rehearsal/vertex_ai/",
-    "rehearsal/sagemaker_ai/",
-)
+PLACES = ("places/",)
 _CLOUD = re.compile(r"vertex|sagemaker", re.IGNORECASE)
 
 # They say nothing of what they name.

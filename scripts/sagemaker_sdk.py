@@ -22,8 +22,8 @@ from sagemaker.tensorflow import TensorFlow
 
 HERE = Path(__file__).parent.parent
 REQUESTS = HERE / "tests" / "sagemaker" / "sdk_requests.json"
-CONTAINERS = HERE / "distrain_nb" / "backends" / "sagemaker" / "containers.csv"
-REGISTRIES = HERE / "distrain_nb" / "backends" / "sagemaker" / "registries.csv"
+CONTAINERS = HERE / "distrain_nb" / "places" / "sagemaker" / "containers.csv"
+REGISTRIES = HERE / "distrain_nb" / "places" / "sagemaker" / "registries.csv"
 
 REGION, BUCKET, RUN = "us-west-2", "my-bucket", "run"
 OUTPUT = f"s3://{BUCKET}/distrain"

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb import installed as entry_points
 from distrain_nb.backends import plugins
 from distrain_nb.layout import place
 
@@ -26,8 +27,8 @@ def installed(backend: type[Any], site: Path, monkeypatch: pytest.MonkeyPatch) -
     (package / "entry_points.txt").write_text(f"[{plugins.GROUP}]\n{entry}\n")
     monkeypatch.syspath_prepend(site)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (site, Path(__file__).parents[1]))))
-    plugins._installed.cache_clear()
+    entry_points._others.cache_clear()
     yield
-    for cache in (plugins._installed, plugins._load):
+    for cache in (entry_points._others, plugins._load):
         cache.cache_clear()
     place._PLACES.pop(backend.name, None)

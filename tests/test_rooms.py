@@ -22,16 +22,17 @@ PACKAGE = Path(__file__).parents[1] / FRONT
 
 # From the top down.
 ROOMS = (
-    "magics", "ui", "health", "server", "study", "api", "options", "tracking", "run", "rehearsal",
-    "data", "backends", "image", "cluster", "program", "observed", "secrets", "tuning", "layout",
-    "config", "scratch", "errors", "repairs", "findings", "types", "escapes", "worker",
+    "magics", "ui", "health", "server", "study", "api", "options", "places", "tracking", "run",
+    "rehearsal", "data", "backends", "image", "cluster", "program", "observed", "secrets",
+    "tuning", "layout", "config", "scratch", "errors", "repairs", "findings", "types", "installed",
+    "escapes", "worker",
 )  # fmt: skip
 
 # The same role in twin clouds.
 TWINS = {"ForeignService", "Settings"}
 
 # A floor is a package inside a room; one this deep in names is the deepest that there is.
-DEEPEST = 4
+DEEPEST = 5
 
 _NAMED = re.compile(rf"\b{FRONT}(?:\.\w+)+")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.places import place
-from distrain_nb.backends.places.place import duration
+from distrain_nb.backends.notebooks import place
+from distrain_nb.backends.notebooks.place import duration
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.run import room
 

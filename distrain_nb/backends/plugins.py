@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import fields
 from functools import cache
-from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
+from distrain_nb import installed
 from distrain_nb.backends.options import declared
 from distrain_nb.backends.tuning import Tunes
 from distrain_nb.errors import OptionError, did_you_mean
@@ -17,6 +17,7 @@ from distrain_nb.layout.place import declare
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from contextlib import AbstractContextManager
+    from importlib.metadata import EntryPoint
 
     from distrain_nb.backends.base import AnyBackend
     from distrain_nb.layout import Layout
@@ -30,7 +31,7 @@ Rehearsal: TypeAlias = "Callable[[str, Iterable[str]], AbstractContextManager[Ma
 
 def find(name: str) -> AnyBackend:
     """Return the backend of that name. Raises OptionError naming those that there are."""
-    entry = _own().get(name) or _entry(name)
+    entry = installed.entry(GROUP, name)
     if entry is None:
         hint = did_you_mean(name, names(), ".")
         allowed = ", ".join(names())
@@ -42,10 +43,8 @@ def find(name: str) -> AnyBackend:
 
 
 def names() -> list[str]:
-    """Return the names of all that are installed: the package's own first, this machine before
-    clouds."""
-    own = sorted(_own(), key=lambda name: (name != "local", name))
-    return [*own, *sorted(_installed().keys() - set(own))]
+    """Return the names of all that are installed: this machine, the package's own, then others."""
+    return sorted(installed.names(GROUP), key=lambda name: name != "local")
 
 
 def all_backends() -> list[AnyBackend]:
@@ -97,7 +96,8 @@ def settings() -> dict[str, str]:
 
 def rehearsal_of(name: str) -> Rehearsal:
     """Return the stand-in for the service of the backend of that name. Raises OptionError."""
-    for entry in entry_points(group=REHEARSALS, name=name):
+    entry = installed.entry(REHEARSALS, name)
+    if entry is not None:
         stand_in: Rehearsal = entry.load()
         return stand_in
     raise OptionError(f"--rehearse: nothing is installed that stands in for {title_of(name)}")
@@ -134,25 +134,3 @@ def _paths() -> set[str]:
     """Return the paths of all fields of a layout."""
     whole = {option.field for option in OPTIONS}
     return whole | {f"{role}.{field.name}" for role in Role for field in fields(Pool)}
-
-
-def _entry(name: str) -> EntryPoint | None:
-    if name not in _installed():
-        _installed.cache_clear()  # it may have been installed since
-    return _installed().get(name)
-
-
-@cache
-def _own() -> dict[str, EntryPoint]:
-    """Return those of this package, looked for first: to look through all that is installed takes
-    longer than a warm start."""
-    try:
-        found = distribution("distrain-nb").entry_points
-    except PackageNotFoundError:
-        return {}
-    return {entry.name: entry for entry in found if entry.group == GROUP}
-
-
-@cache
-def _installed() -> dict[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=GROUP)}

@@ -18,7 +18,7 @@ _ELSEWHERE = ("--on", "--dry-run", "--help", "-h")
 _requested: set[str] = set()
 
 # What a cell needs from `%%distrain` until its run is shown.
-_OURS = ("distrain_nb.magics.cell", "distrain_nb.backends.local", "distrain_nb.ui.monitor")
+_OURS = ("distrain_nb.magics.cell", "distrain_nb.places.local", "distrain_nb.ui.monitor")
 
 
 def before_cell(words: list[str], cell: str) -> None:
@@ -26,7 +26,7 @@ def before_cell(words: list[str], cell: str) -> None:
     named = tuple(dict.fromkeys(_IMPORT.findall(cell)))
     if not named or _requested.issuperset(named) or any(w.startswith(_ELSEWHERE) for w in words):
         return
-    from distrain_nb.backends.local.warming import warm
+    from distrain_nb.places.local.warming import warm
     from distrain_nb.worker.files.request import Warming
     from distrain_nb.worker.files.status import Owner
 
@@ -71,7 +71,7 @@ def _start(modules: list[str]) -> None:
 
     words = Warming(Owner.of(os.getpid()), tuple(modules)).words()
     subprocess.Popen(
-        [sys.executable, "-m", "distrain_nb.backends.local.warming", str(Path.cwd()), *words],
+        [sys.executable, "-m", "distrain_nb.places.local.warming", str(Path.cwd()), *words],
         cwd="/",
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

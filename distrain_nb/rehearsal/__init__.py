@@ -3,63 +3,32 @@
     with distrain_nb.rehearsal.vertex(buckets=["my-bucket"]) as endpoints:
         ...
 
-gives tests of your own the addresses of Vertex AI, Cloud Logging (gRPC without encryption), Cloud
-Storage (http) and a container registry on this machine; `sagemaker` in the place of `vertex` those
-of SageMaker, S3, STS, CloudWatch Logs and a container registry.
+gives tests of your own the addresses of the cloud's services on this machine, by name. Every place
+with a stand-in has such a function, by the name of the place.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from distrain_nb import installed
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable
+    from contextlib import AbstractContextManager
+    from typing import Any
 
-__all__ = ["sagemaker", "vertex"]
-
-
-@contextmanager
-def vertex(faults: str = "", buckets: Iterable[str] = ()) -> Iterator[Mapping[str, str]]:
-    """Run Vertex AI on this machine; give `aiplatform`, `logging`, `storage` and `registry`, by
-    address.
-
-    `faults` is what `--rehearse` takes, such as `preempt=workerpool1-0@30s`; `buckets` are there
-    from the start. Raises OptionError for faults that can't happen, DistrainError naming what this
-    machine lacks.
-    """
-    from distrain_nb.program.progress import report
-    from distrain_nb.rehearsal.faults import Faults
-
-    report("loading Google's libraries")
-    from distrain_nb.rehearsal.vertex_ai.stand_in import stand_in
-
-    with stand_in(Faults.parse(faults), buckets) as running:
-        yield running.endpoints
+GROUP = "distrain_nb.rehearsals"
 
 
-@contextmanager
-def sagemaker(faults: str = "", buckets: Iterable[str] = ()) -> Iterator[Mapping[str, str]]:
-    """Run SageMaker on this machine; give URLs of `sagemaker`, `s3`, `sts` and `logs`, and the
-    address of the `registry`. Any credentials will do.
+def __getattr__(name: str) -> Callable[..., AbstractContextManager[Any]]:
+    """Return the function that runs a place's stand-in, such as `vertex`."""
+    point = None if name.startswith("_") else installed.own(GROUP).get(name)
+    if point is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    function: Callable[..., AbstractContextManager[Any]] = point.load()
+    return function
 
-    `faults` is what `--rehearse` takes, such as `spot=algo-2@30s`; `buckets` are there from the
-    start, with the files below `rehearsal/s3/BUCKET` of `DISTRAIN_HOME` as objects. Raises
-    OptionError for faults that can't happen, DistrainError naming what this machine lacks.
-    """
-    from distrain_nb.program.progress import report
-    from distrain_nb.rehearsal.faults import SAGEMAKER, Faults
 
-    report("loading AWS's libraries")
-    chosen = Faults.parse(faults, SAGEMAKER)
-    try:
-        from distrain_nb.rehearsal.sagemaker_ai.stand_in import stand_in
-    except ModuleNotFoundError as missing:
-        from distrain_nb.errors import DistrainError
-
-        raise DistrainError(
-            f"A rehearsal for SageMaker needs {missing.name}: "
-            "`pip install 'distrain-nb[rehearsal]'`."
-        ) from None
-    with stand_in(chosen, buckets) as running:
-        yield running.endpoints
+def __dir__() -> Iterable[str]:
+    return sorted({*globals(), *installed.own(GROUP)})

@@ -21,23 +21,6 @@ class FaultSyntax:
     allowed: str
 
 
-VERTEX = FaultSyntax(
-    loss="preempt",
-    replica=r"workerpool\d-\d+",
-    permission=r".+",
-    allowed="preempt=REPLICA@SECONDSs, preempt=REPLICA@TEXT, quota=METRIC, permission=NAME, "
-    "late=SECONDSs, busy=EVERY, lost=COUNT",
-)
-SAGEMAKER = FaultSyntax(
-    loss="spot",
-    replica=r"algo-\d+",
-    permission=r"(?:sagemaker|logs|s3|ecr|secretsmanager):[A-Za-z]+|iam:PassRole|sts:AssumeRole",
-    allowed="spot=algo-N@SECONDSs, spot=algo-N@TEXT, quota=INSTANCE_TYPE, "
-    "permission=SERVICE:ACTION (such as sagemaker:CreateTrainingJob, iam:PassRole, s3:GetObject), "
-    "late=SECONDSs, busy=EVERY, lost=COUNT",
-)
-
-
 @dataclass(frozen=True)
 class Preemption:
     """A replica (`workerpool1-0`) loses its machine so many seconds into the job, or when any
@@ -65,7 +48,7 @@ class Faults:
     lost: int = 0
 
     @classmethod
-    def parse(cls, text: str, syntax: FaultSyntax = VERTEX) -> Faults:
+    def parse(cls, text: str, syntax: FaultSyntax) -> Faults:
         """Read what follows `--rehearse`. Raises OptionError naming what is not allowed."""
         faults = cls()
         for part in filter(None, (part.strip() for part in text.split(","))):

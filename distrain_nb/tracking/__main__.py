@@ -10,9 +10,9 @@ import time
 
 from distrain_nb.backends.remote.lock import alone
 from distrain_nb.config import home
+from distrain_nb.tracking.kinds import Kind, kinds
 from distrain_nb.tracking.request import pending
 from distrain_nb.tracking.starting import OWNER_FILE
-from distrain_nb.tracking.tracker import KINDS, Kind
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.status import Owner
@@ -63,4 +63,4 @@ if __name__ == "__main__":
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
     )
-    main(KINDS[sys.argv[1]])
+    main(kinds()[sys.argv[1]])

@@ -8,17 +8,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.tracking.guarded import GuardedTracker
+from distrain_nb.tracking.kinds import MLFLOW
 from distrain_nb.tracking.mirror import Mirror
-from distrain_nb.tracking.mlflow_run import MlflowTracker
 from distrain_nb.tracking.request import pending, without_password
-from distrain_nb.tracking.tracker import MLFLOW, NotYet, TooLate
-from distrain_nb.tracking.vertex_tracker import VertexTracker
+from distrain_nb.tracking.tracker import NotYet, TooLate
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.tracked import Tracked
 
 if TYPE_CHECKING:
+    from distrain_nb.tracking.kinds import Kind
     from distrain_nb.tracking.request import TrackingRequest
-    from distrain_nb.tracking.tracker import Kind, Tracker
+    from distrain_nb.tracking.tracker import Tracker
 
 TURN_S = 0.05
 LOOK_EVERY_S = 1.0  # at a run
@@ -99,8 +99,7 @@ class TrackingProcess:
 
     def _tracker(self, uri: str) -> Tracker:
         if uri not in self._trackers:
-            kind = MlflowTracker if self._kind is MLFLOW else VertexTracker
-            self._trackers[uri] = GuardedTracker(kind(uri))
+            self._trackers[uri] = GuardedTracker(self._kind.tracker(uri))
         return self._trackers[uri]
 
     def _failed(self, request: TrackingRequest, error: Exception) -> None:

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from distrain_nb.config import home, private_home
 from distrain_nb.secrets.guard import HIDDEN
-from distrain_nb.tracking.tracker import MLFLOW, kind_of
+from distrain_nb.tracking.kinds import MLFLOW, kind_of
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import private_folder, replace_file
 from distrain_nb.worker.files.status import Status
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from distrain_nb.config import Config
-    from distrain_nb.tracking.tracker import Kind
+    from distrain_nb.tracking.kinds import Kind
 
 OFF = "off"
 

@@ -12,9 +12,9 @@ from distrain_nb.backends.remote.tracker import may_be_reached
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
 from distrain_nb.run import Run
+from distrain_nb.tracking.kinds import kind_of, of_place
 from distrain_nb.tracking.request import OFF, TrackingRequest, address
 from distrain_nb.tracking.starting import begin, missing
-from distrain_nb.tracking.tracker import VERTEX
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.tracked import TRIAL_TAG, Tracked
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.run.store import Record
+    from distrain_nb.tracking.kinds import Kind
 
 NAME_VARIABLE = "MLFLOW_EXPERIMENT_NAME"  # what runs are filed under that have no --experiment
 
@@ -36,13 +37,13 @@ def begin_run(record: Record, *, here: bool, own: str = "") -> str:
         return str(error)
     uri = address(config, os.environ)
     waits = here or may_be_reached(uri)
-    notes = (_begin_vertex(record, config, own, here), begin(_of(record, uri, here), waits=waits))
+    notes = (_begin_at_place(record, config, own, here), begin(_of(record, uri, here), waits=waits))
     return "; ".join(filter(None, notes))
 
 
-def _begin_vertex(record: Record, config: Config, own: str, here: bool, study: str = "") -> str:
+def _begin_at_place(record: Record, config: Config, own: str, here: bool, study: str = "") -> str:
     try:
-        request = vertex_request(record, config, os.environ, own, here=here)
+        request = place_request(record, config, os.environ, own, here=here)
     except OptionError as error:
         return str(error)
     return "" if request is None else begin(replace(request, parent=study), waits=False)
@@ -59,7 +60,7 @@ def begin_study(
     own: str = "",
 ) -> str:
     """Have a study mirrored that is about to be started, to which its trials then belong; `here`
-    and `own` are as in `begin_run`. Gives also what keeps its trials from Vertex AI Experiments,
+    and `own` are as in `begin_run`. Gives also what keeps its trials from the place's experiments,
     where they are to be there."""
     try:
         config = Config.load()
@@ -69,27 +70,34 @@ def begin_study(
     filed = experiment or os.environ.get(NAME_VARIABLE, "") or name
     request = TrackingRequest(uri, filed, name, "", created, str(folder), dict(options), _common())
     note = begin(replace(request, ends_here=False), waits=here or may_be_reached(uri))
-    return "; ".join(filter(None, (_not_at_vertex(config, own), note)))
+    return "; ".join(filter(None, (_not_at_place(config, own), note)))
 
 
-def _not_at_vertex(config: Config, own: str) -> str:
-    """Say what keeps runs out of Vertex AI Experiments, where they are to be there."""
-    if config.tracking == OFF or not (own or config.tracking):
-        return ""
-    from distrain_nb.backends.vertex.experiments import place_of
-
+def _not_at_place(config: Config, own: str) -> str:
+    """Say what keeps runs out of a place's experiments, where they are to be there."""
     try:
-        place = own or place_of(config, os.environ)
+        kind, address = _at_place(config, os.environ, own)
     except OptionError as error:
         return str(error)
-    return missing(VERTEX, str(place))
+    return missing(kind, address) if kind else ""
+
+
+def _at_place(config: Config, environ: Mapping[str, str], own: str) -> tuple[Kind | None, str]:
+    """Return the tracker of a place that runs are to be in, and its address: `own`, or as it is
+    set; None if there is none. Raises OptionError."""
+    if config.tracking == OFF:
+        return None, ""
+    kind = kind_of(own) if own else of_place(config.tracking)
+    if kind is None or kind.names is None:
+        return None, ""
+    return kind, own or kind.names.address(config, environ)
 
 
 def begin_trial(record: Record, study: Path, *, here: bool, own: str = "") -> str:
     """Have the run of a trial mirrored, to MLflow if its study is; `here` and `own` are as in
     `begin_run`. See `begin`."""
     with suppress(OSError, OptionError):
-        _begin_vertex(record, Config.load(), own, here, str(study))
+        _begin_at_place(record, Config.load(), own, here, str(study))
     with suppress(OSError, Damaged):
         parent, tracked = TrackingRequest.read(study), Tracked.read(study)
         if parent is not None:
@@ -104,22 +112,22 @@ def begin_trial(record: Record, study: Path, *, here: bool, own: str = "") -> st
     return ""
 
 
-def vertex_request(
+def place_request(
     record: Record, config: Config, environ: Mapping[str, str], own: str = "", *, here: bool
 ) -> TrackingRequest | None:
-    """Make the request for a run in Vertex AI Experiments; None if it is not to be there.
+    """Make the request for a run in a place's experiments; None if it is not to be there.
 
     Raises OptionError where the experiment is asked for and no project is known.
     """
-    if not record.experiment or config.tracking == OFF or not (own or config.tracking):
+    if not record.experiment:
         return None
-    from distrain_nb.backends.vertex.experiments import experiment_name, place_of, run_name
-
-    place = own or str(place_of(config, environ))
+    kind, address = _at_place(config, environ, own)
+    if kind is None or kind.names is None:
+        return None
     filed, _, run = record.experiment.partition("/") if own else (record.experiment, "", "")
-    experiment = experiment_name(filed)
-    name = run_name(experiment, run or record.name)
-    request = replace(_of(record, place, here), experiment=experiment, name=name, joins=bool(run))
+    experiment = kind.names.experiment(filed)
+    name = kind.names.run(experiment, run or record.name)
+    request = replace(_of(record, address, here), experiment=experiment, name=name, joins=bool(run))
     own_tags = {n: text for n, text in request.tags.items() if not n.startswith("mlflow.")}
     return replace(request, tags=own_tags)
 

@@ -13,16 +13,16 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from distrain_nb.config import Config, home
 from distrain_nb.errors import DistrainError
+from distrain_nb.tracking.kinds import MLFLOW, kind_of, kinds
 from distrain_nb.tracking.request import address, key_of, without_password
-from distrain_nb.tracking.tracker import KINDS, MLFLOW, kind_of
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.status import Owner
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from distrain_nb.tracking.kinds import Kind
     from distrain_nb.tracking.request import TrackingRequest
-    from distrain_nb.tracking.tracker import Kind
 
 PROCESS = "distrain_nb.tracking"
 PROCESS_LOG = "tracking.log"  # text: what the process prints
@@ -70,7 +70,7 @@ def _nothing(kind: Kind, uri: str) -> str:
 
 def catch_up() -> None:
     """Start a process again that was killed before all was done. Never raises."""
-    for kind in KINDS.values():
+    for kind in kinds().values():
         with suppress(OSError, DistrainError):
             folder = home() / kind.folder
             if folder.is_dir() and any(folder.glob("*.json")):

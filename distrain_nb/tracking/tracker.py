@@ -1,19 +1,8 @@
-"""The interface of a tracker to the process that mirrors runs, and where the files of each kind
-are."""
+"""The interface of a tracker to the process that mirrors runs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple, Protocol
-
-from distrain_nb.worker.files.folder import (
-    MLFLOW_FILE,
-    TRACKING_FILE,
-    VERTEX_FILE,
-    VERTEX_REQUEST_FILE,
-)
-from distrain_nb.worker.files.tracked import VERTEX_SCHEME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -22,49 +11,6 @@ if TYPE_CHECKING:
     from distrain_nb.tracking.request import TrackingRequest
     from distrain_nb.worker.files.status import State
     from distrain_nb.worker.files.tracked import Tracked
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of tracker, by its `title`.
-
-    `folder` of DISTRAIN_HOME is the list of what is to be mirrored; `request_file` and
-    `tracked_file` of a run's folder say what and how far. `package` is what it needs, and comes
-    with the extra `extra`. With `nests` a run may be below another.
-    """
-
-    title: str
-    folder: str
-    request_file: str
-    tracked_file: str
-    package: str
-    extra: str
-    nests: bool
-
-    @property
-    def installed(self) -> bool:
-        try:
-            return find_spec(self.package) is not None
-        except ModuleNotFoundError:  # not even what it is a part of
-            return False
-
-
-MLFLOW = Kind("MLflow", "tracking", TRACKING_FILE, MLFLOW_FILE, "mlflow", "mlflow", nests=True)
-VERTEX = Kind(
-    "Vertex AI Experiments",
-    "tracking-vertex",
-    VERTEX_REQUEST_FILE,
-    VERTEX_FILE,
-    "google.cloud.aiplatform",
-    "vertex",
-    nests=False,
-)
-KINDS = {kind.folder: kind for kind in (MLFLOW, VERTEX)}
-
-
-def kind_of(uri: str) -> Kind:
-    """Return the kind of tracker at an address."""
-    return VERTEX if uri.startswith(VERTEX_SCHEME) else MLFLOW
 
 
 class Sample(NamedTuple):

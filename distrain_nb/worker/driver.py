@@ -1,7 +1,7 @@
 """Entry point of a `ModelTrainer` of SageMaker's SDK 3: runs its script as a program of ours.
 
 The SDK tells by variables: `SM_ENTRY_SCRIPT` in the working folder, `SM_HPS` with what becomes its
-command line, and `SM_DISTRIBUTED_CONFIG`, which `distrain_nb.backends.sagemaker.distributed` fills.
+command line, and `SM_DISTRIBUTED_CONFIG`, which `distrain_nb.places.sagemaker.distributed` fills.
 """
 
 from __future__ import annotations

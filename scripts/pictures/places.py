@@ -29,7 +29,7 @@ print("rank", os.environ["RANK"], "of", os.environ["WORLD_SIZE"])"""
 # Before the first cell, in the folder of the notebook.
 STARTUP = """import os
 from pathlib import Path
-from distrain_nb.backends.places import google, studio
+from distrain_nb.backends.notebooks import google, studio
 os.environ.update({environ})
 studio.FILE, google.PRODUCT_FILE = Path("resource-metadata.json"), Path("/nowhere")
 """

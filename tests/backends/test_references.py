@@ -14,21 +14,21 @@ from botocore.model import StringShape
 from botocore.session import Session
 
 import distrain_nb
-from distrain_nb.backends.sagemaker import options as aws_options
-from distrain_nb.backends.sagemaker import tuning_request
-from distrain_nb.backends.vertex import options as vertex_options
-from distrain_nb.backends.vertex import validation
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import limit
 from distrain_nb.layout.rules import regions
+from distrain_nb.places.sagemaker import options as aws_options
+from distrain_nb.places.sagemaker import tuning_request
+from distrain_nb.places.vertex import options as vertex_options
+from distrain_nb.places.vertex import validation
 from distrain_nb.tuning.options import study
 from distrain_nb.tuning.rules import check, places
 from tests.backends.references import REFERENCES, REFUSED, Field, Shape
 
 HOME = Path(distrain_nb.__file__).parent
-ROOMS = ("tuning/rules", "backends/vertex", "backends/sagemaker")
+ROOMS = ("tuning/rules", "places/vertex", "places/sagemaker")
 # The functions that make a finding, and which of their arguments is its code.
 MAKERS = {"error": 1, "noted": 1, "_over": 1, "_error": 0, "_warning": 0, "Finding": 0}
 SHAPES = Session().get_service_model("sagemaker")
@@ -55,7 +55,7 @@ def codes() -> set[str]:
     for room, name, call in calls():
         if name in MAKERS and len(call.args) > MAKERS[name]:
             text = text_of(call.args[MAKERS[name]])
-            service = "" if room.startswith("tuning") or "." in text else f"{room[9:]}."
+            service = "" if room.startswith("tuning") or "." in text else f"{room.rpartition('/')[2]}."
             found |= {f"{service}{text}"} if text and not text.endswith("{code}") else set()
     return found
 

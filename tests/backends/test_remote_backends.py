@@ -11,11 +11,11 @@ import pytest
 import distrain_nb
 from distrain_nb.backends.options import declared
 from distrain_nb.backends.remote.options import CloudOptions, RemoteOptions
-from distrain_nb.backends.sagemaker import SageMakerBackend
-from distrain_nb.backends.vertex import VertexBackend
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.health.backends import backends
+from distrain_nb.places.sagemaker import SageMakerBackend
+from distrain_nb.places.vertex import VertexBackend
 from distrain_nb.study.starting import prepare
 from tests import guests
 from tests.processes import ProcessBackend, ProcessPlan

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from distrain_nb.api import program
 from distrain_nb.backends.base import Job
-from distrain_nb.backends.local.plan import LocalJob
 from distrain_nb.backends.options import NoOptions
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout
+from distrain_nb.places.local.plan import LocalJob
 
 
 def job(name: str = "") -> LocalJob:

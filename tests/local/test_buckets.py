@@ -17,9 +17,9 @@ from gcp_storage_emulator.server import RequestHandler
 from gcp_storage_emulator.storage import Storage
 
 from distrain_nb import api
-from distrain_nb.backends.local.buckets import fetch, place
 from distrain_nb.data import pack, shards
 from distrain_nb.errors import OptionError
+from distrain_nb.places.local.buckets import fetch, place
 from distrain_nb.program.progress import report_to
 from distrain_nb.worker.files.status import Progress
 

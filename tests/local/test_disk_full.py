@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from distrain_nb import api
-from distrain_nb.backends.local.warm import hand_over
 from distrain_nb.errors import DistrainError
+from distrain_nb.places.local.warm import hand_over
 from distrain_nb.run import still
 from distrain_nb.worker.files.status import State
 from tests.conftest import eventually

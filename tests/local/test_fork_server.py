@@ -22,9 +22,9 @@ import pytest
 
 import distrain_nb.worker
 from distrain_nb import api
-from distrain_nb.backends.local import warm
 from distrain_nb.config import Config
 from distrain_nb.errors import DistrainError
+from distrain_nb.places.local import warm
 from distrain_nb.run import Run
 from distrain_nb.worker.files import status
 from distrain_nb.worker.files.request import Request, send

@@ -135,7 +135,7 @@ def test_an_optimizer_of_the_kernel_asks_for_no_other_server() -> None:
     """PyTorch sets a variable for the first one, in any process that makes one."""
     look = """
 import os, torch
-from distrain_nb.backends.local.warm import _environment
+from distrain_nb.places.local.warm import _environment
 before = _environment()
 torch.optim.SGD(torch.nn.Linear(1, 1).parameters())
 print("TORCHINDUCTOR_CACHE_DIR" in os.environ, _environment() == before)

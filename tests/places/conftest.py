@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb.backends.places import google, memory, studio
-from distrain_nb.backends.sagemaker import sdk_config
-from distrain_nb.backends.sagemaker import settings as of_aws
-from distrain_nb.backends.vertex import settings as of_google
+from distrain_nb.backends.notebooks import memory
+from distrain_nb.places.sagemaker import sdk_config, studio
+from distrain_nb.places.sagemaker import settings as of_aws
+from distrain_nb.places.vertex import settings as of_google
+from distrain_nb.places.vertex import workbench as google
 from tests.sagemaker.conftest import aws  # noqa: F401 - what the SDKs ask besides
 
 Describe = Callable[..., None]

@@ -12,12 +12,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from google.auth.credentials import AnonymousCredentials
 
-from distrain_nb.backends.sagemaker.client import client
-from distrain_nb.backends.sagemaker.making import make_bucket as make_s3_bucket
-from distrain_nb.backends.vertex import making, rest
-from distrain_nb.backends.vertex.client import storage_client
-from distrain_nb.backends.vertex.making import make_bucket, make_repository
 from distrain_nb.errors import DistrainError
+from distrain_nb.places.sagemaker.client import client
+from distrain_nb.places.sagemaker.making import make_bucket as make_s3_bucket
+from distrain_nb.places.vertex import making, rest
+from distrain_nb.places.vertex.client import storage_client
+from distrain_nb.places.vertex.making import make_bucket, make_repository
 from tests.places.stand_ins import serving
 
 BUCKET, REGION = "mine-distrain-us-central1", "us-central1"

@@ -35,7 +35,7 @@ def in_place(nb: Kernel, folder: Path, environ: dict[str, str], studio: dict[str
     outcome = nb.run(f"""
 import os
 from pathlib import Path
-from distrain_nb.backends.places import google, memory, studio
+from distrain_nb.backends.notebooks import google, memory, studio
 for name in {names}:
     os.environ.pop(name, None)
 os.environ.update({environ})

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import boto3
 import pytest
 
-from distrain_nb.backends.sagemaker.sdk_config import of_sdk
 from distrain_nb.errors import OptionError
+from distrain_nb.places.sagemaker.sdk_config import of_sdk
 
 ROLE = "arn:aws:iam::123456789012:role/of-admin"
 TEXT = f"SageMaker: {{TrainingJob: {{RoleArn: '{ROLE}'}}}}"

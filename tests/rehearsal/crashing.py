@@ -48,8 +48,8 @@ _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(
     [
         __name__,
-        "distrain_nb.backends.vertex.service",
-        "distrain_nb.backends.sagemaker.service",
+        "distrain_nb.places.vertex.service",
+        "distrain_nb.places.sagemaker.service",
         "google.cloud.aiplatform_v1",
         "google.cloud.logging_v2",
         "google.cloud.storage",

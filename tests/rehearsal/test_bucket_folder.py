@@ -10,8 +10,8 @@ import pytest
 from moto import mock_aws
 
 from distrain_nb.config import private_home
-from distrain_nb.rehearsal.sagemaker_ai.store import KeptBucket, ObjectStore
-from distrain_nb.rehearsal.vertex_ai.buckets import DATA, buckets
+from distrain_nb.places.sagemaker.stand_in.store import KeptBucket, ObjectStore
+from distrain_nb.places.vertex.stand_in.buckets import DATA, buckets
 
 
 def contents(folder: Path) -> dict[str, str]:

@@ -16,14 +16,14 @@ import pytest
 from moto import mock_aws
 
 from distrain_nb.config import private_home
+from distrain_nb.places.sagemaker.stand_in.channels import InputObject, download
+from distrain_nb.places.sagemaker.stand_in.hosts import CHECKPOINTS, Host, HostDisk
+from distrain_nb.places.sagemaker.stand_in.store import ObjectStore, S3Location, SyncedFolder
+from distrain_nb.places.vertex.stand_in.buckets import DATA, buckets
+from distrain_nb.places.vertex.stand_in.replicas import METRICS_FILE
+from distrain_nb.places.vertex.stand_in.trials import RunningTrial
 from distrain_nb.rehearsal import job_folder
 from distrain_nb.rehearsal.job_folder import JobFolder, OutsideJobFolder
-from distrain_nb.rehearsal.sagemaker_ai.channels import InputObject, download
-from distrain_nb.rehearsal.sagemaker_ai.hosts import CHECKPOINTS, Host, HostDisk
-from distrain_nb.rehearsal.sagemaker_ai.store import ObjectStore, S3Location, SyncedFolder
-from distrain_nb.rehearsal.vertex_ai.buckets import DATA, buckets
-from distrain_nb.rehearsal.vertex_ai.replicas import METRICS_FILE
-from distrain_nb.rehearsal.vertex_ai.trials import RunningTrial
 
 SECRET = "of the host alone"
 RACES = 1000

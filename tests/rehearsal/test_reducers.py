@@ -8,7 +8,7 @@ from typing import Any
 from google.cloud.aiplatform_v1 import types
 
 from distrain_nb.layout import Role
-from distrain_nb.rehearsal.vertex_ai.replicas import job_cluster, left_out, members, replica
+from distrain_nb.places.vertex.stand_in.replicas import job_cluster, left_out, members, replica
 from distrain_nb.worker.replica.replica import Replica
 
 JOB = "projects/p/locations/us-central1/customJobs/1"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from distrain_nb.rehearsal.sagemaker_ai.stand_in import SageMakerStandIn
+from distrain_nb.places.sagemaker.stand_in.services import SageMakerStandIn
 from tests.image.services.bases import BaseImage
 
 from .training_jobs import BUCKET, ROLE, Aws, channel, request, standing_in, troubled

@@ -11,7 +11,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from distrain_nb.errors import OptionError
-from distrain_nb.rehearsal.faults import SAGEMAKER, Faults, Preemption
+from distrain_nb.places.sagemaker.stand_in import SYNTAX as SAGEMAKER
+from distrain_nb.rehearsal.faults import Faults, Preemption
 from tests.conftest import eventually
 from tests.image.services.bases import BaseImage
 

@@ -15,11 +15,11 @@ import pytest
 from botocore.exceptions import ClientError
 
 from distrain_nb.backends.remote.service import Gone
-from distrain_nb.backends.sagemaker.client import client
-from distrain_nb.backends.sagemaker.tuning_jobs import HyperParameterTuningJobs
 from distrain_nb.errors import DistrainError
 from distrain_nb.image import Recipe, build
-from distrain_nb.rehearsal.sagemaker_ai.stand_in import SageMakerStandIn
+from distrain_nb.places.sagemaker.client import client
+from distrain_nb.places.sagemaker.stand_in.services import SageMakerStandIn
+from distrain_nb.places.sagemaker.tuning_jobs import HyperParameterTuningJobs
 from tests.image.services.bases import BaseImage
 from tests.sagemaker.toolkit import sdk
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from distrain_nb.places.sagemaker.stand_in.tuning_checks import refuse_tuning
+from distrain_nb.places.sagemaker.stand_in.tuning_trial import falls_behind
 from distrain_nb.rehearsal.errors import ApiError
-from distrain_nb.rehearsal.sagemaker_ai.tuning_checks import refuse_tuning
-from distrain_nb.rehearsal.sagemaker_ai.tuning_trial import falls_behind
 
 REQUEST: dict[str, Any] = {
     "HyperParameterTuningJobName": "study",

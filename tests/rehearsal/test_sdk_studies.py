@@ -19,9 +19,9 @@ from google.cloud.aiplatform import initializer
 import distrain_nb
 from distrain_nb import api
 from distrain_nb.backends.remote import studies
-from distrain_nb.backends.vertex import client
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.magics.lines import run_line
+from distrain_nb.places.vertex import client
 from distrain_nb.study import Study, following
 from distrain_nb.study.service import ServiceTrials
 from distrain_nb.study.summary import summary_of

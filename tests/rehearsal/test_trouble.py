@@ -8,6 +8,7 @@ import pytest
 from google.api_core import exceptions
 
 from distrain_nb.errors import OptionError
+from distrain_nb.places.vertex.stand_in import SYNTAX
 from distrain_nb.rehearsal.faults import Faults, Preemption
 from tests.image.services.bases import BaseImage
 
@@ -101,10 +102,10 @@ def test_an_answer_that_is_lost(no_docker: None, small: BaseImage) -> None:
 
 
 def test_faults_are_read() -> None:
-    read = Faults.parse("preempt=workerpool1-0@30s, late=2s,busy=5,quota=cpus")
+    read = Faults.parse("preempt=workerpool1-0@30s, late=2s,busy=5,quota=cpus", SYNTAX)
     assert read == Faults((Preemption("workerpool1-0", 30.0),), quota="cpus", late=2.0, busy=5)
-    assert Faults.parse("") == Faults()
-    by_line = Faults.parse("preempt=workerpool0-0@epoch 3: saved")
+    assert Faults.parse("", SYNTAX) == Faults()
+    by_line = Faults.parse("preempt=workerpool0-0@epoch 3: saved", SYNTAX)
     assert by_line == Faults((Preemption("workerpool0-0", text="epoch 3: saved"),))
 
 
@@ -113,4 +114,4 @@ def test_faults_are_read() -> None:
 )
 def test_faults_that_can_not_be(text: str) -> None:
     with pytest.raises(OptionError, match="expected preempt=REPLICA"):
-        Faults.parse(text)
+        Faults.parse(text, SYNTAX)

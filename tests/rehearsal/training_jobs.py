@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from botocore.config import Config
 
-from distrain_nb.rehearsal.faults import SAGEMAKER, Faults
-from distrain_nb.rehearsal.sagemaker_ai.jobs import TrainingJobService
-from distrain_nb.rehearsal.sagemaker_ai.protocol import serve
-from distrain_nb.rehearsal.sagemaker_ai.stand_in import SageMakerStandIn, stand_in
-from distrain_nb.rehearsal.sagemaker_ai.tuning_jobs import TuningJobService
+from distrain_nb.places.sagemaker.stand_in import SYNTAX as SAGEMAKER
+from distrain_nb.places.sagemaker.stand_in.jobs import TrainingJobService
+from distrain_nb.places.sagemaker.stand_in.protocol import serve
+from distrain_nb.places.sagemaker.stand_in.services import SageMakerStandIn, stand_in
+from distrain_nb.places.sagemaker.stand_in.tuning_jobs import TuningJobService
+from distrain_nb.rehearsal.faults import Faults
 from tests.image.services.bases import BaseImage
 
 if TYPE_CHECKING:

@@ -121,8 +121,9 @@ def test_what_a_job_waits_for_is_in_words(
     process = carry_in_a_process(run)
     clock = time.strftime("%H:%M", time.localtime(start))
     note = f"3 jobs before it; expected to start at {clock}"
-    assert eventually(lambda: Status.read(run).note == note)
-    assert (Status.read(run).state, Status.read(run).phase) == (State.QUEUED, "waiting for nodes")
+    assert eventually(lambda: Status.read(run).state is State.QUEUED)
+    status = Status.read(run)
+    assert (status.phase, status.note) == ("waiting for nodes", note)
     process.kill()
     process.join()
 

@@ -17,12 +17,12 @@ from gcp_storage_emulator.server import RequestHandler
 from gcp_storage_emulator.storage import Storage
 
 from distrain_nb.backends.remote.uploading import DataBucket, bring
-from distrain_nb.backends.sagemaker.client import client
-from distrain_nb.backends.sagemaker.data import S3Data
 from distrain_nb.backends.uploads import Upload, upload_of
-from distrain_nb.backends.vertex.client import storage_client
-from distrain_nb.backends.vertex.data import CloudStorageData
 from distrain_nb.errors import DistrainError
+from distrain_nb.places.sagemaker.client import client
+from distrain_nb.places.sagemaker.data import S3Data
+from distrain_nb.places.vertex.client import storage_client
+from distrain_nb.places.vertex.data import CloudStorageData
 from distrain_nb.rehearsal.access import PrivateServer
 from distrain_nb.worker.files.status import Progress
 

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from distrain_nb import api
-from distrain_nb.backends.local import LocalBackend
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError, RunCancelled, RunNotFound, StoreError
+from distrain_nb.places.local import LocalBackend
 from distrain_nb.run import Run, Store, database
 from distrain_nb.worker.files.status import State
 from tests.conftest import eventually

@@ -9,12 +9,12 @@ from typing import Any
 from distrain_nb.api import Code, Source, program
 from distrain_nb.backends.base import Job
 from distrain_nb.backends.options import declared, made
-from distrain_nb.backends.sagemaker import SageMakerBackend
-from distrain_nb.backends.sagemaker.options import SageMakerJob, SageMakerOptions
-from distrain_nb.backends.sagemaker.plan import SageMakerPlan
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout
 from distrain_nb.layout.formats import read_any
+from distrain_nb.places.sagemaker import SageMakerBackend
+from distrain_nb.places.sagemaker.options import SageMakerJob, SageMakerOptions
+from distrain_nb.places.sagemaker.plan import SageMakerPlan
 from distrain_nb.program import Cell, Notebook, read_script
 
 ROLE = "arn:aws:iam::123456789012:role/training"

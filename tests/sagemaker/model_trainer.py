@@ -11,7 +11,7 @@ from moto import mock_aws
 from sagemaker.core.training.configs import Compute, SourceCode
 from sagemaker.train import ModelTrainer
 
-from distrain_nb.backends.sagemaker.distributed import Horovod, ParameterServers
+from distrain_nb.places.sagemaker.distributed import Horovod, ParameterServers
 
 ROLE = "arn:aws:iam::123456789012:role/training"
 

@@ -13,9 +13,9 @@ import pytest
 
 from distrain_nb.api import program
 from distrain_nb.backends.remote.delivery import Laid
-from distrain_nb.backends.sagemaker.containers import equipment_of, python_of
-from distrain_nb.backends.sagemaker.delivery import needed, write_archive
 from distrain_nb.layout import Layout
+from distrain_nb.places.sagemaker.containers import equipment_of, python_of
+from distrain_nb.places.sagemaker.delivery import needed, write_archive
 from tests.sagemaker.jobs import job, laid
 
 pytestmark = pytest.mark.slow

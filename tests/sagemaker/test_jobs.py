@@ -11,11 +11,11 @@ from botocore.exceptions import ClientError
 from botocore.session import get_session
 
 from distrain_nb.backends.remote.service import Gone, Observed
-from distrain_nb.backends.sagemaker import client
-from distrain_nb.backends.sagemaker.jobs import observed
-from distrain_nb.backends.sagemaker.sdk import foreign
-from distrain_nb.backends.sagemaker.tuning_jobs import HyperParameterTuningJobs
 from distrain_nb.errors import DistrainError, OptionError
+from distrain_nb.places.sagemaker import client
+from distrain_nb.places.sagemaker.jobs import observed
+from distrain_nb.places.sagemaker.sdk import foreign
+from distrain_nb.places.sagemaker.tuning_jobs import HyperParameterTuningJobs
 from distrain_nb.worker.files.status import State
 
 

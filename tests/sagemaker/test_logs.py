@@ -15,9 +15,9 @@ from botocore.exceptions import ClientError
 
 from distrain_nb.backends.remote.log_ordering import Lateness
 from distrain_nb.backends.remote.service import LogEntry
-from distrain_nb.backends.sagemaker.client import client
-from distrain_nb.backends.sagemaker.logs import GROUP, JobLog
-from distrain_nb.backends.sagemaker.metrics import MetricDefinitions
+from distrain_nb.places.sagemaker.client import client
+from distrain_nb.places.sagemaker.logs import GROUP, JobLog
+from distrain_nb.places.sagemaker.metrics import MetricDefinitions
 
 AT_ONCE = Lateness(settle=0.0)
 BATCH = 5000
@@ -61,7 +61,7 @@ def test_many_lines_of_several_hosts_come_once_and_in_order(
     logs: Any, job: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Pages, lines of one millisecond, a reader that is replaced in the middle, another job."""
-    monkeypatch.setattr("distrain_nb.backends.sagemaker.logs.PAGE", 700)
+    monkeypatch.setattr("distrain_nb.places.sagemaker.logs.PAGE", 700)
     start, each = now() - 60_000, 1000
     put(logs, f"{job}x", 1, [(start, "another job's")])
     cursor: dict[str, Any] = {}

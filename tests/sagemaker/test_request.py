@@ -15,13 +15,13 @@ import pytest
 
 from distrain_nb.api import prepare
 from distrain_nb.backends.remote.submission import substituted
-from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN
-from distrain_nb.backends.sagemaker.plan import SageMakerSpec
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
 from distrain_nb.layout.formats import EXPORTS, estimator_text, read_any, training_job
 from distrain_nb.layout.rules import check
+from distrain_nb.places.sagemaker.names import ACCOUNT, IMAGE, RUN
+from distrain_nb.places.sagemaker.plan import SageMakerSpec
 from tests.sagemaker.jobs import EVERYTHING, P4, PLAN, ROLE, SCRIPT, laid, planned
 from tests.sagemaker.model import report
 

@@ -12,14 +12,15 @@ import pytest
 
 from distrain_nb.api import program
 from distrain_nb.backends.remote.service import Stored
-from distrain_nb.backends.sagemaker import SageMakerBackend
-from distrain_nb.backends.sagemaker.client import client
-from distrain_nb.backends.sagemaker.making import make_repository
-from distrain_nb.backends.sagemaker.output import RunOutput
-from distrain_nb.backends.sagemaker.service import SageMakerService
 from distrain_nb.errors import DistrainError
-from distrain_nb.rehearsal.faults import SAGEMAKER, Faults
-from distrain_nb.rehearsal.sagemaker_ai.stand_in import SageMakerStandIn, stand_in
+from distrain_nb.places.sagemaker import SageMakerBackend
+from distrain_nb.places.sagemaker.client import client
+from distrain_nb.places.sagemaker.making import make_repository
+from distrain_nb.places.sagemaker.output import RunOutput
+from distrain_nb.places.sagemaker.service import SageMakerService
+from distrain_nb.places.sagemaker.stand_in import SYNTAX as SAGEMAKER
+from distrain_nb.places.sagemaker.stand_in.services import SageMakerStandIn, stand_in
+from distrain_nb.rehearsal.faults import Faults
 from distrain_nb.worker.files.status import State
 from tests.rehearsal.training_jobs import Aws, troubled
 from tests.sagemaker.jobs import laid, planned

@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.backends.options import made
-from distrain_nb.backends.places import studio
-from distrain_nb.backends.sagemaker import SageMakerBackend
-from distrain_nb.backends.sagemaker.options import SageMakerJob, SageMakerOptions
-from distrain_nb.backends.sagemaker.service import SageMakerService
-from distrain_nb.backends.sagemaker.settings import VARIABLES, Settings, settings_of, wrong
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout
+from distrain_nb.places.sagemaker import SageMakerBackend, studio
+from distrain_nb.places.sagemaker.options import SageMakerJob, SageMakerOptions
+from distrain_nb.places.sagemaker.service import SageMakerService
+from distrain_nb.places.sagemaker.settings import VARIABLES, Settings, settings_of, wrong
 from tests.sagemaker.jobs import codes, job, planned
 
 NOWHERE = Layout.of("sagemaker", workers="ml.m5.xlarge")

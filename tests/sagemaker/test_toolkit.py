@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from distrain_nb.backends.remote.delivery import Laid
-from distrain_nb.backends.sagemaker.delivery import write_archive
+from distrain_nb.places.sagemaker.delivery import write_archive
 from distrain_nb.worker.rank import values
 from distrain_nb.worker.replica import tf_config
 from scripts.horovod_wheel import wheel

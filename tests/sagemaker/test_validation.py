@@ -17,12 +17,12 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from distrain_nb.backends.remote.submission import substituted
-from distrain_nb.backends.sagemaker import SageMakerBackend
-from distrain_nb.backends.sagemaker.model import request_shape
-from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
+from distrain_nb.places.sagemaker import SageMakerBackend
+from distrain_nb.places.sagemaker.model import request_shape
+from distrain_nb.places.sagemaker.names import ACCOUNT, IMAGE, RUN
 from tests.fuzzing import several
 from tests.sagemaker.jobs import P4, PLAN, ROLE, SCRIPT, codes, job, laid, planned
 from tests.sagemaker.model import refused

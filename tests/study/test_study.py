@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from distrain_nb import api, script, study
-from distrain_nb.backends.local.trials import shares
 from distrain_nb.errors import CheckFailed, OptionError, RunFailed, RunNotReady, StudyNotFound
+from distrain_nb.places.local.trials import shares
 from distrain_nb.run import Store
 from distrain_nb.run.room import cleaning
 from distrain_nb.study import Study

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb.backends.vertex.experiments import ExperimentsPlace
-from distrain_nb.backends.vertex.settings import VARIABLES
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
+from distrain_nb.places.vertex.experiments import ExperimentsPlace
+from distrain_nb.places.vertex.settings import VARIABLES
+from distrain_nb.places.vertex.tracking import VERTEX
 from distrain_nb.run import Store
 from distrain_nb.run.store import Record
 from distrain_nb.tracking.process import TRIES, TrackingProcess
 from distrain_nb.tracking.request import TrackingRequest, address, pending, without_password
-from distrain_nb.tracking.runs import begin_run, vertex_request
+from distrain_nb.tracking.runs import begin_run, place_request
 from distrain_nb.tracking.starting import begin, owner
-from distrain_nb.tracking.tracker import VERTEX
 from distrain_nb.worker.files.folder import STATUS_FILE
 from distrain_nb.worker.files.tracked import Tracked, variables
 from tests.conftest import holding
@@ -121,7 +121,7 @@ def test_rank_0_has_the_login_of_its_runs_tracker_and_of_no_other(
 
 def test_no_password_is_written_down(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("distrain_nb.tracking.starting._see_to_it", lambda kind: None)
-    monkeypatch.setattr("distrain_nb.tracking.tracker.find_spec", lambda name: name)
+    monkeypatch.setattr("distrain_nb.tracking.kinds.find_spec", lambda name: name)
     request = request_for(home / "runs" / "1", uri="https://me:open%40sesame@ml.example/x")
     assert begin(request, waits=False) == ""
     (kept,) = pending().values()
@@ -135,7 +135,7 @@ def test_no_note_tells_the_password_of_a_database(
     request = request_for(home / "runs" / "1", uri="odd://me:open%40sesame@db/mlflow")
     TrackingProcess()._mirror(request)  # MLflow's client quotes the address
     assert request.tracked is not None and "odd://me:***@db/mlflow" in request.tracked.note
-    monkeypatch.setattr("distrain_nb.tracking.tracker.find_spec", lambda name: None)
+    monkeypatch.setattr("distrain_nb.tracking.kinds.find_spec", lambda name: None)
     assert "odd://me:***@db" in begin(request, waits=True)
     assert without_password("no open@sesame@db, but :open@sesame@db", request.uri) == (
         "no open@sesame@db, but :***@db"
@@ -162,7 +162,7 @@ def test_what_is_refused_again_and_again_ends_no_process(
 def test_without_mlflow_there_is_a_note_and_nothing_else(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("distrain_nb.tracking.tracker.find_spec", lambda name: None)
+    monkeypatch.setattr("distrain_nb.tracking.kinds.find_spec", lambda name: None)
     note = begin(request_for(home / "runs" / "1"), waits=True)
     assert note == f"not mirrored to MLflow at {SERVER}: pip install 'distrain-nb[mlflow]'"
     assert not pending() and owner() is None
@@ -208,7 +208,7 @@ def test_what_vertex_ai_experiments_is_to_have(
 ) -> None:
     record = Record(7, "Run 7", backend, 1.0, experiment, "-n 2", {}, tmp_path)
     environ = {"GOOGLE_CLOUD_PROJECT": "my-project", "GOOGLE_CLOUD_REGION": "us-central1"}
-    request = vertex_request(record, config, environ, own, here=True)
+    request = place_request(record, config, environ, own, here=True)
     if found is None:
         assert request is None
         return
@@ -223,7 +223,7 @@ def test_without_a_project_there_is_a_note_and_the_run_goes_on(
 ) -> None:
     for name in (*VARIABLES["project"], "MLFLOW_TRACKING_URI"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("distrain_nb.backends.vertex.experiments.of_machine", lambda environ: {})
+    monkeypatch.setattr("distrain_nb.places.vertex.experiments.of_machine", lambda environ: {})
     Config(tracking="vertex").save()
     record = Store().add("night", "local", "nights", "-n 2")
     expected = "no project is set: %distrain config project=my-project"

@@ -16,14 +16,14 @@ from google.cloud.aiplatform.metadata import metadata
 
 from distrain_nb import api, study
 from distrain_nb.backends.remote.rehearsed import shown
-from distrain_nb.backends.vertex.experiments import ExperimentsPlace
 from distrain_nb.config import Config
+from distrain_nb.places.vertex.experiments import ExperimentsPlace
+from distrain_nb.places.vertex.tracking import VERTEX
 from distrain_nb.run import Run
 from distrain_nb.tracking import catch_up
 from distrain_nb.tracking.request import pending
-from distrain_nb.tracking.runs import vertex_request
+from distrain_nb.tracking.runs import place_request
 from distrain_nb.tracking.starting import begin, owner
-from distrain_nb.tracking.tracker import VERTEX
 from distrain_nb.worker.files.tracked import Tracked
 from tests.conftest import eventually
 from tests.tracking.experiments import PROJECT, REGION, experiments, sdk
@@ -150,7 +150,7 @@ def test_a_rehearsed_run_is_with_its_rehearsal_or_nowhere(home: Path) -> None:
     )
     place = str(ExperimentsPlace(PROJECT, REGION, rehearsed=True))
     requests = [
-        vertex_request(run.record, Config(), {}, place, here=True) for run in (first, second)
+        place_request(run.record, Config(), {}, place, here=True) for run in (first, second)
     ]
     assert requests[0] is not None and requests[1] is not None
     try:

@@ -8,11 +8,11 @@ from typing import Any
 from distrain_nb.api import program
 from distrain_nb.backends.base import Job
 from distrain_nb.backends.options import declared, made
-from distrain_nb.backends.vertex import VertexBackend
-from distrain_nb.backends.vertex.options import VertexJob, VertexOptions
-from distrain_nb.backends.vertex.plan import VertexPlan
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout
+from distrain_nb.places.vertex import VertexBackend
+from distrain_nb.places.vertex.options import VertexJob, VertexOptions
+from distrain_nb.places.vertex.plan import VertexPlan
 
 PLACE = {"project": "my-project", "bucket": "my-bucket"}
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from distrain_nb.backends.vertex.plan import VertexPlan
-from distrain_nb.backends.vertex.request import PACKAGE_MODULE, RUN
 from distrain_nb.layout import Layout
 from distrain_nb.layout.formats import read_any
 from distrain_nb.layout.formats.vertex import IMAGE
+from distrain_nb.places.vertex.plan import VertexPlan
+from distrain_nb.places.vertex.request import PACKAGE_MODULE, RUN
 from tests.layout import documents
 from tests.vertex.jobs import planned
 

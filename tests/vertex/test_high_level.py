@@ -12,8 +12,8 @@ import pytest
 from google.auth.credentials import AnonymousCredentials
 from google.protobuf.json_format import MessageToDict, ParseDict
 
-from distrain_nb.backends.vertex.jobs import CustomJobs
 from distrain_nb.layout import Layout
+from distrain_nb.places.vertex.jobs import CustomJobs
 from tests.vertex.jobs import planned
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from distrain_nb.backends.remote.log_ordering import Lateness
 from distrain_nb.backends.remote.service import LogEntry
-from distrain_nb.backends.vertex import logs
-from distrain_nb.backends.vertex.client import logging_client
-from distrain_nb.backends.vertex.logs import read
+from distrain_nb.places.vertex import logs
+from distrain_nb.places.vertex.client import logging_client
+from distrain_nb.places.vertex.logs import read
 from tests.fuzzing import several
 from tests.vertex.cloud_logging import NS, START, CloudLogging, fill, serving
 
@@ -27,9 +27,9 @@ LATENESS = Lateness(settle=5.0, late=10.0)
 
 ANOTHER_PROCESS = """
 import json, sys
-from distrain_nb.backends.vertex.client import logging_client
+from distrain_nb.places.vertex.client import logging_client
 from distrain_nb.backends.remote.log_ordering import Lateness
-from distrain_nb.backends.vertex.logs import read
+from distrain_nb.places.vertex.logs import read
 address, cursor = sys.argv[1], json.load(sys.stdin)
 lateness = Lateness(settle=5.0, late=10.0)
 client = logging_client({"logging": address})

@@ -10,13 +10,13 @@ import pytest
 import yaml
 from google.protobuf.json_format import MessageToDict, ParseDict
 
-from distrain_nb.backends.vertex.plan import VertexPlan, VertexSpec
-from distrain_nb.backends.vertex.request import RUN, training_pipeline
-from distrain_nb.backends.vertex.service import VertexService
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Severity
 from distrain_nb.layout import Layout, Role
-from distrain_nb.rehearsal.vertex_ai.replicas import left_out, members
+from distrain_nb.places.vertex.plan import VertexPlan, VertexSpec
+from distrain_nb.places.vertex.request import RUN, training_pipeline
+from distrain_nb.places.vertex.service import VertexService
+from distrain_nb.places.vertex.stand_in.replicas import left_out, members
 from tests.vertex.jobs import planned
 
 EVERYTHING: dict[str, Any] = {

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.backends.options import made
-from distrain_nb.backends.vertex import VertexBackend
-from distrain_nb.backends.vertex.options import VertexJob, VertexOptions
-from distrain_nb.backends.vertex.settings import VARIABLES, Settings, missing, settings_of
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout
+from distrain_nb.places.vertex import VertexBackend
+from distrain_nb.places.vertex.options import VertexJob, VertexOptions
+from distrain_nb.places.vertex.settings import VARIABLES, Settings, missing, settings_of
 from tests.vertex.jobs import job, planned
 
 NOWHERE = Layout.of("vertex", primary="n1-standard-8")

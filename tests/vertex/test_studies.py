@@ -9,9 +9,9 @@ from google.cloud import aiplatform
 
 from distrain_nb import study
 from distrain_nb.backends.remote.studies import REHEARSAL_GONE
+from distrain_nb.places.vertex.tracking import VERTEX
 from distrain_nb.study import Study
 from distrain_nb.tracking.request import pending
-from distrain_nb.tracking.tracker import VERTEX
 from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
 from tests.study.conftest import process_of

@@ -11,11 +11,11 @@ import pytest
 import yaml
 from google.protobuf.json_format import MessageToDict, ParseDict
 
-from distrain_nb.backends.vertex import VertexBackend
-from distrain_nb.backends.vertex.plan import VertexSpec
-from distrain_nb.backends.vertex.tuning import VertexStudy, VertexStudyPlan, _read
 from distrain_nb.errors import CheckFailed
 from distrain_nb.layout import Layout
+from distrain_nb.places.vertex import VertexBackend
+from distrain_nb.places.vertex.plan import VertexSpec
+from distrain_nb.places.vertex.tuning import VertexStudy, VertexStudyPlan, _read
 from distrain_nb.study import prepare
 from distrain_nb.tuning import options
 from distrain_nb.tuning.spec import StudySpec

@@ -13,9 +13,9 @@ from distrain_nb import attach, script, submit
 from distrain_nb.api import Code
 from distrain_nb.config import private_home
 from distrain_nb.errors import RunFailed
+from distrain_nb.places.vertex.tracking import VERTEX
 from distrain_nb.run import Run
 from distrain_nb.tracking.request import pending
-from distrain_nb.tracking.tracker import VERTEX
 from tests.conftest import eventually, holding
 from tests.image.services.bases import BaseImage, blob, small_base
 from tests.rehearsal.test_sandbox import layer

@@ -1,0 +1,217 @@
+"""From a job to the processes that run it on this machine."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from distrain_nb.backends.base import named
+from distrain_nb.cluster import (
+    PER_GPU,
+    Cluster,
+    about_processes,
+    choose,
+    preload,
+    ranks,
+    ranks_per_replica,
+)
+from distrain_nb.errors import OptionError
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.layout import Layout, Pool, Role
+from distrain_nb.places.local import buckets
+from distrain_nb.worker.data.storage import in_bucket
+from distrain_nb.worker.files.folder import CHECKPOINTS_FOLDER, MODEL_FOLDER
+from distrain_nb.worker.files.launch import RUN, Launch, ProcessSpec
+from distrain_nb.worker.machine import threads
+from distrain_nb.worker.reduction import groups as reduction
+from distrain_nb.worker.replica.mpi import custom_options, mpirun
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.options import NoOptions
+    from distrain_nb.types import Json
+
+LocalJob: TypeAlias = "Job[NoOptions]"
+
+# Characters of a variable that is printed on the line of its process.
+SHORT = 40
+
+FOLDERS = {
+    "AIP_TENSORBOARD_LOG_DIR": "tensorboard",
+    "AIP_CHECKPOINT_DIR": CHECKPOINTS_FOLDER,
+    "AIP_MODEL_DIR": MODEL_FOLDER,
+}
+
+
+@dataclass(frozen=True)
+class LocalPlan:
+    """What will be started."""
+
+    job: LocalJob
+    launcher: str
+    ranks_per_replica: int
+    gpus: int
+    launch: Launch
+    findings: tuple[Finding, ...]
+
+    def __str__(self) -> str:
+        given = [process.environment for process in self.launch.processes]
+        common = {n: v for n, v in given[0].items() if all(item.get(n) == v for item in given)}
+        lines = [f"{len(given)} processes on this machine, launcher {self.launcher}; each gets:"]
+        lines += [f"  {name}={value}" for name, value in common.items()]
+        for process, item in zip(self.launch.processes, given, strict=True):
+            own = [f"{n}={v}" for n, v in item.items() if n not in common]
+            short = " ".join(text for text in own if len(text) <= SHORT)
+            lines.append(f"{process.label} ({process.role}, replica {process.replica}): {short}")
+            lines += [f"  {text}" for text in own if len(text) > SHORT]
+        return "\n".join(lines).replace("1 processes", "1 process")
+
+
+def plan(job: LocalJob) -> LocalPlan:
+    """Pure: ports and the run's folder stand as `${PORT_n}` and `${RUN}`; what waits for the run is
+    known when it is submitted. Raises OptionError."""
+    wanted, reason = choose(job.program)
+    launcher = job.layout.launcher if job.layout.launcher != "auto" else wanted
+    gpus = int(job.machine.get("gpus", 0))
+    per_replica = ranks_per_replica(job.program, job.layout, gpus if launcher in PER_GPU else 1)
+    findings = [
+        *_findings(job, launcher, per_replica, gpus),
+        *_about_packages(job),
+        *_about_data(job),
+        *about_processes(job.program, job.layout, per_replica, gpus),
+    ]
+    if job.layout.launcher == "auto":
+        findings.append(_info("launcher.auto", f"launcher {launcher}: {reason}"))
+    cluster = _cluster(job)
+    placed = tuple(ranks(cluster, per_replica, job.name or "local"))
+    common = {**_folders(), **_threads(job, len(placed)), **_reducers(cluster)}
+    processes = tuple(
+        ProcessSpec(r.label, r.role.value, r.replica, r.rank, {**r.environment, **common})
+        for r in placed
+    )
+    launch = Launch(
+        processes=processes,
+        working_folder=str(job.folder),
+        ports=cluster.replicas,
+        preload=tuple(preload(job.program, launcher, gpus)),
+        results=job.results,
+        mpirun=_mpirun(job, len(processes)) if launcher == "mpi" else (),
+        grace=job.config.grace,
+        timeout=job.layout.timeout,
+        distributes=launcher != "python",
+    )
+    return LocalPlan(job, launcher, per_replica, gpus, launch, tuple(findings))
+
+
+def _cluster(job: LocalJob) -> Cluster:
+    addresses: dict[Role, tuple[str, ...]] = {}
+    port = 0
+    for role, pool in job.layout.pools():
+        numbers = range(port, port + pool.replicas)
+        addresses[role] = tuple(f"127.0.0.1:${{PORT_{number}}}" for number in numbers)
+        port += pool.replicas
+    pools = {"workerPoolSpecs": _pool_specs(job.layout)}
+    return Cluster(addresses, job.name or "local", pools, job.trial)
+
+
+def _pool_specs(layout: Layout) -> list[dict[str, Json]]:
+    pools: dict[int, Pool] = {role.position: pool for role, pool in layout.pools()}
+    return [
+        {"machineSpec": {}, "replicaCount": str(pools[n].replicas)} if n in pools else {}
+        for n in range(max(pools) + 1)
+    ]
+
+
+def _folders() -> dict[str, str]:
+    return {name: f"{RUN}/{folder}" for name, folder in FOLDERS.items()}
+
+
+def _reducers(cluster: Cluster) -> dict[str, str]:
+    found = cluster.addresses.get(Role.REDUCERS, ())
+    return {reduction.VARIABLE: ",".join(found)} if found else {}
+
+
+def _mpirun(job: LocalJob, processes: int) -> tuple[str, ...]:
+    text = job.layout.mpi_options or ""
+    try:
+        return mpirun(processes, options=custom_options(text))
+    except ValueError as error:
+        raise OptionError(f"invalid --mpi-options {text!r}: {error}") from None
+
+
+def _threads(job: LocalJob, processes: int) -> dict[str, str]:
+    """Return the cores are shared out, as nobody gains when each rank starts a thread for every
+    core."""
+    sharing = processes * int(job.machine.get("jobs", 1))
+    if threads.VARIABLE in job.environ or sharing == 1:
+        return {}
+    return {threads.VARIABLE: str(max(1, int(job.machine.get("cpus", 1)) // sharing))}
+
+
+def _findings(job: LocalJob, launcher: str, per_replica: int, gpus: int) -> Iterator[Finding]:
+    if launcher == "mpi" and not job.machine.get("mpirun"):
+        yield _error(
+            "launcher.no-mpirun",
+            "launcher",
+            "mpirun is not installed: the package openmpi-bin has it",
+        )
+    if launcher == "mpi" and job.layout.size != job.layout.replicas(Role.PRIMARY) + (
+        job.layout.replicas(Role.WORKERS)
+    ):
+        yield _error("launcher.mpi-roles", "launcher", "launcher mpi has no servers or evaluators")
+    if launcher == "tensorflow" and per_replica > 1:
+        message = (
+            f"launcher tensorflow starts one process a replica, not {per_replica}; for more "
+            f"workers write --workers {per_replica - 1}"
+        )
+        yield _error("launcher.one-rank", "ranks_per_replica", message)
+    if launcher == "parameter-server":
+        message = "launcher parameter-server is SageMaker's; here it is tensorflow with --servers"
+        yield _error("launcher.not-local", "launcher", message)
+    if job.layout.reducers is not None:
+        yield from _about_reducers(launcher, gpus)
+    if sys.platform != "linux":
+        yield Finding("local.platform", Severity.WARNING, "", "tested on Linux only")
+
+
+def _about_reducers(launcher: str, gpus: int) -> Iterator[Finding]:
+    if launcher != "torchrun":
+        message = (
+            "reducers sum for torch.distributed: leave --reducers out with launcher "
+            f"{launcher}, or choose --launcher torchrun"
+        )
+        yield _error("local.reducers", "reducers", message)
+    elif gpus:
+        message = (
+            "reducers sum tensors on the CPU with the backend gloo; those on GPUs are exchanged by "
+            "NCCL as without reducers"
+        )
+        yield Finding("local.reducers-gpus", Severity.WARNING, "reducers", message)
+
+
+def _about_packages(job: LocalJob) -> Iterator[Finding]:
+    """What ranks will not find as it was asked for: they run with the notebook's packages."""
+    for text in job.program.required:
+        where = f"--require {text}"
+        found = job.machine.get(where)
+        if found:
+            message = f"ranks run with the packages of this machine, {found}: %pip install {text!r}"
+            yield Finding("local.require", Severity.WARNING, where, message)
+
+
+def _about_data(job: LocalJob) -> Iterator[Finding]:
+    for name, uri in named(job.data):
+        if in_bucket(uri):
+            message = f"{uri} is fetched to {buckets.place(uri)} first, as far as it is not there"
+            yield Finding("local.data", Severity.INFO, f"--data {name}", message)
+
+
+def _error(code: str, where: str, message: str) -> Finding:
+    return Finding(code, Severity.ERROR, where, message)
+
+
+def _info(code: str, message: str) -> Finding:
+    return Finding(code, Severity.INFO, "", message)

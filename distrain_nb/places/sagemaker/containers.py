@@ -1,0 +1,139 @@
+"""AWS's framework containers: which there are, and which one a program runs in."""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from distrain_nb.backends.remote.equipment import uses_of
+from distrain_nb.cluster.equipment import BASE, IMAGE, Container, Stock, equip
+from distrain_nb.layout.formats.sagemaker import hosts
+from distrain_nb.layout.hardware import CPU, GPU, NEURON, hardware_of
+from distrain_nb.layout.releases import is_of
+from distrain_nb.places.sagemaker.names import REGISTRY
+from distrain_nb.program.frameworks import frameworks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.cluster.equipment import Equipment
+    from distrain_nb.places.sagemaker.options import SageMakerJob
+
+# Python's own image, for programs of no framework.
+BARE = "python:"
+
+_OURS = re.compile(r"(?:^|/)(pytorch|tensorflow)-training[:@]")
+_PYTHON = re.compile(r"-py(\d)(\d+)?(?:-|$)")
+_PROCESSOR = re.compile(r"(?P<version>[\d.]+)-(?P<device>cpu|gpu)-")
+# What the worker needs.
+_OLDEST_PYTHON = (3, 8)
+
+
+class Release(NamedTuple):
+    """A row of `containers.csv`; `python` is the last part of its tag, such as `py311`."""
+
+    framework: str
+    version: str
+    python: str
+
+
+@cache
+def containers() -> tuple[Release, ...]:
+    """Return all that are known, each framework's oldest first."""
+    return tuple(Release(**row) for row in _table("containers.csv"))
+
+
+@cache
+def registries() -> dict[str, str]:
+    """By region, the host of the registry."""
+    return {row["region"]: row["registry"] for row in _table("registries.csv")}
+
+
+def equipment_of(job: SageMakerJob, region: str) -> Equipment:
+    """Return the base image with the packages that the program needs on it: as chosen, else the
+    container of its framework, else Python's own image in this notebook's version, which a
+    rehearsal, too, gets without being logged in to AWS. Script mode has its framework's container,
+    or none (empty).
+    """
+    layout, script = job.layout, job.options.python_package
+    image = hosts(layout).image or layout.image
+    named = str(image or job.options.base)
+    there = () if job.options.rehearsed and not script else offered(region, script=script)
+    python = f"{BARE}{sys.version_info.major}.{sys.version_info.minor}-slim"
+    stock = Stock(
+        (*there, *_of_name(named)), "" if script else python, named, IMAGE if image else BASE
+    )
+    equipment = equip(uses_of(job), hardware_of(layout), stock)
+    return replace(equipment, image=_tagged(equipment.image, layout.framework_version))
+
+
+def _tagged(image: str, wanted: str | None) -> str:
+    """With the release that was asked for, of which the table has the newest patch release."""
+    match = _PROCESSOR.search(image) if wanted and _OURS.search(image) else None
+    if not match or not is_of(match["version"], wanted):
+        return image
+    return image.replace(f":{match['version']}-", f":{wanted}-")
+
+
+@cache
+def offered(region: str, *, script: bool = False) -> tuple[Container, ...]:
+    """AWS's containers in that region; where it is yet to be chosen, so is the registry. Script
+    mode has those of every Python, and none from AWS's public registry."""
+    registry = registries().get(region) if region else REGISTRY
+    found = []
+    for row in containers() if registry else ():
+        for device in (CPU, GPU):
+            image = f"{registry}/{row.framework}-training:{row.version}-{device}-{row.python}"
+            if script or (python_of(image) or (0, 0)) >= _OLDEST_PYTHON:
+                found.append(Container(image, row.framework, row.version, (device,)))
+    return (*found, *(() if script else _neuron_containers()))
+
+
+@cache
+def _neuron_containers() -> tuple[Container, ...]:
+    """Return those for Trainium, from AWS's public registry: an image is built on them."""
+    return tuple(
+        Container(
+            row["image"],
+            row["framework"],
+            row["version"],
+            (NEURON,),
+            needs=tuple(filter(None, row["needs"].split(";"))),
+            note=row["note"],
+        )
+        for row in _table("neuron_containers.csv")
+    )
+
+
+def _of_name(image: str) -> Iterator[Container]:
+    """Yield a framework container that the user names, as its tag tells of it."""
+    match = _OURS.search(image)
+    device = _PROCESSOR.search(image.rpartition(":")[2])
+    if match and device:
+        yield Container(image, match[1], device["version"], (device["device"],))
+
+
+def framework_of(job: SageMakerJob) -> str | None:
+    """Return the framework of containers that its container's name tells, or that the program
+    imports."""
+    match = _OURS.search(hosts(job.layout).image or job.layout.image or "")
+    if match:
+        return match[1]
+    known = {row.framework for row in containers()}
+    return next((name for name in frameworks_of(job.program.imports) if name in known), None)
+
+
+def python_of(image: str) -> tuple[int, int] | None:
+    """Return the version of Python that a framework container's tag tells of; `py3` is 3.6."""
+    match = _PYTHON.search(image.rpartition(":")[2]) if _OURS.search(image) else None
+    return (int(match[1]), int(match[2] or 6)) if match else None
+
+
+def _table(name: str) -> list[dict[str, str]]:
+    with (Path(__file__).parent / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

@@ -1,0 +1,189 @@
+"""Options of a job on SageMaker, and those with a form of their own as the API has them."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from distrain_nb.backends.options import option
+from distrain_nb.backends.remote.options import CloudOptions
+from distrain_nb.backends.remote.variables import no_secret
+from distrain_nb.errors import OptionError
+from distrain_nb.layout.options import seconds
+from distrain_nb.places.sagemaker.channels import Channel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from distrain_nb.backends.base import Job
+    from distrain_nb.types import Json, JsonObject
+
+_SECRET = re.compile(r"[A-Za-z0-9/_+=.@:!-]{1,2048}(?:#[^#]+)?")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class SageMakerOptions(CloudOptions):
+    """Options of a job besides its layout and those of every job."""
+
+    role: str = option(
+        "ARN", "IAM role that the job runs as", "", setting="role", like=("service_account",)
+    )
+    channel: tuple[str, ...] = option(
+        "NAME=URI[,mode=MODE]…", "an input channel", (),
+        like=("nfs", "lustre"), elsewhere="--data NAME=URI",
+    )  # fmt: skip
+    hyperparameter: tuple[str, ...] = option(
+        "NAME=VALUE", "a hyperparameter of the job", (), elsewhere="--param NAME=VALUE"
+    )
+    metric: tuple[str, ...] = option(
+        "NAME=REGEX", "a metric that is read from the log", (), elsewhere="log_metrics in the cell"
+    )
+    subnet: tuple[str, ...] = option("ID", "a subnet of the job", (), like=("network",))
+    security_group: tuple[str, ...] = option(
+        "ID", "a security group of the job", (), like=("network",)
+    )
+    kms_key: str = option("ID", "key that volumes and output are encrypted with", "")
+    encrypt: bool = option("", "encrypt the traffic between hosts", False)
+    isolate: bool = option("", "keep the job from the network", False)
+    keep_alive: str = option(
+        "DURATION", "how long machines stay for the next job", "", like=("persistent_resource",)
+    )
+    attempts: str = option(
+        "N", "how often the service starts the job at most", "", like=("restart",)
+    )
+    reservation: str = option("ARN", "training plan whose machines to use", "")
+    check_machines: bool = option("", "test the machines before the program starts", False)
+    web_access: bool = option("", "allow a shell in the replicas", False)
+    warm_start: tuple[str, ...] = option(
+        "JOB[,transfer]", "a tuning job whose trials a study begins with", ()
+    )
+    autotune: bool = option("", "let SageMaker choose what a study leaves open", False)
+
+    def readable(self) -> Mapping[str, tuple[str, ...]]:
+        return {**super().readable(), "hyperparameter": self.hyperparameter}
+
+
+SageMakerJob: TypeAlias = "Job[SageMakerOptions]"
+
+
+def channels(job: SageMakerJob) -> tuple[Channel, ...]:
+    """Return those of `--data`, but for paths that are there already, then those of `--channel`.
+
+    Raises OptionError.
+    """
+    data = [Channel.read(text, "data") for text in job.data if "=/" not in text]
+    more = [Channel.read(text, "channel") for text in job.options.channel]
+    names = [channel.name for channel in (*data, *more)]
+    for name in names:
+        if names.count(name) > 1:
+            raise OptionError(f"--channel {name}: there are two channels of that name")
+    return (*data, *more)
+
+
+def tags(texts: Iterable[str]) -> dict[str, str]:
+    """NAME=VALUE texts. Raises OptionError."""
+    return dict(_pair(text, "label") for text in texts)
+
+
+def variables(texts: Iterable[str]) -> dict[str, str]:
+    """NAME=VALUE texts as environment variables. Raises OptionError."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not VARIABLE.fullmatch(name):
+            raise OptionError(f"invalid --env {name!r}: expected NAME=VALUE")
+        found[name] = value
+    return found
+
+
+def secret(variable: str, text: str) -> str:
+    """Return a secret of Secrets Manager as the worker reads it: `NAME`, or its ARN, and `#KEY` for
+    one value of a secret that is a JSON object. Raises OptionError."""
+    if not _SECRET.fullmatch(text):
+        raise no_secret(variable, text, "NAME[#KEY], or ARN[#KEY]")
+    return text
+
+
+def hyperparameters(texts: Iterable[str]) -> dict[str, Json]:
+    """NAME=VALUE texts; a value is a Python literal, or else a text. Raises OptionError."""
+    pairs = (_pair(text, "hyperparameter") for text in texts)
+    return {name: _literal(value) for name, value in pairs}
+
+
+def encoded(values: JsonObject) -> dict[str, str]:
+    """Return hyperparameters as the containers read them: each value as JSON."""
+    return {name: json.dumps(value) for name, value in values.items()}
+
+
+def metrics(texts: Iterable[str]) -> dict[str, str]:
+    """NAME=REGEX texts. Raises OptionError for one that can't be read, or has no group."""
+    found = {}
+    for text in texts:
+        name, regex = _pair(text, "metric")
+        try:
+            groups = re.compile(regex).groups
+        except re.error as error:
+            where = "" if error.pos is None else f" at character {error.pos + 1}"
+            raise OptionError(f"--metric {name}: {regex!r}: {error.msg}{where}") from None
+        if not groups:
+            raise OptionError(
+                f"--metric {name}: {regex!r} has no group; put the number, and it alone, "
+                "into the first one: loss=([0-9.]+)"
+            )
+        found[name] = regex
+    return found
+
+
+def warm_start(texts: Iterable[str]) -> tuple[list[str], bool]:
+    """Return the names of tuning jobs, and whether they had other data. Raises OptionError."""
+    names, kinds = [], set()
+    for text in texts:
+        name, comma, kind = text.partition(",")
+        if not name or (comma and kind != "transfer"):
+            raise OptionError(f"invalid --warm-start {text!r}: expected JOB or JOB,transfer")
+        names.append(name)
+        kinds.add(kind)
+    return names, "transfer" in kinds
+
+
+def keep_alive(text: str) -> int | None:
+    """Return seconds. Raises OptionError."""
+    if not text:
+        return None
+    try:
+        return seconds(text)
+    except ValueError:
+        raise OptionError(
+            f"invalid --keep-alive {text!r}: expected a duration such as 30m, 1h, or seconds"
+        ) from None
+
+
+def attempts(text: str) -> int | None:
+    """Return a number of attempts. Raises OptionError."""
+    if not text:
+        return None
+    if not text.isdecimal():
+        raise OptionError(f"invalid --attempts {text!r}: expected a number")
+    return int(text)
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        form = "NAME=REGEX" if option == "metric" else "NAME=VALUE"
+        raise OptionError(f"invalid --{option} {text!r}: expected {form}")
+    return name, value
+
+
+def _literal(text: str) -> Json:
+    """Return a value that JSON can hold, or the text itself."""
+    try:
+        value: Json = ast.literal_eval(text)
+        json.dumps(value)
+    except (ValueError, SyntaxError, TypeError):
+        return text
+    return value

@@ -1,0 +1,207 @@
+"""From a job to the request that SageMaker gets, and what has to be done before it is sent."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from distrain_nb.backends.found import filled, notes
+from distrain_nb.backends.remote.delivery import Delivery
+from distrain_nb.backends.remote.equipment import equipped
+from distrain_nb.backends.remote.naming import run_name, short_name
+from distrain_nb.backends.remote.submission import Spec, substituted
+from distrain_nb.backends.remote.variables import NOTE, plain
+from distrain_nb.cluster import PER_GPU, about_processes, choose, ranks_per_replica
+from distrain_nb.image.base.names import requirement_name
+from distrain_nb.layout.formats.sagemaker import groups, hosts
+from distrain_nb.layout.hardware import AMD64, hardware_of
+from distrain_nb.places.sagemaker import options
+from distrain_nb.places.sagemaker.containers import equipment_of, framework_of, python_of
+from distrain_nb.places.sagemaker.limits import beyond
+from distrain_nb.places.sagemaker.names import ACCOUNT, IMAGE, REGION, RUN
+from distrain_nb.places.sagemaker.request import Start, read, request_of
+from distrain_nb.places.sagemaker.settings import fitting, settings_of, settled, wrong
+from distrain_nb.places.sagemaker.validation import findings
+from distrain_nb.secrets import HIDDEN
+from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.backends.found import Settled
+    from distrain_nb.findings import Finding
+    from distrain_nb.layout import Layout
+    from distrain_nb.places.sagemaker.options import SageMakerJob
+    from distrain_nb.places.sagemaker.settings import Settings
+    from distrain_nb.types import Json, JsonObject
+
+
+@dataclass(frozen=True, kw_only=True)
+class SageMakerSpec(Spec):
+    """With the framework of the container that an archive is for, None for none, and the folder of
+    all runs in the bucket."""
+
+    framework: str | None = None
+    below: str = "distrain"
+
+
+@dataclass(frozen=True)
+class SageMakerPlan:
+    """`request` is a `CreateTrainingJob` in JSON, with stand-ins for the run's name, the account
+    and the image. `base` is the image that the program is put on, or the container that runs it.
+    """
+
+    job: SageMakerJob
+    settings: Settings
+    settled: Settled
+    start: Start
+    base: str
+    request: JsonObject = field(repr=False)
+    findings: tuple[Finding, ...]
+    platform: str = AMD64
+
+    @property
+    def ranks_per_replica(self) -> int:
+        return self.start.ranks
+
+    @property
+    def gpus(self) -> int:
+        return hardware_of(self.job.layout).processes
+
+    def spec(self) -> SageMakerSpec:
+        """What a service needs later."""
+        run = run_name(self.job)
+        return SageMakerSpec(
+            run=run,
+            region=self.settings.region,
+            bucket=self.settings.bucket,
+            repository=self.settings.repository,
+            builder=self.job.options.builder,
+            base=self.base,
+            platform=self.platform,
+            device=hardware_of(self.job.layout).device,
+            below=self.settings.below,
+            framework=self.job.layout.framework_name or framework_of(self.job),
+            requirements=self._requirements(),
+            required=self.job.program.required,
+            uploads=self.job.uploads,
+            deliveries=(self.start.delivery,),
+            request=substituted(self.kept(), {RUN: run}),
+            variables=self._values(),
+        )
+
+    def _requirements(self) -> tuple[str, ...]:
+        """With what fetches secrets, where the job names some."""
+        program = self.job.program
+        needed = program.requirements
+        fetches = SECRETS_VARIABLE in read(self.request)["Environment"]
+        has = any(requirement_name(item) == "boto3" for item in (*needed, *program.required))
+        return (*needed, "boto3") if fetches and not has else needed
+
+    def _values(self) -> dict[str, str]:
+        return plain(options.variables(self.job.options.env))
+
+    def kept(self) -> dict[str, Json]:
+        """Return the request as it is shown and kept: without the values of variables."""
+        hidden = dict.fromkeys(self._values(), HIDDEN)
+        return {**self.request, "Environment": {**read(self.request)["Environment"], **hidden}}
+
+    def __str__(self) -> str:
+        """Return the request in the command that sends it, for a shell of its own."""
+        return self.command("create-training-job", self.kept(), short_name(self.job.name))
+
+    def command(self, operation: str, request: JsonObject, name: str) -> str:
+        """Return a command for a shell that sends a request with this job's image; what it makes
+        has that name, and the time behind it."""
+        body = json.dumps(substituted(request, {IMAGE: self._target()}), indent=2)
+        lines = [*(f"# {note}" for note in self._notes()), f"RUN={name}-$(date +%s)"]
+        if ACCOUNT in body:
+            lines.append("ACCOUNT=$(aws sts get-caller-identity --query Account --output text)")
+        lines += [
+            f"aws sagemaker {operation} --region {self.settings.region or REGION} \\",
+            '--cli-input-json "$(cat <<END',
+            _in_shell(body),
+            "END",
+            ')"',
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _target(self) -> str:
+        return f"{self.settings.repository or 'REPOSITORY'}:{RUN}"
+
+    def _notes(self) -> Iterator[str]:
+        yield from notes(self.settled)
+        if self._values():
+            yield NOTE
+        if self.start.delivery is Delivery.IMAGE:
+            yield f"The image is built on {self.base} before the job is sent."
+            if python_of(self.base):
+                yield "The first one copies that container, some GB, to your own registry."
+        elif self.start.delivery is Delivery.FILES:
+            yield "The code is put into the bucket before the job is sent, for the last channel."
+        else:
+            yield "The code is put into the bucket before the job is sent, as an archive."
+
+
+def plan(job: SageMakerJob) -> SageMakerPlan:
+    """Of the same job always the same. Raises OptionError."""
+    settings, origins = settings_of(job), settled(job)
+    job = replace(
+        job,
+        layout=replace(_with_primary(job.layout), launcher=_launcher(job)),
+        options=filled(job.options, fitting(job)),
+    )
+    equipment = equipment_of(job, settings.region)
+    job, base = equipped(job, equipment), equipment.image
+    start = _start(job, base)
+    request = request_of(job, settings, start)
+    found = (
+        *wrong(settings, rehearsed=job.options.rehearsed),
+        *equipment.findings,
+        *findings(job, start, base),
+        *about_processes(job.program, job.layout, start.ranks, hardware_of(job.layout).processes),
+        *beyond(request),
+    )
+    return SageMakerPlan(job, settings, origins, start, base, request, found, equipment.platform)
+
+
+def _with_primary(layout: Layout) -> Layout:
+    """With the first host as the primary, which it is to the worker and in the log."""
+    pool = hosts(layout)
+    if not pool.replicas or groups(layout):
+        return layout
+    workers = replace(pool, replicas=pool.replicas - 1) if pool.replicas > 1 else None
+    return replace(layout, primary=replace(pool, replicas=1), workers=workers)
+
+
+def _launcher(job: SageMakerJob) -> str:
+    """As chosen, else what the program wants; a distribution that has no launcher starts itself."""
+    chosen = job.layout.launcher
+    if chosen != "auto":
+        return chosen
+    return "python" if job.layout.distribution else choose(job.program)[0]
+
+
+def _start(job: SageMakerJob, base: str) -> Start:
+    image = hosts(job.layout).image or job.layout.image
+    if job.options.python_package:
+        return Start(Delivery.ARCHIVE, image or base, job.layout.launcher, _ranks(job))
+    delivery = Delivery.FILES if image else Delivery.IMAGE
+    return Start(delivery, image or IMAGE, job.layout.launcher, _ranks(job))
+
+
+def _ranks(job: SageMakerJob) -> int:
+    layout = job.layout
+    several = layout.launcher in PER_GPU or layout.distribution
+    return ranks_per_replica(job.program, layout, hardware_of(layout).processes if several else 1)
+
+
+def _in_shell(text: str) -> str:
+    """Return the text as a here-document of a shell needs it, with our stand-ins as its
+    variables."""
+    quoted = re.sub(r"([\\`$])", r"\\\1", text)
+    for name in (RUN, ACCOUNT):
+        quoted = quoted.replace("\\" + name, name)
+    return quoted

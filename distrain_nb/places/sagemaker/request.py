@@ -1,0 +1,211 @@
+"""The request: `CreateTrainingJob`, as JSON in the API's spelling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, TypedDict, cast
+
+from distrain_nb.backends.remote import tracker
+from distrain_nb.backends.remote.cloud import CODE
+from distrain_nb.backends.remote.delivery import Delivery
+from distrain_nb.backends.remote.variables import plain, secrets
+from distrain_nb.errors import OptionError
+from distrain_nb.image.image import ENTRYPOINT
+from distrain_nb.layout.catalog import current
+from distrain_nb.layout.catalog.index import figure, limit
+from distrain_nb.layout.formats import placeholders
+from distrain_nb.layout.formats.pieces import present
+from distrain_nb.layout.formats.sagemaker import hosts, resources, times
+from distrain_nb.places.sagemaker import options, script
+from distrain_nb.places.sagemaker.channels import Channel
+from distrain_nb.places.sagemaker.containers import framework_of
+from distrain_nb.places.sagemaker.names import (
+    CHECKPOINTS,
+    CODE_CHANNEL,
+    EXPERIMENT_TAG,
+    INPUT,
+    OUTPUT,
+    RUN,
+    RUN_TAG,
+    SOURCE,
+    SOURCE_CHANNEL,
+    TENSORBOARD,
+)
+
+if TYPE_CHECKING:
+    from distrain_nb.layout import Layout
+    from distrain_nb.places.sagemaker.options import SageMakerJob
+    from distrain_nb.places.sagemaker.settings import Settings
+    from distrain_nb.types import Json, JsonObject
+
+# A spot job that names no time to wait gets this much beyond the time that it may run.
+SPOT_WAIT_S = 86400
+
+_CODE_FOLDER = f"{INPUT}/{CODE_CHANNEL}"
+_START = f'PYTHONPATH="{_CODE_FOLDER}/worker:$PYTHONPATH" exec python3 -m distrain_nb.worker'
+
+
+@dataclass(frozen=True)
+class Start:
+    """How ranks come to life: the code's delivery, the image, the launcher, ranks per host."""
+
+    delivery: Delivery
+    image: str
+    launcher: str
+    ranks: int
+
+
+class Machines(TypedDict, total=False):
+    """A `ResourceConfig`, or one of its groups: how many hosts there are."""
+
+    InstanceCount: int
+    InstanceGroups: list[Machines]
+
+
+class Algorithm(TypedDict, total=False):
+    """An `AlgorithmSpecification`: what metrics look like in the log."""
+
+    MetricDefinitions: list[dict[str, str]]
+
+
+class RequestParts(TypedDict):
+    """What is read again of a `CreateTrainingJob`, and of what `DescribeTrainingJob` gives."""
+
+    AlgorithmSpecification: Algorithm
+    ResourceConfig: Machines
+    Environment: dict[str, str]
+
+
+def read(request: JsonObject) -> RequestParts:
+    """What is read again of a request."""
+    return cast("RequestParts", request)
+
+
+def request_of(job: SageMakerJob, settings: Settings, start: Start) -> dict[str, Json]:
+    """Return the whole request, with stand-ins for what only the submission can tell.
+
+    Raises OptionError for options that can't be read.
+    """
+    given = job.options
+    return present(
+        TrainingJobName=RUN,
+        HyperParameters=_hyperparameters(job, settings, start),
+        AlgorithmSpecification=_algorithm(job, start),
+        RoleArn=settings.role or None,
+        InputDataConfig=[channel.config() for channel in _channels(job, settings, start)],
+        OutputDataConfig=present(
+            KmsKeyId=settings.output_key or None, S3OutputPath=settings.folder
+        ),
+        ResourceConfig={**resources(job.layout), **_resources(job, settings)},
+        VpcConfig=present(
+            SecurityGroupIds=list(given.security_group),
+            Subnets=list(given.subnet),
+        ),
+        StoppingCondition={**times(job.layout), **_times(job.layout)},
+        Tags=_tags(job),
+        EnableNetworkIsolation=given.isolate or None,
+        EnableInterContainerTrafficEncryption=given.encrypt or None,
+        EnableManagedSpotTraining=job.layout.spot or None,
+        CheckpointConfig={
+            "S3Uri": job.layout.checkpoint or f"{settings.folder}/{RUN}/checkpoints",
+            "LocalPath": CHECKPOINTS,
+        },
+        TensorBoardOutputConfig={"LocalPath": TENSORBOARD, "S3OutputPath": settings.folder},
+        Environment=_environment(job, start),
+        RetryStrategy=present(MaximumRetryAttempts=options.attempts(given.attempts)),
+        RemoteDebugConfig=present(EnableRemoteDebug=given.web_access or None),
+        InfraCheckConfig=present(EnableInfraCheck=given.check_machines or None),
+    )
+
+
+def _hyperparameters(job: SageMakerJob, settings: Settings, start: Start) -> dict[str, str]:
+    """Return the user's, and in script mode the container's."""
+    own = options.hyperparameters(job.options.hyperparameter)
+    if start.delivery is not Delivery.ARCHIVE:
+        return options.encoded(own)
+    framework = job.layout.framework_name or framework_of(job)
+    archive = f"{settings.folder}/{RUN}/{SOURCE}"
+    if job.options.isolate:
+        archive = f"{INPUT}/{SOURCE_CHANNEL}/{PurePosixPath(SOURCE).name}"
+    theirs = script.hyperparameters(job.layout, start.ranks, settings, framework)
+    theirs["sagemaker_submit_directory"] = archive
+    for name in sorted(script.STARTS & own.keys()):
+        raise OptionError(
+            f"invalid --hyperparameter {name}: with --python-package the container starts the "
+            "program by it"
+        )
+    return options.encoded({**theirs, **own})
+
+
+def _algorithm(job: SageMakerJob, start: Start) -> dict[str, Json]:
+    metrics = options.metrics(job.options.metric)
+    starts = {Delivery.IMAGE: list(ENTRYPOINT), Delivery.FILES: ["sh", "-c", _START]}
+    return present(
+        TrainingImage=start.image or placeholders.TRAINING_IMAGE,
+        TrainingInputMode="File",
+        ContainerEntrypoint=starts.get(start.delivery),
+        MetricDefinitions=[{"Name": name, "Regex": regex} for name, regex in metrics.items()],
+        EnableSageMakerMetricsTimeSeries=True if metrics else None,
+    )
+
+
+def _channels(job: SageMakerJob, settings: Settings, start: Start) -> tuple[Channel, ...]:
+    own = options.channels(job)
+    if start.delivery is Delivery.FILES:
+        return (*own, Channel(CODE_CHANNEL, "s3", f"{settings.folder}/{RUN}/{CODE}/"))
+    if start.delivery is Delivery.ARCHIVE and job.options.isolate:
+        return (*own, Channel(SOURCE_CHANNEL, "s3", f"{settings.folder}/{RUN}/{SOURCE}"))
+    return own
+
+
+def _resources(job: SageMakerJob, settings: Settings) -> dict[str, Json]:
+    """What the layout doesn't say of the machines. Those with storage of their own encrypt it
+    themselves, and take no key."""
+    given, pool = job.options, hosts(job.layout)
+    default = figure(current(), "sagemaker", "volume_gb_default")
+    family = (pool.machine or "").rpartition(".")[0]
+    own_storage = family in limit(current(), "sagemaker", "volume_fixed_families")
+    return present(
+        VolumeSizeInGB=pool.disk_gb or default,
+        VolumeKmsKeyId=None if own_storage else settings.volume_key or None,
+        TrainingPlanArn=given.reservation or None,
+        KeepAlivePeriodInSeconds=options.keep_alive(given.keep_alive),
+    )
+
+
+def _times(layout: Layout) -> dict[str, Json]:
+    """Limits that always hold; the service wants both of a spot job."""
+    runs = layout.timeout or figure(current(), "sagemaker", "run_seconds_default")
+    if not layout.spot:
+        return {"MaxRuntimeInSeconds": runs}
+    waits = layout.max_wait or runs + SPOT_WAIT_S
+    return {"MaxRuntimeInSeconds": runs, "MaxWaitTimeInSeconds": waits}
+
+
+def _tags(job: SageMakerJob) -> list[dict[str, str]]:
+    tags = options.tags(job.options.label)
+    experiment = {EXPERIMENT_TAG: job.experiment} if job.experiment else {}
+    found = {**tags, **experiment, RUN_TAG: RUN}
+    return [{"Key": key, "Value": value} for key, value in found.items()]
+
+
+def _environment(job: SageMakerJob, start: Start) -> dict[str, str]:
+    """What our worker gets, and what the user adds."""
+    own = {
+        "DISTRAIN_RUN": RUN,
+        "DISTRAIN_RANKS": str(start.ranks),
+        "DISTRAIN_LAUNCHER": start.launcher,
+        "DISTRAIN_OUTPUT": OUTPUT,
+        "DISTRAIN_TENSORBOARD": TENSORBOARD,
+    }
+    if job.results:
+        own["DISTRAIN_RESULTS"] = ",".join(job.results)
+    if job.layout.mpi_options and start.launcher == "mpi":
+        own["DISTRAIN_MPI_OPTIONS"] = job.layout.mpi_options
+    if start.delivery is Delivery.FILES:
+        own["PYTHONUNBUFFERED"] = "1"
+        own["DISTRAIN_PROGRAM"] = f"{_CODE_FOLDER}/program"
+    own |= tracker.variables(job)
+    variables = options.variables(job.options.env)
+    return {**own, **plain(variables), **secrets(variables, options.secret)}

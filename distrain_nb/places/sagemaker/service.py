@@ -1,0 +1,180 @@
+"""A job on SageMaker, from its code to its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import IO, TYPE_CHECKING
+
+from distrain_nb.backends.remote import variables
+from distrain_nb.backends.remote.cloud import CloudService
+from distrain_nb.backends.remote.submission import JsonT, substituted
+from distrain_nb.image import Recipe, build
+from distrain_nb.places.sagemaker.client import client, plain_words
+from distrain_nb.places.sagemaker.data import S3Data
+from distrain_nb.places.sagemaker.delivery import write_archive
+from distrain_nb.places.sagemaker.jobs import TrainingJobs
+from distrain_nb.places.sagemaker.logs import GROUP, JobLog
+from distrain_nb.places.sagemaker.making import make_bucket, make_repository
+from distrain_nb.places.sagemaker.metrics import MetricDefinitions
+from distrain_nb.places.sagemaker.names import ACCOUNT, IMAGE, SOURCE
+from distrain_nb.places.sagemaker.output import RunOutput
+from distrain_nb.places.sagemaker.plan import SageMakerSpec
+from distrain_nb.places.sagemaker.regions import partition_of
+from distrain_nb.places.sagemaker.request import read
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from botocore.client import BaseClient
+
+    from distrain_nb.backends.remote.delivery import Laid
+    from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, OutputFolder
+    from distrain_nb.image import Listener
+    from distrain_nb.types import Json, JsonObject
+
+
+@dataclass(frozen=True)
+class SageMakerService(CloudService[SageMakerSpec]):
+    """A job on SageMaker, or on a rehearsal's stand-in."""
+
+    @cached_property
+    def output(self) -> OutputFolder:
+        """The run's folder in its bucket."""
+        return RunOutput(self._s3, self._bucket, self._folder)
+
+    def create(self, request: JsonObject) -> str:
+        """Send the request and give the job's name. Raises DistrainError, Unanswered if the job
+        may be there all the same."""
+        return self._jobs.create(self._whole(request))
+
+    def find(self, request: JsonObject) -> str:
+        """Return the run's job, empty if there is none. Raises DistrainError."""
+        return self._jobs.find(self._whole(request))
+
+    def _whole(self, request: JsonObject) -> dict[str, Json]:
+        """With the values of variables."""
+        environment = variables.filled(read(request)["Environment"], self.spec.variables)
+        return {**request, "Environment": environment}
+
+    def observe(self, job: str) -> Observed:
+        """Return how the job is doing. Raises DistrainError."""
+        return self._jobs.observe(job)
+
+    def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[LogEntry], Cursor]:
+        """Return the lines since the cursor, with the metrics that are in them. Raises
+        DistrainError if CloudWatch can't be reached."""
+        machines = read(self.spec.request)["ResourceConfig"]
+        groups = machines.get("InstanceGroups", [machines])
+        hosts = sum(group["InstanceCount"] for group in groups)
+        with plain_words("read the job's log"):
+            entries, after = JobLog(self._logs, job, hosts).read(cursor, self._lateness, last=last)
+        return self._metrics.found(entries, cursor, after)
+
+    def cancel(self, job: str) -> None:
+        """Ask for the job to be stopped. Raises DistrainError."""
+        self._jobs.stop(job)
+
+    def links(self, job: str) -> Mapping[str, str]:
+        """Return the job, its log and its folders in the console; none where it isn't public."""
+        region, console = self.spec.region, self._console
+        if not console:
+            return {}
+        folder = f"{console}/s3/buckets/{self._bucket}?region={region}&prefix={self._folder}"
+        group = GROUP.replace("/", "$252F")
+        streams = f"$3FlogStreamNameFilter$3D{job}$252F"
+        return {
+            "job": f"{console}/sagemaker/home?region={region}#/jobs/{job}",
+            "log": f"{console}/cloudwatch/home?region={region}#logsV2:log-groups/log-group/{group}"
+            f"{streams}",
+            "model": f"{folder}output/",
+            "checkpoints": f"{folder}checkpoints/",
+            "TensorBoard": f"{folder}tensorboard-output/",
+        }
+
+    @property
+    def _console(self) -> str:
+        """The console of the region; empty where it isn't public."""
+        domain = partition_of(self.spec.region).console
+        return f"https://{self.spec.region}.{domain}" if domain else ""
+
+    @property
+    def _folder(self) -> str:
+        return f"{self.spec.below}/{self.spec.run}/"
+
+    @cached_property
+    def _data(self) -> S3Data:
+        return S3Data(self._s3, self._bucket)
+
+    def _prepare(self) -> None:
+        if ACCOUNT in self.spec.bucket:
+            make_bucket(self._s3, self._bucket, self.spec.region, self._account)
+
+    def _staged(self, image: str) -> JsonObject:
+        return self._filled(self.spec.request, {IMAGE: image})
+
+    def _write_archive(self, program: Laid, file: IO[bytes]) -> str:
+        write_archive(program, self.spec.framework, file)
+        return SOURCE
+
+    @cached_property
+    def _account(self) -> str:
+        sts = client("sts", self.spec.region, self.endpoints)
+        with plain_words("ask AWS for the account"):
+            return str(sts.get_caller_identity()["Account"])
+
+    @cached_property
+    def _bucket(self) -> str:
+        return self._filled(self.spec.bucket, {})
+
+    def _filled(self, value: JsonT, values: Mapping[str, str]) -> JsonT:
+        """With the account's number, which is asked for only if it is needed."""
+        found = substituted(value, values)
+        return substituted(found, {ACCOUNT: self._account}) if ACCOUNT in str(found) else found
+
+    def _put(self, name: str, file: IO[bytes]) -> None:
+        key = self._folder + name
+        with plain_words(f"write s3://{self._bucket}/{key}"):
+            self._s3.put_object(Bucket=self._bucket, Key=key, Body=file)
+
+    def _image(self, program: Laid, tell: Listener) -> str:
+        run = self.spec.run
+        if "registry" in self.endpoints:
+            home = f"{self.endpoints['registry']}/rehearsal/distrain"
+        else:
+            home = self._filled(self.spec.repository, {})
+            if ACCOUNT in self.spec.repository:
+                make_repository(self._client("ecr"), home.partition("/")[2])
+        base, target = self.spec.base, f"{home}:{run}"
+        recipe = Recipe(
+            base,
+            target,
+            program.required,
+            platform=self.spec.platform,
+            device=self.spec.device,
+            rehearsed=bool(self.endpoints),
+            look_inside=True,
+            guarded=True,
+        )
+        return build(program, recipe, self.spec.builder, tell).uri
+
+    @cached_property
+    def _metrics(self) -> MetricDefinitions:
+        algorithm = read(self.spec.request)["AlgorithmSpecification"]
+        return MetricDefinitions.of(algorithm.get("MetricDefinitions", ()))
+
+    @cached_property
+    def _jobs(self) -> TrainingJobs:
+        return TrainingJobs(self._client("sagemaker"))
+
+    @cached_property
+    def _s3(self) -> BaseClient:
+        return self._client("s3")
+
+    @cached_property
+    def _logs(self) -> BaseClient:
+        return self._client("logs")
+
+    def _client(self, name: str) -> BaseClient:
+        with plain_words("log in to AWS"):
+            return client(name, self.spec.region, self.endpoints)

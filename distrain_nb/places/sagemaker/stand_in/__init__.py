@@ -1,0 +1,47 @@
+"""SageMaker as far as a training job meets it, on this machine; S3, STS and logs are moto's."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from distrain_nb.rehearsal.faults import Faults, FaultSyntax
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+
+SYNTAX = FaultSyntax(
+    loss="spot",
+    replica=r"algo-\d+",
+    permission=r"(?:sagemaker|logs|s3|ecr|secretsmanager):[A-Za-z]+|iam:PassRole|sts:AssumeRole",
+    allowed="spot=algo-N@SECONDSs, spot=algo-N@TEXT, quota=INSTANCE_TYPE, "
+    "permission=SERVICE:ACTION (such as sagemaker:CreateTrainingJob, iam:PassRole, s3:GetObject), "
+    "late=SECONDSs, busy=EVERY, lost=COUNT",
+)
+
+
+@contextmanager
+def sagemaker(faults: str = "", buckets: Iterable[str] = ()) -> Iterator[Mapping[str, str]]:
+    """Run SageMaker on this machine; give URLs of `sagemaker`, `s3`, `sts` and `logs`, and the
+    address of the `registry`. Any credentials will do.
+
+    `faults` is what `--rehearse` takes, such as `spot=algo-2@30s`; `buckets` are there from the
+    start, with the files below `rehearsal/s3/BUCKET` of `DISTRAIN_HOME` as objects. Raises
+    OptionError for faults that can't happen, DistrainError naming what this machine lacks.
+    """
+    from distrain_nb.program.progress import report
+
+    report("loading AWS's libraries")
+    chosen = Faults.parse(faults, SYNTAX)
+    try:
+        from distrain_nb.places.sagemaker.stand_in.services import stand_in
+    except ModuleNotFoundError as missing:
+        from distrain_nb.errors import DistrainError
+
+        raise DistrainError(
+            f"A rehearsal for SageMaker needs {missing.name}: "
+            "`pip install 'distrain-nb[rehearsal]'`."
+        ) from None
+    with stand_in(chosen, buckets) as running:
+        yield running.endpoints

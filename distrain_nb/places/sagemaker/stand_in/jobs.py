@@ -1,0 +1,188 @@
+"""The API's operations: training jobs are created, looked at, listed and stopped."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.places.sagemaker.stand_in.attempt import JobContext, TrainingJob
+from distrain_nb.places.sagemaker.stand_in.checks import refuse
+from distrain_nb.places.sagemaker.stand_in.execution import TrainingJobExecution
+from distrain_nb.places.sagemaker.stand_in.hosts import hosts
+from distrain_nb.places.sagemaker.stand_in.record import JobRecord
+from distrain_nb.places.sagemaker.stand_in.refusals import (
+    ACCOUNT,
+    denied,
+    invalid,
+    not_found,
+    quota_exceeded,
+    role_not_assumed,
+    taken,
+)
+from distrain_nb.rehearsal.errors import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_PAGE = 10
+_SUMMARY = (
+    "TrainingJobName",
+    "TrainingJobArn",
+    "CreationTime",
+    "TrainingEndTime",
+    "LastModifiedTime",
+    "TrainingJobStatus",
+    "SecondaryStatus",
+)
+
+
+class TrainingJobService:
+    """Every training job of a rehearsal."""
+
+    def __init__(self, context: JobContext) -> None:
+        self._context = context
+        self._permission = context.faults.permission
+        self._lost = itertools.count()
+        self._jobs: dict[str, TrainingJob] = {}
+        self._executions: dict[str, TrainingJobExecution] = {}
+        self._tags: dict[str, dict[str, str]] = {}
+        self._lock = threading.Lock()
+
+    def operations(self) -> dict[str, Callable[[str, Mapping[str, Any]], Mapping[str, Any]]]:
+        """Return the operations by name: a region and a checked request make an answer, or raise
+        ApiError."""
+        return {
+            "CreateTrainingJob": self.create,
+            "DescribeTrainingJob": self.describe,
+            "ListTrainingJobs": self.list,
+            "StopTrainingJob": self.stop,
+            "AddTags": self.add_tags,
+            "ListTags": self.list_tags,
+        }
+
+    def create(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Take a job and start it."""
+        arn = _arn(region, request["TrainingJobName"])
+        self.permit("CreateTrainingJob", arn)
+        self.check(region, request)
+        self.start(region, request)
+        self.answer()
+        return {"TrainingJobArn": arn}
+
+    def check(self, region: str, request: Mapping[str, Any]) -> None:
+        """Raise ApiError for a job that the service would not take."""
+        role = request["RoleArn"]
+        if self._permission == "iam:PassRole":
+            raise denied("iam:PassRole", role)
+        if self._permission == "sts:AssumeRole":
+            raise role_not_assumed(role)
+        refuse(request, region, self._context.store)
+        if self._context.faults.quota:
+            raise quota_exceeded(self._context.faults.quota, len(hosts(request)))
+
+    def start(self, region: str, request: Mapping[str, Any]) -> TrainingJob:
+        """Start a job that has been checked. Raises ApiError for a name that is taken."""
+        arn = _arn(region, request["TrainingJobName"])
+        with self._lock:
+            if arn in self._jobs:
+                raise taken(arn)
+            job = TrainingJob(arn, request, JobRecord(arn, request))
+            self._jobs[arn] = job
+            self._tags[arn] = {tag["Key"]: tag["Value"] for tag in request.get("Tags", ())}
+            self._executions[arn] = TrainingJobExecution(job, self._context)
+        self._executions[arn].start()
+        return job
+
+    def answer(self) -> None:
+        """Raise ApiError where the answer to a request is to be lost."""
+        if next(self._lost) < self._context.faults.lost:
+            raise ApiError("ServiceUnavailable", "The service is currently unavailable.", 503)
+
+    def describe(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the job as it stands."""
+        arn = _arn(region, request["TrainingJobName"])
+        self.permit("DescribeTrainingJob", arn)
+        return self._find(arn).record.description()
+
+    def stop(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Ask a job to end."""
+        arn = _arn(region, request["TrainingJobName"])
+        self.permit("StopTrainingJob", arn)
+        status = self.end(self._find(arn))
+        if status != "InProgress":
+            raise invalid(
+                f"The request was rejected because the training job is in status {status}."
+            )
+        return {}
+
+    def end(self, job: TrainingJob) -> str:
+        """Have a job stopped if it is in progress. Returns the status that it had."""
+        status = job.record.stop()
+        if status == "InProgress":
+            self._executions[job.arn].stop()
+        return status
+
+    def list(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a page of the jobs, the newest first unless asked otherwise."""
+        self.permit("ListTrainingJobs", _arn(region, "*"))
+        with self._lock:
+            of_region = [job for arn, job in self._jobs.items() if arn.startswith(_arn(region, ""))]
+        described = [
+            job.record.description()
+            for job in of_region
+            if request.get("NameContains", "") in job.name
+        ]
+        status = request.get("StatusEquals")
+        listed = [
+            description
+            for description in described
+            if status in (None, description["TrainingJobStatus"])
+        ]
+        if request.get("SortOrder") != "Ascending":
+            listed.reverse()
+        start = int(request.get("NextToken", 0))
+        end = start + request.get("MaxResults", _PAGE)
+        page = [{name: x[name] for name in _SUMMARY if name in x} for x in listed[start:end]]
+        more = {"NextToken": str(end)} if end < len(listed) else {}
+        return {"TrainingJobSummaries": page, **more}
+
+    def add_tags(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002
+        """Put tags on a job."""
+        self.permit("AddTags", request["ResourceArn"])
+        self._find(request["ResourceArn"])
+        tags = self._tags[request["ResourceArn"]]
+        tags |= {tag["Key"]: tag["Value"] for tag in request["Tags"]}
+        return {"Tags": _pairs(tags)}
+
+    def list_tags(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002
+        """Return a job's tags."""
+        self.permit("ListTags", request["ResourceArn"])
+        self._find(request["ResourceArn"])
+        return {"Tags": _pairs(self._tags[request["ResourceArn"]])}
+
+    def close(self) -> None:
+        """Stop what runs, and wait for it."""
+        for execution in self._executions.values():
+            execution.abandon()
+        for execution in self._executions.values():
+            execution.join()
+
+    def permit(self, operation: str, resource: str) -> None:
+        """Raise ApiError for an operation that the caller may not ask for."""
+        if self._permission == f"sagemaker:{operation}":
+            raise denied(self._permission, resource)
+
+    def _find(self, arn: str) -> TrainingJob:
+        with self._lock:
+            if arn not in self._jobs:
+                raise not_found()
+            return self._jobs[arn]
+
+
+def _arn(region: str, name: str) -> str:
+    return f"arn:aws:sagemaker:{region}:{ACCOUNT}:training-job/{name}"
+
+
+def _pairs(tags: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"Key": key, "Value": value} for key, value in tags.items()]

@@ -1,0 +1,84 @@
+"""The container image that a program runs on, where nobody has named one."""
+
+from __future__ import annotations
+
+import re
+import sys
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from distrain_nb.backends.remote.equipment import TODAY, uses_of
+from distrain_nb.cluster.equipment import BASE, IMAGE, Container, Stock, equip
+from distrain_nb.cluster.packages import needs_of
+from distrain_nb.layout import Role
+from distrain_nb.layout.catalog import current
+from distrain_nb.layout.catalog.index import prebuilt
+from distrain_nb.layout.hardware import TPU, hardware_of
+from distrain_nb.layout.sizing import multi_region
+
+if TYPE_CHECKING:
+    from distrain_nb.cluster.equipment import Equipment
+    from distrain_nb.layout.catalog.rows import PrebuiltContainer
+    from distrain_nb.layout.catalog.tables import Catalog
+    from distrain_nb.places.vertex.options import VertexJob
+
+# Google's containers for TPUs are for these alone.
+_FIRST_TPUS = ("TPU_V2", "TPU_V3")
+_NOT_FOR_JOBS = ("ray", "reduction-server")
+
+
+def equipment_of(job: VertexJob, region: str) -> Equipment:
+    """Return the base image with the packages that the program needs on it: as chosen, else a
+    prebuilt container in the nearest multi-region, else Python's own image in this notebook's
+    version."""
+    layout = job.layout
+    primary = layout.pool(Role.PRIMARY)
+    whole = layout.image or (primary.image if primary else None)
+    stock = Stock(
+        containers=_containers(region, str(whole or job.options.base)),
+        bare=f"python:{sys.version_info.major}.{sys.version_info.minor}-slim",
+        named=str(whole or job.options.base),
+        option=IMAGE if whole else BASE,
+        today=job.machine.get(TODAY, ""),
+    )
+    return equip(uses_of(job), hardware_of(layout), stock)
+
+
+def offered(region: str) -> tuple[Container, ...]:
+    """Google's containers for jobs, in the multi-region nearest to a region."""
+    return _offered(current(), region)
+
+
+@lru_cache(maxsize=64)
+def _offered(catalog: Catalog, region: str) -> tuple[Container, ...]:
+    rows = catalog.containers.values()
+    return tuple(
+        _container(row, _nearest(row, region)) for row in rows if row.framework not in _NOT_FOR_JOBS
+    )
+
+
+def _containers(region: str, named: str) -> tuple[Container, ...]:
+    """Return those in the nearest multi-region, and one that the user names in any."""
+    row = prebuilt(current(), named)
+    near = offered(region)
+    return (*near, _container(row, named)) if row else near
+
+
+def _container(row: PrebuiltContainer, image: str) -> Container:
+    devices = tuple(row.accelerator.split(";"))
+    return Container(
+        image,
+        row.framework,
+        row.framework_version,
+        devices,
+        _FIRST_TPUS if TPU in devices else (),
+        needs_of(row.framework, devices) if TPU in devices else (),
+        ends=row.end_of_availability,
+    )
+
+
+def _nearest(row: PrebuiltContainer, region: str) -> str:
+    near = multi_region(region)
+    if near not in row.multi_regions:
+        return row.image_uri
+    return re.sub(r"^us-", f"{near}-", row.image_uri)

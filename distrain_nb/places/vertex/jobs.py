@@ -1,0 +1,187 @@
+"""Custom jobs and training pipelines: created once, observed, cancelled."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from google.api_core import exceptions
+
+from distrain_nb.backends.remote.service import Gone, Observed, Unanswered
+from distrain_nb.places.vertex import client
+from distrain_nb.places.vertex.request import RUN_LABEL
+from distrain_nb.worker.files.status import State
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from google.cloud.aiplatform_v1 import JobServiceClient, PipelineServiceClient
+    from google.cloud.aiplatform_v1.types import (
+        CustomJob,
+        HyperparameterTuningJob,
+        TrainingPipeline,
+    )
+
+    from distrain_nb.types import JsonObject, Value
+
+# A request that is answered so may have arrived.
+LOST = (exceptions.ServerError, exceptions.Aborted, exceptions.Cancelled)
+
+_STATES = {
+    "QUEUED": (State.QUEUED, "queued"),
+    "PENDING": (State.STARTING, "preparing machines"),
+    "RUNNING": (State.RUNNING, "running"),
+    "SUCCEEDED": (State.SUCCEEDED, "succeeded"),
+    "PARTIALLY_SUCCEEDED": (State.SUCCEEDED, "succeeded in part"),
+    "FAILED": (State.FAILED, "failed"),
+    "CANCELLING": (State.STOPPING, "stopping"),
+    "CANCELLED": (State.CANCELLED, "cancelled"),
+    "PAUSED": (State.QUEUED, "paused"),
+    "EXPIRED": (State.FAILED, "expired"),
+    "UPDATING": (State.RUNNING, "being updated"),
+}
+_ROLES = ("primary", "worker", "server", "evaluator")
+_REPLICA = re.compile(r"\bThe replica workerpool([0-3])-(\d+)\b")
+
+
+class Jobs(ABC):
+    """The jobs of a project in a region; `endpoints` are a rehearsal's, or empty."""
+
+    def __init__(self, project: str, region: str, endpoints: Mapping[str, str]) -> None:
+        self._parent = f"projects/{project}/locations/{region}"
+        self._region = region
+        self._endpoints = endpoints
+
+    def create(self, request: JsonObject) -> str:
+        """Send a request and give the job's name. Raises DistrainError, Unanswered if the job may
+        be there all the same."""
+        with client.plain_words("submit the job"):
+            try:
+                return self._send(request)
+            except LOST as error:
+                raise Unanswered(f"Vertex AI didn't answer: {error.message}") from error
+
+    def find(self, run: str) -> str:
+        """Return the job whose label names the run; empty if there is none. Raises
+        DistrainError."""
+        with client.plain_words("look for the job"):
+            return self._find(f'labels.{RUN_LABEL}="{run}"')
+
+    def observe(self, job: str) -> Observed:
+        """State and phase, and why the job failed. Raises DistrainError, Gone if it was deleted."""
+        with client.plain_words("ask how the job is doing"):
+            try:
+                found = self._get(job)
+            except exceptions.NotFound as error:
+                raise Gone("Vertex AI doesn't have the job any more: it was deleted") from error
+        name = found.state.name.partition("_STATE_")[2]
+        state, phase = _STATES.get(name, (State.STARTING, "not known yet"))
+        if state is not State.FAILED:
+            return Observed(state, phase)
+        return Observed(state, phase, readable(found.error.message) or f"Vertex AI: {phase}")
+
+    def cancel(self, job: str) -> None:
+        """Ask for it; a job that has ended stays as it is. Raises DistrainError."""
+        with client.plain_words("cancel the job"):
+            try:
+                self._cancel(job)
+            except exceptions.FailedPrecondition:
+                return
+
+    @abstractmethod
+    def custom_job(self, job: str) -> str:
+        """Return the name of the custom job that does the work; empty as long as there is none."""
+
+    @abstractmethod
+    def _find(self, where: str) -> str: ...
+
+    @abstractmethod
+    def _send(self, request: JsonObject) -> str: ...
+
+    @abstractmethod
+    def _get(self, job: str) -> CustomJob | TrainingPipeline | HyperparameterTuningJob: ...
+
+    @abstractmethod
+    def _cancel(self, job: str) -> None: ...
+
+
+class CustomJobs(Jobs):
+    """Jobs by themselves."""
+
+    @cached_property
+    def _client(self) -> JobServiceClient:
+        return client.job_client(self._region, self._endpoints)
+
+    def custom_job(self, job: str) -> str:
+        return job
+
+    def _find(self, where: str) -> str:
+        asked = {"parent": self._parent, "filter": where}
+        found = self._client.list_custom_jobs(asked, retry=client.retries(), timeout=client.CALL_S)
+        return next((job.name for job in found), "")
+
+    def _send(self, request: JsonObject) -> str:
+        from google.cloud.aiplatform_v1.types import CustomJob
+        from google.protobuf.json_format import ParseDict
+
+        job = CustomJob.wrap(ParseDict(dict(request), CustomJob.pb(CustomJob())))
+        sent = self._client.create_custom_job(
+            parent=self._parent, custom_job=job, retry=None, timeout=client.CALL_S
+        )
+        return str(sent.name)
+
+    def _get(self, job: str) -> CustomJob:
+        return self._client.get_custom_job(name=job, retry=client.retries(), timeout=client.CALL_S)
+
+    def _cancel(self, job: str) -> None:
+        self._client.cancel_custom_job(name=job, retry=client.retries(), timeout=client.CALL_S)
+
+
+class Pipelines(Jobs):
+    """Jobs in training pipelines."""
+
+    @cached_property
+    def _client(self) -> PipelineServiceClient:
+        return client.pipeline_client(self._region, self._endpoints)
+
+    def custom_job(self, job: str) -> str:
+        with client.plain_words("ask which job the pipeline runs"):
+            metadata: Value = self._get(job).training_task_metadata
+        return str((metadata or {}).get("backingCustomJob", ""))
+
+    def _find(self, where: str) -> str:
+        asked = {"parent": self._parent, "filter": where}
+        found = self._client.list_training_pipelines(
+            asked, retry=client.retries(), timeout=client.CALL_S
+        )
+        return next((job.name for job in found), "")
+
+    def _send(self, request: JsonObject) -> str:
+        from google.cloud.aiplatform_v1.types import TrainingPipeline
+        from google.protobuf.json_format import ParseDict
+
+        pipeline = TrainingPipeline.wrap(
+            ParseDict(dict(request), TrainingPipeline.pb(TrainingPipeline()))
+        )
+        sent = self._client.create_training_pipeline(
+            parent=self._parent, training_pipeline=pipeline, retry=None, timeout=client.CALL_S
+        )
+        return str(sent.name)
+
+    def _get(self, job: str) -> TrainingPipeline:
+        return self._client.get_training_pipeline(
+            name=job, retry=client.retries(), timeout=client.CALL_S
+        )
+
+    def _cancel(self, job: str) -> None:
+        self._client.cancel_training_pipeline(
+            name=job, retry=client.retries(), timeout=client.CALL_S
+        )
+
+
+def readable(message: str) -> str:
+    """Return the service's words, with replicas by their role and links left to where links are."""
+    text = re.sub(r"\s*To find out more[^\n]*https?://\S*", "", message).strip()
+    return _REPLICA.sub(lambda found: f"Replica {_ROLES[int(found[1])]} {found[2]}", text)

@@ -1,0 +1,168 @@
+"""From a job to the request that Vertex AI gets, and what has to be done before it is sent."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from distrain_nb.backends.found import notes as notes_of
+from distrain_nb.backends.remote.delivery import Delivery
+from distrain_nb.backends.remote.equipment import equipped
+from distrain_nb.backends.remote.naming import run_name, short_name
+from distrain_nb.backends.remote.submission import Spec, substituted
+from distrain_nb.backends.remote.variables import NOTE, plain
+from distrain_nb.cluster import PER_GPU, about_processes, ranks_per_replica
+from distrain_nb.layout.formats.vertex import IMAGE
+from distrain_nb.layout.hardware import AMD64, hardware_of
+from distrain_nb.layout.yamls import data_yaml
+from distrain_nb.places.vertex import options, request
+from distrain_nb.places.vertex.containers import equipment_of
+from distrain_nb.places.vertex.settings import missing, settings_of, settled
+from distrain_nb.places.vertex.validation import beyond, findings, launcher_of
+from distrain_nb.secrets import HIDDEN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.findings import Finding
+    from distrain_nb.places.vertex.options import VertexJob
+    from distrain_nb.places.vertex.settings import Settings
+    from distrain_nb.types import Json, JsonObject
+
+
+@dataclass(frozen=True, kw_only=True)
+class VertexSpec(Spec):
+    """With the project, and whether the job is sent as a training pipeline; of the job of a trial
+    with the study's job, and the trial's number."""
+
+    project: str = ""
+    pipeline: bool = False
+    tuning_job: str = ""
+    trial: str = ""
+
+
+@dataclass(frozen=True)
+class VertexPlan:
+    """`request` is a `CustomJob` in JSON, sent as it is or as a training pipeline.
+
+    `base` is the image that the program is put on.
+    """
+
+    job: VertexJob
+    settings: Settings
+    base: str
+    ranks_per_replica: int
+    gpus: int
+    request: JsonObject = field(repr=False)
+    findings: tuple[Finding, ...]
+    platform: str = AMD64
+
+    @property
+    def pipeline(self) -> bool:
+        """Whether it is sent as a training pipeline."""
+        return bool(self.job.options.pipeline)
+
+    @property
+    def builds(self) -> bool:
+        """Whether an image has to be built for it."""
+        return Delivery.IMAGE in self.deliveries
+
+    @property
+    def deliveries(self) -> tuple[Delivery, ...]:
+        """How the code gets to the pools, each way once."""
+        return request.deliveries(self.job)
+
+    def spec(self) -> VertexSpec:
+        """What a service needs later."""
+        run = run_name(self.job)
+        shown = self.shown
+        sent = request.training_pipeline(shown) if self.pipeline else shown
+        return VertexSpec(
+            run=run,
+            project=self.settings.project,
+            region=self.settings.region,
+            bucket=self.settings.bucket,
+            repository=self.settings.repository,
+            pipeline=self.pipeline,
+            builder=self.job.options.builder,
+            base=self.base,
+            platform=self.platform,
+            device=hardware_of(self.job.layout).device,
+            requirements=self.job.program.requirements,
+            required=self.job.program.required,
+            uploads=self.job.uploads,
+            deliveries=self.deliveries,
+            request=substituted(sent, {request.RUN: run}),
+            variables=self._values(),
+        )
+
+    def _values(self) -> dict[str, str]:
+        return plain(options.variables(self.job.options.env))
+
+    @property
+    def shown(self) -> dict[str, Json]:
+        """The request as it is shown and kept: without the values of variables."""
+        hidden = dict.fromkeys(self._values(), HIDDEN)
+        return request.with_variables(
+            self.request, lambda env: {name: hidden.get(name, env[name]) for name in env}
+        )
+
+    def __str__(self) -> str:
+        """What `gcloud ai custom-jobs create --config` takes, and its command line."""
+        return self.printed("custom-jobs", self.shown["jobSpec"])
+
+    def printed(self, kind: str, config: Json, *more: str) -> str:
+        """What `gcloud ai KIND create --config` takes, and its command line with `more` options."""
+        head = [
+            f"gcloud ai {kind} create --config=FILE",
+            f"--project={self.settings.project or 'PROJECT'}",
+            f"--region={self.settings.region or 'LOCATION'}",
+            f"--display-name={shlex.quote(request.display_name(self.job))}",
+            *more,
+            f"--labels={','.join(f'{n}={v}' for n, v in request.labels(self.job).items())}",
+        ]
+        if self.job.options.kms_key:
+            head.append(f"--kms-key={shlex.quote(self.job.options.kms_key)}")
+        notes = [
+            *self._notes(),
+            f"{request.RUN} becomes the run's name.",
+            *(" ".join(head),),
+        ]
+        spec = substituted(config, {IMAGE: self._target()})
+        return "".join(f"# {note}\n" for note in notes) + data_yaml(spec)
+
+    def _target(self) -> str:
+        settings = self.settings
+        repository = settings.repository.replace("//", f"/{settings.project or 'PROJECT'}/")
+        if repository.startswith("-docker"):
+            repository = f"LOCATION{repository}"
+        return f"{repository}/{short_name(self.job.name)}:{request.RUN}"
+
+    def _notes(self) -> Iterator[str]:
+        yield from notes_of(settled(self.job))
+        if self.builds:
+            yield f"The image is built on {self.base}."
+        if self._values():
+            yield NOTE
+        if self.pipeline:
+            yield "Sent as a training pipeline with this as its custom task."
+
+
+def plan(job: VertexJob) -> VertexPlan:
+    """Of the same job always the same. Raises OptionError."""
+    settings = settings_of(job)
+    equipment = equipment_of(job, settings.region)
+    job, base = equipped(job, equipment), equipment.image
+    gpus = hardware_of(job.layout).processes
+    started = gpus if launcher_of(job) in PER_GPU else 1
+    ranks = ranks_per_replica(job.program, job.layout, started)
+    asked = request.custom_job(job, settings, ranks, base)
+    found = (
+        *missing(settings),
+        *equipment.findings,
+        *findings(job, settings, base),
+        *beyond(asked),
+        *about_processes(job.program, job.layout, ranks, gpus),
+    )
+    return VertexPlan(job, settings, base, ranks, gpus, asked, found, equipment.platform)

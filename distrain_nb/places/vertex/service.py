@@ -1,0 +1,161 @@
+"""A job on Vertex AI, from its code to its end."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import IO, TYPE_CHECKING
+
+from distrain_nb.backends.remote.cloud import CloudService
+from distrain_nb.backends.remote.submission import substituted
+from distrain_nb.backends.remote.variables import filled
+from distrain_nb.image import CloudBuild, Recipe, build
+from distrain_nb.layout.catalog import current
+from distrain_nb.layout.catalog.index import prebuilt
+from distrain_nb.layout.formats.vertex import IMAGE
+from distrain_nb.places.vertex import client, request
+from distrain_nb.places.vertex.data import CloudStorageData
+from distrain_nb.places.vertex.delivery import PACKAGE_FILE, write_archive
+from distrain_nb.places.vertex.jobs import CustomJobs, Jobs, Pipelines
+from distrain_nb.places.vertex.logs import read
+from distrain_nb.places.vertex.making import make_bucket, make_repository
+from distrain_nb.places.vertex.output import BucketOutput
+from distrain_nb.places.vertex.plan import VertexSpec
+from distrain_nb.places.vertex.request import with_variables
+from distrain_nb.places.vertex.settings import own_bucket, own_repository
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
+    from google.cloud.storage import Client
+
+    from distrain_nb.backends.remote.delivery import Laid
+    from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, OutputFolder
+    from distrain_nb.image import Listener
+    from distrain_nb.types import JsonObject
+
+CONSOLE = "https://console.cloud.google.com"
+
+
+@dataclass(frozen=True)
+class VertexService(CloudService[VertexSpec]):
+    """A job on Vertex AI, or on a rehearsal's stand-in."""
+
+    @property
+    def output(self) -> OutputFolder:
+        """The run's folder in its bucket."""
+        return BucketOutput(self._storage, self.spec.bucket, self._folder)
+
+    def create(self, request: JsonObject) -> str:
+        """Send the request and give the job's name. Raises DistrainError, Unanswered if the job
+        may be there all the same."""
+        return self._jobs.create(
+            with_variables(request, lambda hidden: filled(hidden, self.spec.variables))
+        )
+
+    def find(self, request: JsonObject) -> str:  # noqa: ARG002 - the label names the run
+        """Return the run's job, empty if there is none. Raises DistrainError."""
+        return self._jobs.find(self.spec.run)
+
+    def observe(self, job: str) -> Observed:
+        """Return how the job is doing. Raises DistrainError."""
+        return self._jobs.observe(job)
+
+    def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[LogEntry], Cursor]:
+        """Return the lines since the cursor. Raises DistrainError if Cloud Logging can't be
+        reached."""
+        number = self._jobs.custom_job(job).rpartition("/")[2]
+        if not number:  # a pipeline that has not begun
+            return (), cursor
+        spec = self.spec
+        trial_of = (spec.tuning_job.rpartition("/")[2], spec.trial) if spec.trial else None
+        with client.plain_words("read the job's log"):
+            return read(
+                self._logging, spec.project, number, cursor, self._lateness,
+                last=last, trial_of=trial_of,
+            )  # fmt: skip
+
+    def cancel(self, job: str) -> None:
+        """Ask for the job to be stopped. Raises DistrainError."""
+        self._jobs.cancel(job)
+
+    def links(self, job: str) -> Mapping[str, str]:
+        """Return the job, its log and its folders in the console, which knows nothing of
+        rehearsals."""
+        if self.endpoints:
+            return {}
+        project, region = self.spec.project, self.spec.region
+        number = job.rpartition("/")[2]
+        kind = "training-pipelines" if self.spec.pipeline else "training"
+        folder = f"{CONSOLE}/storage/browser/{self.spec.bucket}/{self._folder}"
+        query = f"resource.type%3D%22ml_job%22%20resource.labels.job_id%3D%22{number}%22"
+        return {
+            "job": f"{CONSOLE}/vertex-ai/locations/{region}/{kind}/{number}?project={project}",
+            "log": f"{CONSOLE}/logs/query;query={query}?project={project}",
+            "model": f"{folder}model",
+            "checkpoints": f"{folder}checkpoints",
+            "TensorBoard": f"{folder}logs",
+        }
+
+    @cached_property
+    def _data(self) -> CloudStorageData:
+        return CloudStorageData(self._storage, self.spec.bucket)
+
+    def _prepare(self) -> None:
+        spec = self.spec
+        if spec.bucket == own_bucket(spec.project, spec.region):
+            make_bucket(self._storage, spec.bucket, spec.region)
+
+    def _staged(self, image: str) -> JsonObject:
+        return substituted(self.spec.request, {IMAGE: image})
+
+    def _write_archive(self, program: Laid, file: IO[bytes]) -> str:
+        write_archive(program, self.spec.base, file)
+        return f"{request.PACKAGE}/{PACKAGE_FILE}"
+
+    def _put(self, name: str, file: IO[bytes]) -> None:
+        blob = self._storage.bucket(self.spec.bucket).blob(self._folder + name)
+        size = os.fstat(file.fileno()).st_size
+        with client.plain_words(f"write gs://{self.spec.bucket}/{blob.name}"):
+            blob.upload_from_file(file, size=size, content_type="application/octet-stream")
+
+    def _image(self, program: Laid, tell: Listener) -> str:
+        base, run = self.spec.base, self.spec.run
+        home = self.spec.repository
+        if "registry" in self.endpoints:
+            home = f"{self.endpoints['registry']}/rehearsal"
+        elif home == own_repository(self.spec.project, self.spec.region):
+            make_repository(self.spec.project, self.spec.region, home.rpartition("/")[2])
+        recipe = Recipe(
+            base=base,
+            target=f"{home}/{run.rpartition('-')[0]}:{run}",
+            requirements=program.required,
+            platform=self.spec.platform,
+            device=self.spec.device,
+            rehearsed=bool(self.endpoints),
+            look_inside=prebuilt(current(), base) is None,
+            guarded=True,
+        )
+        return build(program, recipe, self._builder(), tell).uri
+
+    def _builder(self) -> str | CloudBuild:
+        if self.spec.builder != "cloudbuild":
+            return self.spec.builder
+        return CloudBuild(self.spec.project, self.spec.bucket, self.spec.region)
+
+    @cached_property
+    def _jobs(self) -> Jobs:
+        kind = Pipelines if self.spec.pipeline else CustomJobs
+        return kind(self.spec.project, self.spec.region, self.endpoints)
+
+    @cached_property
+    def _storage(self) -> Client:
+        with client.plain_words("log in to Cloud Storage"):
+            return client.storage_client(self.spec.project, self.endpoints)
+
+    @cached_property
+    def _logging(self) -> LoggingServiceV2Client:
+        with client.plain_words("log in to Cloud Logging"):
+            return client.logging_client(self.endpoints)

@@ -1,0 +1,38 @@
+"""Vertex AI, Cloud Logging and Cloud Storage as far as a custom job meets them, on this machine."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from distrain_nb.rehearsal.faults import Faults, FaultSyntax
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+
+SYNTAX = FaultSyntax(
+    loss="preempt",
+    replica=r"workerpool\d-\d+",
+    permission=r".+",
+    allowed="preempt=REPLICA@SECONDSs, preempt=REPLICA@TEXT, quota=METRIC, permission=NAME, "
+    "late=SECONDSs, busy=EVERY, lost=COUNT",
+)
+
+
+@contextmanager
+def vertex(faults: str = "", buckets: Iterable[str] = ()) -> Iterator[Mapping[str, str]]:
+    """Run Vertex AI on this machine; give `aiplatform`, `logging`, `storage` and `registry`, by
+    address.
+
+    Cloud Logging speaks gRPC without encryption, Cloud Storage http. `faults` is what `--rehearse`
+    takes, such as `preempt=workerpool1-0@30s`; `buckets` are there from the start. Raises
+    OptionError for faults that can't happen, DistrainError naming what this machine lacks.
+    """
+    from distrain_nb.program.progress import report
+
+    report("loading Google's libraries")
+    from distrain_nb.places.vertex.stand_in.services import stand_in
+
+    with stand_in(Faults.parse(faults, SYNTAX), buckets) as running:
+        yield running.endpoints

@@ -1,1 +1,0 @@
-"""Vertex AI, Cloud Logging and Cloud Storage as far as a custom job meets them, on this machine."""
