@@ -18,7 +18,7 @@ _ELSEWHERE = ("--on", "--dry-run", "--help", "-h")
 _requested: set[str] = set()
 
 # What a cell needs from `%%distrain` until its run is shown.
-_OURS = ("distrain_nb.magics.cell", "distrain_nb.places.local", "distrain_nb.ui.monitor")
+_OURS = ("distrain_nb.magics.cell", "distrain_nb.places.local.backend", "distrain_nb.ui.monitor")
 
 
 def before_cell(words: list[str], cell: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from distrain_nb.findings import Severity
 from distrain_nb.layout import Layout
-from distrain_nb.places.vertex import VertexBackend
+from distrain_nb.places.vertex.backend import VertexBackend
 from tests.sagemaker import jobs as sagemaker
 from tests.vertex import jobs as vertex
 

@@ -14,8 +14,8 @@ from distrain_nb.backends.remote.options import CloudOptions, RemoteOptions
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.health.backends import backends
-from distrain_nb.places.sagemaker import SageMakerBackend
-from distrain_nb.places.vertex import VertexBackend
+from distrain_nb.places.sagemaker.backend import SageMakerBackend
+from distrain_nb.places.vertex.backend import VertexBackend
 from distrain_nb.study.starting import prepare
 from tests import guests
 from tests.processes import ProcessBackend, ProcessPlan

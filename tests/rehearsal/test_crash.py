@@ -10,8 +10,8 @@ import pytest
 
 from distrain_nb.backends.remote.submission import Journal
 from distrain_nb.layout import Layout
-from distrain_nb.places.sagemaker import SageMakerBackend
-from distrain_nb.places.vertex import VertexBackend
+from distrain_nb.places.sagemaker.backend import SageMakerBackend
+from distrain_nb.places.vertex.backend import VertexBackend
 from distrain_nb.run.log.reader import LogReader
 from distrain_nb.run.metrics.events import Key, scalars
 from distrain_nb.worker.files.folder import LINKS_FILE

@@ -19,7 +19,7 @@ import pytest
 from distrain_nb import api
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError, RunCancelled, RunNotFound, StoreError
-from distrain_nb.places.local import LocalBackend
+from distrain_nb.places.local.backend import LocalBackend
 from distrain_nb.run import Run, Store, database
 from distrain_nb.worker.files.status import State
 from tests.conftest import eventually

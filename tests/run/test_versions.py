@@ -18,7 +18,7 @@ import pytest
 from distrain_nb import api
 from distrain_nb.backends.remote.submission import Journal, Submission
 from distrain_nb.errors import RunFailed, RunUnreadable
-from distrain_nb.places.vertex import VertexBackend
+from distrain_nb.places.vertex.backend import VertexBackend
 from distrain_nb.run import Run, Store
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.worker.files import failure, fields

@@ -12,7 +12,7 @@ from distrain_nb.backends.options import declared, made
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout
 from distrain_nb.layout.formats import read_any
-from distrain_nb.places.sagemaker import SageMakerBackend
+from distrain_nb.places.sagemaker.backend import SageMakerBackend
 from distrain_nb.places.sagemaker.options import SageMakerJob, SageMakerOptions
 from distrain_nb.places.sagemaker.plan import SageMakerPlan
 from distrain_nb.program import Cell, Notebook, read_script

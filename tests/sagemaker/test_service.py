@@ -13,7 +13,7 @@ import pytest
 from distrain_nb.api import program
 from distrain_nb.backends.remote.service import Stored
 from distrain_nb.errors import DistrainError
-from distrain_nb.places.sagemaker import SageMakerBackend
+from distrain_nb.places.sagemaker.backend import SageMakerBackend
 from distrain_nb.places.sagemaker.client import client
 from distrain_nb.places.sagemaker.making import make_repository
 from distrain_nb.places.sagemaker.output import RunOutput

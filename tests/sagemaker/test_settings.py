@@ -12,7 +12,8 @@ import pytest
 from distrain_nb.backends.options import made
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout
-from distrain_nb.places.sagemaker import SageMakerBackend, studio
+from distrain_nb.places.sagemaker import studio
+from distrain_nb.places.sagemaker.backend import SageMakerBackend
 from distrain_nb.places.sagemaker.options import SageMakerJob, SageMakerOptions
 from distrain_nb.places.sagemaker.service import SageMakerService
 from distrain_nb.places.sagemaker.settings import VARIABLES, Settings, settings_of, wrong

@@ -20,7 +20,7 @@ from distrain_nb.backends.remote.submission import substituted
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
-from distrain_nb.places.sagemaker import SageMakerBackend
+from distrain_nb.places.sagemaker.backend import SageMakerBackend
 from distrain_nb.places.sagemaker.model import request_shape
 from distrain_nb.places.sagemaker.names import ACCOUNT, IMAGE, RUN
 from tests.fuzzing import several

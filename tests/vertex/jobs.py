@@ -10,7 +10,7 @@ from distrain_nb.backends.base import Job
 from distrain_nb.backends.options import declared, made
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout
-from distrain_nb.places.vertex import VertexBackend
+from distrain_nb.places.vertex.backend import VertexBackend
 from distrain_nb.places.vertex.options import VertexJob, VertexOptions
 from distrain_nb.places.vertex.plan import VertexPlan
 

@@ -11,7 +11,7 @@ import pytest
 from distrain_nb.backends.options import made
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout
-from distrain_nb.places.vertex import VertexBackend
+from distrain_nb.places.vertex.backend import VertexBackend
 from distrain_nb.places.vertex.options import VertexJob, VertexOptions
 from distrain_nb.places.vertex.settings import VARIABLES, Settings, missing, settings_of
 from tests.vertex.jobs import job, planned

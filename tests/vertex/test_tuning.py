@@ -13,7 +13,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 
 from distrain_nb.errors import CheckFailed
 from distrain_nb.layout import Layout
-from distrain_nb.places.vertex import VertexBackend
+from distrain_nb.places.vertex.backend import VertexBackend
 from distrain_nb.places.vertex.plan import VertexSpec
 from distrain_nb.places.vertex.tuning import VertexStudy, VertexStudyPlan, _read
 from distrain_nb.study import prepare

@@ -1,0 +1,109 @@
+"""This machine: replicas and ranks are processes, started from a warm fork server."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from distrain_nb.backends.base import Backend
+from distrain_nb.backends.options import NoOptions
+from distrain_nb.config import path_named
+from distrain_nb.errors import OptionError
+from distrain_nb.places.local import buckets, trials
+from distrain_nb.places.local.machine import machine
+from distrain_nb.places.local.plan import FOLDERS, LocalPlan, plan
+from distrain_nb.places.local.warm import hand_over
+from distrain_nb.worker.data.storage import in_bucket
+from distrain_nb.worker.files.folder import PROGRAM_FOLDER
+from distrain_nb.worker.files.launch import Launch
+from distrain_nb.worker.files.status import Owner, State, Status, request_cancel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from distrain_nb.backends.base import Handle, Job
+    from distrain_nb.backends.tuning import TrialStart
+    from distrain_nb.places.local.plan import LocalJob
+
+
+def begin(launch: Launch, folder: Path, idle: float) -> None:
+    """Start the run of a folder that has its program. Raises DistrainError where it can't be."""
+    for name in FOLDERS.values():
+        (folder / name).mkdir(exist_ok=True)
+    launch.write(folder)
+    asking = Status(State.STARTING, supervisor=Owner.of(os.getpid()))
+    asking.enter(State.STARTING, "starting").write(folder)
+    hand_over(folder, idle)
+
+
+class LocalBackend(Backend[NoOptions, LocalPlan]):
+    """The default backend. A cell waits for its run, and the run ends with it."""
+
+    name = "local"
+    title = "this machine"
+    options = NoOptions
+    here = waits_by_default = True
+
+    def data(self, name: str, uri: str) -> str:
+        """Buckets are fetched into a cache when the run starts; a run that reads them has theirs
+        there. Raises OptionError."""
+        if in_bucket(uri):
+            return buckets.place(uri)
+        scheme, separator, rest = uri.partition("://")
+        if separator and scheme != "file":
+            raise OptionError(
+                f"--data {name}={uri}: expected a path, or a URI that begins with gs://, s3:// or "
+                "file://"
+            )
+        try:
+            path = path_named(rest if separator else uri)
+        except OptionError as error:
+            raise OptionError(f"--data {name}={error}") from None
+        if not path.exists():
+            raise OptionError(f"--data {name}={uri}: there is no {path} on this machine")
+        return str(path.resolve())
+
+    def machine(self, job: Job[NoOptions]) -> Mapping[str, str]:
+        return machine(job)
+
+    def plan(self, job: Job[NoOptions]) -> LocalPlan:
+        return plan(job)
+
+    def submit(self, plan: LocalPlan, folder: Path) -> None:
+        try:
+            buckets.fetch_all(plan.job.data, plan.job.config.data_limit)
+            plan.job.program.write(folder / PROGRAM_FOLDER)
+        except KeyboardInterrupt:  # nobody else answers for it yet
+            Status(State.STARTING).enter(State.CANCELLED, str(State.CANCELLED)).write(folder)
+            raise
+        waiting = Owner.of(os.getpid()) if plan.job.waits else None
+        begin(replace(plan.launch, kernel=waiting), folder, plan.job.config.idle)
+
+    adds_trials = True
+
+    def trial_job(self, job: LocalJob, parallel: int) -> tuple[LocalJob, tuple[str, ...]]:
+        return trials.job_of_trial(job, parallel)
+
+    def write_trials(self, plan: LocalPlan, folder: Path) -> None:
+        buckets.fetch_all(plan.job.data, plan.job.config.data_limit)
+        plan.job.program.write(folder / PROGRAM_FOLDER)
+        waiting = Owner.of(os.getpid()) if plan.job.waits else None
+        replace(plan.launch, kernel=waiting).write(folder)
+        Status(State.STARTING).enter(State.STARTING, "starting").write(folder)
+
+    def begin_trial(self, study: Path, trial: TrialStart, folder: Path) -> None:
+        begin(trials.launch_of(Launch.read(study), trial), folder, trial.idle)
+
+    def has_begun(self, folder: Path) -> bool:
+        return trials.has_begun(folder)
+
+    def end_trials(self, study: Path) -> None:
+        """More may be wanted yet."""
+
+    def status(self, handle: Handle, folder: Path) -> Status:  # noqa: ARG002
+        return Status.current(folder)
+
+    def cancel(self, handle: Handle, folder: Path) -> None:  # noqa: ARG002
+        request_cancel(folder)
