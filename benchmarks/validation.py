@@ -28,8 +28,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from distrain_nb.layout import Layout
 from distrain_nb.layout.catalog import TABLES, Catalog, current
-from distrain_nb.layout.formats import custom_job_spec
 from distrain_nb.layout.rules import check
+from distrain_nb.places.vertex.forms.specs import custom_job_spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable

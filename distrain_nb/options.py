@@ -11,6 +11,7 @@ from distrain_nb.backends.plugins import all_backends, find
 from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.layout import OPTIONS, Layout, Option, load
 from distrain_nb.layout.options import changed
+from distrain_nb.layout.place import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -101,10 +102,9 @@ def read(options: Mapping[str, Any], config: Config | None = None) -> Chosen:
 
 def _backend_of(layout: Layout) -> AnyBackend:
     """Return the one that takes the layout. Raises OptionError."""
-    if layout.on == "ai-platform":
-        from distrain_nb.layout.formats.ended import no_jobs
-
-        raise no_jobs(layout)
+    place = place_of(layout.on)
+    if place and place.successor:
+        raise place.successor.error(layout)
     return find(layout.on)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.layout import OPTIONS, PLACES
 from distrain_nb.layout.catalog import TABLES, Catalog
-from distrain_nb.layout.rules import RULES
+from distrain_nb.layout.rules import all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,7 +33,7 @@ def rules() -> str:
                 rule.says,
                 ", ".join(filter(None, rule.source.split(";"))) or "–",
             )
-            for rule in RULES.values()
+            for rule in all_rules().values()
         ),
     )
 

@@ -26,8 +26,8 @@ from distrain_nb.layout.distribution import (
     advised,
 )
 from distrain_nb.layout.gain import exchange, remarks
+from distrain_nb.layout.place import place_of
 from distrain_nb.layout.releases import older, releases
-from distrain_nb.layout.successor import on_vertex
 from distrain_nb.layout.traffic import size
 
 if TYPE_CHECKING:
@@ -102,11 +102,13 @@ def advise(case: Case) -> Advice:
 
 
 def _with_backend(case: Case) -> tuple[Case, tuple[str, ...]]:
-    """Return the case on Vertex AI where it is AI Platform's, which no backend brings jobs to."""
-    if case.layout is None or case.layout.on != "ai-platform":
+    """Return the case at the successor of a place that has ended, which takes no jobs."""
+    place = place_of(case.layout.on) if case.layout else None
+    if case.layout is None or place is None or place.successor is None:
         return case, ()
-    moved = replace(case, layout=on_vertex(case.layout))
-    return moved, ("AI Platform Training has ended: the options are for Vertex AI",)
+    moved = replace(case, layout=place.successor.layout(case.layout))
+    note = f"{place.title} Training has ended: the options are for {place.successor.name}"
+    return moved, (note,)
 
 
 def _has_pytorch(case: Case) -> bool:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.findings import errors
 from distrain_nb.layout.catalog.active import current
-from distrain_nb.layout.catalog.index import takers
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.options import line
+from distrain_nb.layout.place import place_of, places
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.rules import check
 
@@ -36,7 +36,6 @@ ON_ONE = (ONE_INSTANCE, DDP_ONE_INSTANCE)
 # What is tried where the rules refuse a choice.
 NEXT = {HOROVOD: (PARAMETER_SERVERS,), PARAMETER_SERVERS: (HOROVOD,), DDP: (DDP_BY_MPI,)}
 
-_SERVER = "n1-highmem-8"
 _MOST_REPAIRS = 20
 
 
@@ -109,11 +108,14 @@ def _layout(case: Case, choice: str) -> Layout | None:
 
 
 def _with_servers(case: Case) -> Layout:
-    """Add parameter servers: on each host in SageMaker, elsewhere as a pool."""
-    layout = replace(case.layout or Layout("sagemaker"), ranks_per_replica=None)
-    if layout.on == "sagemaker":
+    """Add parameter servers: on each host where every host has one, elsewhere as a pool."""
+    serving = (name for name, one in places().items() if one.offers and one.offers.hosts_serve)
+    layout = replace(case.layout or Layout(next(serving)), ranks_per_replica=None)
+    place = place_of(layout.on)
+    offers = place.offers if place else None
+    if offers and offers.hosts_serve:
         return replace(layout, launcher=LAUNCHERS[PARAMETER_SERVERS])
-    machine = _SERVER if layout.on == "vertex" else None
+    machine = offers.server_machine if offers else None
     return replace(layout, servers=Pool(case.instances or 1, machine), launcher="tensorflow")
 
 
@@ -139,25 +141,9 @@ def _ranks(case: Case, choice: str) -> int:
 
 def _on_one(layout: Layout, gpus: int) -> Layout | None:
     """Return the layout with one machine that has so many of its GPUs; None if there is none."""
-    role = "workers" if layout.on == "sagemaker" else "primary"
-    larger = _larger(layout.on, getattr(layout, role) or Pool(), gpus)
+    place = place_of(layout.on)
+    if place is None or place.offers is None:
+        return None
+    role = place.offers.whole_job_role
+    larger = place.offers.larger(getattr(layout, role) or Pool(), gpus)
     return layout.edited({"workers": None, role: larger}) if larger else None
-
-
-def _larger(place: str, pool: Pool, gpus: int) -> Pool | None:
-    """Return one machine with so many of a pool's GPUs, or as few more as there are."""
-    if place == "sagemaker":
-        rows = current().instances
-        row_of_pool = rows.get(pool.machine or "")
-        gpu_name = row_of_pool.gpu_name if row_of_pool else ""
-        fitting = [
-            (row.gpu_count, name)
-            for name, row in rows.items()
-            if gpu_name == row.gpu_name and row.gpu_count and row.gpu_count >= gpus
-        ]
-        return replace(pool, replicas=1, machine=min(fitting)[1]) if fitting else None
-    takes = takers(current(), place).get(pool.accelerator or "", {}) if place == "vertex" else {}
-    names = sorted(name for name in takes if gpus in takes[name])
-    machine = pool.machine if pool.machine in names else next(iter(names), None)
-    more = replace(pool, replicas=1, machine=machine, accelerator_count=gpus)
-    return more if machine else None

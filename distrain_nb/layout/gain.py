@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.case import HIDDEN_SHARE
 from distrain_nb.layout.choices import roles
+from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.resolved import resolve
 from distrain_nb.layout.sizing import sized
@@ -160,10 +161,12 @@ def _why_none(case: Case) -> str:
     layout, on_gpus = case.layout, bool(case.gpus_per_instance)
     if layout and Role.REDUCERS not in roles(layout.on):
         return f"{layout.title} has no reducers"
-    if layout and layout.on == "local":
-        return "reducers on this machine are for trying out: nothing waits for a link"
-    if layout and layout.on == "vertex" and not on_gpus:
-        return "Vertex AI's reducers are for GPUs alone"
+    place = place_of(layout.on) if layout else None
+    if place and place.offers is None:
+        return f"reducers on {place.title} are for trying out: nothing waits for a link"
+    why_no = place.offers.why_no_reducers(on_gpus=on_gpus) if place and place.offers else ""
+    if why_no:
+        return why_no
     if not on_gpus and case.framework not in (None, "pytorch", "huggingface"):
         return "reducers on CPUs are for gloo, which PyTorch has"
     return ""

@@ -1,18 +1,40 @@
-"""What each place reads of a layout: the form offers it, and all else is a finding there."""
+"""The places where jobs run, as layouts know them: what each reads, offers, writes and reads back.
+
+A place of this package declares itself by an entry point of the group `distrain_nb.layouts`, which
+is loaded when a layout is for it; a backend of another package by `declare`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from distrain_nb import installed
 from distrain_nb.layout.pool import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-_MACHINE = frozenset(["machine", "disk_gb", "image"])
-_GOOGLE = _MACHINE | {"accelerator", "accelerator_count", "disk_type"}
-_CLOUD = frozenset(["region", "framework", "image", "launcher", "ranks_per_replica", "timeout"])
+    from distrain_nb.errors import OptionError
+    from distrain_nb.layout.formats.form import Export, ReadForm
+    from distrain_nb.layout.layout import Layout
+    from distrain_nb.layout.offers import Offers
+
+GROUP = "distrain_nb.layouts"
+# Those of this package, in the order of lists.
+PLACES = ("local", "vertex", "sagemaker", "ai-platform")
+
+
+@dataclass(frozen=True)
+class Successor:
+    """The place that takes the layouts of one that has ended.
+
+    `layout` moves a layout there; `error` says why a job can't run, with what to write instead.
+    """
+
+    name: str
+    layout: Callable[[Layout], Layout]
+    error: Callable[[Layout], OptionError]
 
 
 @dataclass(frozen=True)
@@ -22,7 +44,10 @@ class Place:
     `roles` are the pools that its jobs may have, in the order of their positions; `fields` are the
     other fields of a layout that it reads, and `pool_fields` those of a pool besides `replicas`.
     `implies_primary` says that a job whose layout names no primary pool has a primary replica, and
-    `tunes` that a service there suggests the trials of studies and runs them.
+    `tunes` that a service there suggests the trials of studies and runs them. `offers` is what fact
+    tables know of its machines, None without tables; `exports` are the forms that its layouts are
+    written in, and `readers` those that they are read from. A place that has ended has a
+    `successor`.
     """
 
     name: str
@@ -32,6 +57,10 @@ class Place:
     pool_fields: frozenset[str] = frozenset()
     implies_primary: bool = False
     tunes: bool = False
+    offers: Offers | None = None
+    exports: tuple[Export, ...] = ()
+    readers: tuple[ReadForm, ...] = ()
+    successor: Successor | None = None
 
     def reads(self, path: str) -> bool:
         """Return whether jobs there depend on a field, such as `region` or `workers.machine`."""
@@ -41,36 +70,7 @@ class Place:
         return name == "on" or name in self.roles or name in self.fields
 
 
-_PLACES = {
-    place.name: place
-    for place in (
-        Place(
-            "local", "this machine", tuple(Role),
-            frozenset(["launcher", "ranks_per_replica", "mpi_options", "timeout"]),
-            implies_primary=True,
-        ),
-        Place(
-            "vertex", "Vertex AI", tuple(Role),
-            _CLOUD | {"mpi_options", "scheduling", "max_wait"},
-            _GOOGLE | {"topology"},
-            tunes=True,
-        ),
-        Place(
-            "sagemaker", "SageMaker", (Role.PRIMARY, Role.WORKERS),
-            _CLOUD | {"mpi_options", "scheduling", "max_wait", "distribution", "checkpoint"},
-            _MACHINE,
-            tunes=True,
-        ),
-        Place(
-            "ai-platform", "AI Platform",
-            (Role.PRIMARY, Role.WORKERS, Role.SERVERS, Role.EVALUATORS),
-            _CLOUD | {"tier"},
-            _GOOGLE,
-            tunes=True,
-        ),
-    )
-}  # fmt: skip
-PLACES = tuple(_PLACES)  # those that the fact tables know
+_PLACES: dict[str, Place] = {}
 
 
 def declare(
@@ -82,7 +82,7 @@ def declare(
     tunes: bool = False,
 ) -> None:
     """Make a backend's place known, by the paths of the fields that it reads, as
-    `Place.reads` takes them. Places that the fact tables know stay as they are."""
+    `Place.reads` takes them. Places of this package stay as they are."""
     if name in PLACES:
         return
     paths = [path.partition(".") for path in reads]
@@ -95,10 +95,22 @@ def declare(
 
 
 def places() -> Mapping[str, Place]:
-    """Get all places that are known, by name."""
-    return _PLACES
+    """Get all places that are known, by name: those of this package, then those of loaded
+    backends."""
+    own = {name: place for name in PLACES if (place := place_of(name))}
+    return {**own, **_PLACES}
 
 
 def place_of(name: str) -> Place | None:
     """Look a place up by its name; None where no backend that is loaded has declared it."""
+    if name not in _PLACES and name in PLACES:
+        point = installed.own(GROUP).get(name)
+        if point is not None:
+            _PLACES[name] = point.load()
     return _PLACES.get(name)
+
+
+def moved(layout: Layout) -> Layout:
+    """Return a layout for the place that succeeds its own, if that one has ended."""
+    place = place_of(layout.on)
+    return place.successor.layout(layout) if place and place.successor else layout

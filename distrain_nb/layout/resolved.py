@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.catalog.index import bandwidth
+from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Role
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from distrain_nb.layout.catalog.rows import Instance, LegacyMachine, Machine
     from distrain_nb.layout.catalog.tables import Catalog
     from distrain_nb.layout.layout import Layout
+    from distrain_nb.layout.offers import Offers
+    from distrain_nb.layout.place import Place
     from distrain_nb.layout.pool import Pool
 
 _TRAINING = (Role.PRIMARY, Role.WORKERS)
@@ -103,6 +106,16 @@ class ResolvedLayout:
     pools: tuple[ResolvedPool, ...]
     channels: tuple[str, ...] = ()
     implied: str | None = None
+
+    @property
+    def place(self) -> Place | None:
+        """The place that the layout is for; None where nobody has declared it."""
+        return place_of(self.layout.on)
+
+    @property
+    def offers(self) -> Offers | None:
+        """What the tables know of the place; None where they know nothing."""
+        return self.place.offers if self.place else None
 
     @property
     def framework(self) -> str | None:

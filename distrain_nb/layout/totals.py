@@ -49,18 +49,20 @@ class Totals:
 
 
 def totals(layout: Layout) -> Totals:
-    """Return the sums over all pools of a layout. On `local` only replicas are counted."""
-    pools = resolve(layout).pools
+    """Return the sums over all pools of a layout. At places without tables only replicas
+    are counted."""
+    job = resolve(layout)
+    pools = job.pools
     counted = [resolved for resolved in pools if resolved.known and resolved.pool.replicas > 0]
     return Totals(
         replicas=sum(max(resolved.pool.replicas, 0) for resolved in pools),
         accelerators=sum(resolved.pool.replicas * resolved.accelerators for resolved in counted),
         vcpu=sum(resolved.pool.replicas * (resolved.vcpu or 0) for resolved in counted),
         memory_gb=sum(resolved.pool.replicas * (resolved.memory_gb or 0) for resolved in counted),
-        memory_unit="GiB" if layout.on == "sagemaker" else "GB",
+        memory_unit=job.offers.memory_unit if job.offers else "GB",
         training_gbps=_gbps(counted, (Role.PRIMARY, Role.WORKERS)),
         reduction_gbps=_gbps(counted, (Role.REDUCERS,)),
-        bare=() if layout.on == "local" else _bare(pools),
+        bare=_bare(pools) if job.offers else (),
     )
 
 

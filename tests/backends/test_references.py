@@ -18,11 +18,11 @@ from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import limit
-from distrain_nb.layout.rules import regions
 from distrain_nb.places.sagemaker import options as aws_options
 from distrain_nb.places.sagemaker import tuning_request
 from distrain_nb.places.vertex import options as vertex_options
 from distrain_nb.places.vertex import validation
+from distrain_nb.places.vertex.rules import regions
 from distrain_nb.tuning.options import study
 from distrain_nb.tuning.rules import check, places
 from tests.backends.references import REFERENCES, REFUSED, Field, Shape
@@ -55,7 +55,9 @@ def codes() -> set[str]:
     for room, name, call in calls():
         if name in MAKERS and len(call.args) > MAKERS[name]:
             text = text_of(call.args[MAKERS[name]])
-            service = "" if room.startswith("tuning") or "." in text else f"{room.rpartition('/')[2]}."
+            service = (
+                "" if room.startswith("tuning") or "." in text else f"{room.rpartition('/')[2]}."
+            )
             found |= {f"{service}{text}"} if text and not text.endswith("{code}") else set()
     return found
 

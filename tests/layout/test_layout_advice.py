@@ -27,7 +27,7 @@ from distrain_nb.layout.distribution import (
 )
 from distrain_nb.layout.distribution import LAUNCHERS as DISTRIBUTED
 from distrain_nb.layout.rules import check
-from distrain_nb.layout.successor import on_vertex
+from distrain_nb.places.ai_platform.successor import on_vertex
 
 PAGE = Path(__file__).parents[2] / "docs" / "advice.md"
 SMALL, LARGE = 25e6, 1.34e9

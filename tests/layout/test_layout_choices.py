@@ -7,8 +7,14 @@ import pytest
 from distrain_nb.layout import Layout, Pool
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.choices import Choice, choices
+from distrain_nb.layout.place import place_of
 from distrain_nb.layout.preference import machine_rank
-from distrain_nb.layout.rules.machines import machines_of
+
+
+def machines_of(place: str) -> list[str]:
+    here = place_of(place)
+    assert here and here.offers
+    return [*here.offers.machines(current())]
 
 
 def machines(place: str) -> tuple[Choice, ...]:
@@ -36,14 +42,14 @@ def test_a_row_has_what_the_tables_know(place: str, machine: str, shown: str, ha
 @pytest.mark.parametrize("place", ["vertex", "sagemaker", "ai-platform"])
 def test_lists_begin_with_general_purpose_and_have_all(place: str) -> None:
     names = [choice.value for choice in machines(place)]
-    assert set(names) == set(machines_of(current(), place))
+    assert set(names) == set(machines_of(place))
     assert str(names[0]).startswith("ml.m5." if place == "sagemaker" else "n1-standard-4")
 
 
 def test_every_series_of_the_tables_has_its_place() -> None:
     last = machine_rank(current(), "new-machine")[0]
     for place in ("vertex", "sagemaker"):
-        for name in machines_of(current(), place):
+        for name in machines_of(place):
             assert machine_rank(current(), name)[0] < last, name
 
 

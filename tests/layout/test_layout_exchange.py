@@ -17,16 +17,18 @@ from distrain_nb.errors import OptionError
 from distrain_nb.findings import Severity
 from distrain_nb.layout import PLACES, Layout, Pool, Role
 from distrain_nb.layout.formats import (
-    EXPORTS,
     Export,
+    all_exports,
     exports,
+    exports_of,
     left_out,
     read_any,
-    worker_pool_specs,
 )
-from distrain_nb.layout.formats.gcloud import custom_job_command, training_command
-from distrain_nb.layout.formats.sagemaker import estimator_arguments
 from distrain_nb.layout.rules import check
+from distrain_nb.places.ai_platform.gcloud import training_command
+from distrain_nb.places.sagemaker.forms.request import estimator_arguments
+from distrain_nb.places.vertex.forms.gcloud import custom_job_command
+from distrain_nb.places.vertex.forms.specs import worker_pool_specs
 
 K80S = Layout.of(
     "ai-platform",
@@ -142,11 +144,13 @@ def test_instance_groups_are_a_primary_and_workers() -> None:
         read_any(GROUPS.format('["gpus"]'))
 
 
-@pytest.mark.parametrize("form", EXPORTS, ids=lambda form: form.name)
+@pytest.mark.parametrize("form", all_exports(), ids=lambda form: form.name)
 @examples
 @given(data=st.data())
 def test_what_an_export_says_is_read_back_and_said_again(form: Export, data: st.DataObject) -> None:
-    text = form.text(data.draw(whole_layouts(tuple(filter(form.serves, PLACES)))))
+    text = form.text(
+        data.draw(whole_layouts(tuple(place for place in PLACES if form in exports_of(place))))
+    )
     found = read_any(text)
     assert found.left_out == ()
     assert form.text(found.layout) == text

@@ -18,9 +18,9 @@ from distrain_nb.errors import OptionError
 from distrain_nb.findings import Severity
 from distrain_nb.layout import OPTIONS, PLACES, Layout, Role
 from distrain_nb.layout.catalog import current
-from distrain_nb.layout.formats import EXPORTS, left_out, read_any
-from distrain_nb.layout.formats.hyperparameters import hyperparameters
-from distrain_nb.layout.formats.sagemaker import distributions
+from distrain_nb.layout.formats import all_exports, exports_of, left_out, read_any
+from distrain_nb.places.sagemaker.forms.hyperparameters import hyperparameters
+from distrain_nb.places.sagemaker.forms.request import distributions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -291,13 +291,13 @@ def test_a_file_that_is_not_here_is_asked_for() -> None:
     assert found.message == "the file job.yaml is not here: paste what is in it, too."
 
 
-SAME = [form for form in EXPORTS if form.name != "successor"]  # which is another layout
+SAME = [form for form in all_exports() if form.name != "successor"]  # which is another layout
 
 
 @pytest.mark.parametrize("form", SAME, ids=lambda form: form.name)
 def test_every_field_of_a_layout_is_said_or_named(form: Any) -> None:
     @examples
-    @given(whole_layouts(tuple(filter(form.serves, PLACES))))
+    @given(whole_layouts(tuple(place for place in PLACES if form in exports_of(place))))
     def look(layout: Layout) -> None:
         lost = form.left_out(layout)
         again = read_any(form.text(layout)).layout
@@ -325,7 +325,7 @@ def test_what_a_request_can_not_say_is_named() -> None:
         "sagemaker", workers="2*ml.p4d.24xlarge", framework="pytorch-2.4", launcher="mpi",
         ranks_per_replica=8, mpi_options="-x A=b", region="us-east-1",
     )  # fmt: skip
-    forms = {form.name: form for form in EXPORTS}
+    forms = {form.name: form for form in all_exports()}
     assert forms["sagemaker-json"].left_out(layout) == ("region", "framework")
     assert forms["sagemaker-python"].left_out(layout) == ("region",)
     assert forms["options"].left_out(layout) == forms["yaml"].left_out(layout) == ()

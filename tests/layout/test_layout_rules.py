@@ -14,7 +14,7 @@ from distrain_nb.layout import Layout, Pool, Role, place
 from distrain_nb.layout.catalog import Catalog, current
 from distrain_nb.layout.catalog.active import short_name
 from distrain_nb.layout.resolved import ResolvedLayout, resolve
-from distrain_nb.layout.rules import RULES, check, engine
+from distrain_nb.layout.rules import all_rules, check, engine
 from distrain_nb.layout.rules.change import change
 from distrain_nb.layout.rules.engine import Problem, rules_for, verdict
 
@@ -236,7 +236,7 @@ def test_cores_of_cloud_tpu(tpu: str, cores: int) -> None:
 @given(layouts())
 def test_no_layout_raises_and_every_repair_repairs(layout: Layout) -> None:
     for finding in check(layout, ("train", "a b")):
-        assert finding.code in RULES and finding.message
+        assert finding.code in all_rules() and finding.message
         for fix in finding.fixes:
             after = check(fix.apply(layout), ("train", "a b"))
             assert (finding.code, finding.where) not in {(f.code, f.where) for f in after}
@@ -424,7 +424,7 @@ def test_each_rule_sees_what_it_is_for(job: Layout, code: str, changes: dict[str
 def test_every_rule_has_a_case() -> None:
     tested = {code for _, code, _ in ALL_CASES}
     tested |= {"channels", "accelerator-on-allowlist", "ranks-not-here"}
-    assert set(RULES) == tested
+    assert set(all_rules()) == tested
 
 
 def test_what_a_backend_s_place_does_not_read_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -481,7 +481,7 @@ def test_version_2_of_model_parallelism_has_its_own_limits() -> None:
 def test_rules_that_a_backend_brings_late_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     layout = Layout("lab", primary=Pool(1))
     assert check(layout) == ()
-    monkeypatch.setattr("distrain_nb.layout.rules.engine.RULES", dict(RULES))
+    monkeypatch.setattr("distrain_nb.layout.rules.engine.RULES", dict(all_rules()))
 
     @engine.rule("one-replica", "The lab has one machine.", "", on=("lab",))
     def one_replica(job: ResolvedLayout) -> Iterator[Problem]:
@@ -495,7 +495,7 @@ def test_rules_that_a_backend_brings_late_hold(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_sources_of_rules_are_in_the_table_of_sources() -> None:
-    for rule in RULES.values():
+    for rule in all_rules().values():
         for key in filter(None, rule.source.split(";")):
             assert key in CATALOG.sources, rule.code
 

@@ -18,8 +18,9 @@ from distrain_nb.backends.remote.submission import substituted
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
-from distrain_nb.layout.formats import EXPORTS, estimator_text, read_any, training_job
+from distrain_nb.layout.formats import exports_of, read_any
 from distrain_nb.layout.rules import check
+from distrain_nb.places.sagemaker.forms.request import estimator_text, training_job
 from distrain_nb.places.sagemaker.names import ACCOUNT, IMAGE, RUN
 from distrain_nb.places.sagemaker.plan import SageMakerSpec
 from tests.sagemaker.jobs import EVERYTHING, P4, PLAN, ROLE, SCRIPT, laid, planned
@@ -165,7 +166,7 @@ def test_without_spot_the_time_to_wait_is_for_capacity() -> None:
     assert read_any(json.dumps(training_job(spot))).layout.max_wait == 7200
     text = estimator_text(layout)
     assert "max_wait" not in text
-    (form,) = (form for form in EXPORTS if form.name == "sagemaker-python")
+    (form,) = (form for form in exports_of("sagemaker") if form.name == "sagemaker-python")
     assert "max_wait" in form.left_out(layout)
 
 

@@ -8,29 +8,23 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout.resolved import resolve
 
 # importing them registers their rules
-from distrain_nb.layout.rules import (  # noqa: F401
-    accelerators,
-    ai_platform,
-    disks,
-    machines,
-    positions,
-    reduction,
-    regions,
-    sagemaker_distributions,
-    sagemaker_instances,
-    sagemaker_limits,
-    scheduling,
-    tpu,
-    unread,
+from distrain_nb.layout.rules import figures, machines, positions, unread  # noqa: F401
+from distrain_nb.layout.rules.engine import (
+    Edit,
+    Rule,
+    Trials,
+    all_rules,
+    finding,
+    grouped,
+    verdict,
 )
-from distrain_nb.layout.rules.engine import RULES, Edit, Rule, Trials, finding, grouped, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from distrain_nb.layout.layout import Layout
 
-__all__ = ["RULES", "Edit", "Rule", "check"]
+__all__ = ["Edit", "Rule", "all_rules", "check"]
 
 _ORDER = list(Severity)
 
@@ -40,7 +34,7 @@ def check(
 ) -> tuple[Finding, ...]:
     """Return everything that is wrong with a layout, errors first, each with the repairs that work.
 
-    `channels` are the names of the job's inputs, which SageMaker limits; `framework` is the one
+    `channels` are the names of the job's inputs, which some places limit; `framework` is the one
     that its program imports. What is wrong in the same way with several pools is one finding.
     Whatever the layout holds, nothing is raised.
     """

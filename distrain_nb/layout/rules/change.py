@@ -49,8 +49,7 @@ def change(before: ResolvedLayout, after: ResolvedLayout) -> Change:
 def _is_measured(job: ResolvedLayout, resolved: ResolvedPool) -> bool:
     """Return whether a pool's figures can be held against those of machines that the place
     offers."""
-    is_aws = job.layout.on == "sagemaker"
-    return bool(resolved.instance if is_aws else resolved.machine or resolved.legacy)
+    return job.offers.knows(resolved) if job.offers else bool(resolved.machine or resolved.legacy)
 
 
 def _asked(job: ResolvedLayout) -> int:

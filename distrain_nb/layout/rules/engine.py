@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from distrain_nb.findings import Finding, Fix, Severity
-from distrain_nb.layout.place import PLACES
+from distrain_nb.layout.place import place_of, places
 from distrain_nb.layout.resolved import ResolvedLayout, resolve
 from distrain_nb.layout.rules.change import Change, change
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from distrain_nb.layout.layout import Layout
+    from distrain_nb.layout.place import Place
     from distrain_nb.layout.pool import Role
+
+    Places: TypeAlias = "tuple[str, ...] | Callable[[Place], bool] | None"
 
 MOST_FIXES = 4
 
@@ -67,14 +70,28 @@ class Problem:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule with what the documentation says of it."""
+    """A rule with what the documentation says of it; `on` names the places that it holds at, or
+    tells them; None is everywhere."""
 
     code: str
     severity: Severity
-    places: tuple[str, ...]
+    on: Places
     says: str
     source: str
     look: Callable[[ResolvedLayout], Iterator[Problem]]
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The names of the places that the rule holds at."""
+        return tuple(filter(self.holds_at, places()))
+
+    def holds_at(self, name: str) -> bool:
+        """Return whether the rule holds at a place; one that nobody has declared has those of all
+        places, and those that name it."""
+        if self.on is None or isinstance(self.on, tuple):
+            return self.on is None or name in self.on
+        place = place_of(name)
+        return place is not None and self.on(place)
 
 
 RULES: dict[str, Rule] = {}
@@ -85,7 +102,7 @@ def rule(
     says: str,
     source: str,
     *,
-    on: tuple[str, ...] = PLACES,
+    on: Places = None,
     severity: Severity = Severity.ERROR,
 ) -> Callable[
     [Callable[[ResolvedLayout], Iterator[Problem]]], Callable[[ResolvedLayout], Iterator[Problem]]
@@ -104,11 +121,27 @@ def rule(
     return register
 
 
-@lru_cache(maxsize=len(PLACES))
-def rules_for(place: str) -> tuple[Rule, ...]:
-    """Return the rules of a place. A layout whose place is unknown gets all that hold
-    everywhere."""
-    return tuple(rule for rule in RULES.values() if place in rule.places or rule.places == PLACES)
+def all_rules() -> dict[str, Rule]:
+    """Return the rules of all places by code."""
+    places()  # which loads theirs
+    return RULES
+
+
+@lru_cache(maxsize=16)
+def rules_for(name: str) -> tuple[Rule, ...]:
+    """Return the rules of a place."""
+    place_of(name)  # which loads them
+    return tuple(rule for rule in RULES.values() if rule.holds_at(name))
+
+
+def has_tables(place: Place) -> bool:
+    """Tell the places whose machines the fact tables know."""
+    return place.offers is not None
+
+
+def names_accelerators(place: Place) -> bool:
+    """Tell the places whose requests name accelerators besides the machine."""
+    return place.offers is not None and place.offers.names_accelerators
 
 
 def verdict(job: ResolvedLayout) -> Iterator[tuple[Rule, Problem]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from difflib import get_close_matches
-from functools import lru_cache, partial
+from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -12,36 +12,20 @@ from distrain_nb.layout.catalog.active import short_name
 from distrain_nb.layout.catalog.index import counts, takers
 from distrain_nb.layout.machine_words import accelerators_of, machines_with
 from distrain_nb.layout.pool import Role
-from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
-from distrain_nb.layout.rules.successors import DEFAULTS, counted, equipment, successors
+from distrain_nb.layout.rules.engine import Problem, Repair, at, has_tables, repair, rule
+from distrain_nb.layout.rules.successors import counted, equipment, successors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from distrain_nb.layout.catalog.tables import Catalog
     from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
-
-CLOUDS = ("vertex", "sagemaker", "ai-platform")
-GOOGLE = ("vertex", "ai-platform")
 
 _ALIKE, _MEANT = 20, 4
 
 
-@lru_cache(maxsize=8)
-def machines_of(catalog: Catalog, place: str) -> Mapping[str, None]:
-    """Return the machine types that a place offers for training, in the order of the tables."""
-    if place == "sagemaker":
-        return dict.fromkeys(catalog.instances)
-    rows = catalog.machines.values()
-    if place == "ai-platform":
-        legacy = [row.name for row in catalog.legacy_machines.values() if row.kind == "machine"]
-        return dict.fromkeys(
-            [*(row.machine_type for row in rows if row.aiplatform_training), *legacy]
-        )
-    return dict.fromkeys(row.machine_type for row in rows if row.vertex_training)
-
-
-@rule("machine-missing", "Every pool names a machine type.", "VERTEX-CC;ML-API;SM-API", on=CLOUDS)
+@rule(
+    "machine-missing", "Every pool names a machine type.", "VERTEX-CC;ML-API;SM-API", on=has_tables
+)
 def machine_missing(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in job.pools:
         if not resolved.pool.machine:
@@ -53,7 +37,9 @@ def machine_missing(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 def _machines_for(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
-    if resolved.pool.accelerator and job.layout.on not in GOOGLE:
+    if job.offers is None:
+        return
+    if resolved.pool.accelerator and not job.offers.names_accelerators:
         yield from successors(job, resolved)
         return
     taken = [other.pool.machine for other in job.pools if other.pool.machine]
@@ -63,7 +49,7 @@ def _machines_for(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repai
         taken += fitting[:3]
     if resolved.role is Role.REDUCERS:
         taken.insert(0, "n1-highcpu-16")
-    for name in dict.fromkeys([*taken, DEFAULTS[job.layout.on]]):
+    for name in dict.fromkeys([*taken, job.offers.default_machine]):
         yield repair(f"Use {name} for the {resolved.role}", **at(resolved.role, machine=name))
 
 
@@ -71,10 +57,10 @@ def _machines_for(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repai
     "machine-unknown",
     "The machine type is one that the place offers for training.",
     "VERTEX-CC;AIP-GPU;SM-API",
-    on=CLOUDS,
+    on=has_tables,
 )
 def machine_unknown(job: ResolvedLayout) -> Iterator[Problem]:
-    offered = machines_of(job.catalog, job.layout.on)
+    offered = job.offers.machines(job.catalog) if job.offers else {}
     for resolved in job.pools:
         name = resolved.pool.machine
         if name and name not in offered:
@@ -123,7 +109,8 @@ def _equipped(job: ResolvedLayout, resolved: ResolvedPool, machine: str, wanted:
     that are wanted."""
     row, words = job.catalog.machines.get(machine), wanted.lower()
     own = job.catalog.accelerators.get(row.builtin_accelerator) if row else None
-    taken = counts(job.catalog, job.layout.on).get(machine, {}) if job.layout.on in GOOGLE else {}
+    is_named = job.offers is not None and job.offers.names_accelerators
+    taken = counts(job.catalog, job.layout.on).get(machine, {}) if is_named else {}
     name = own.accelerator if own and own.kind == "gpu" else ""
     name = name or next((item for item in taken if short_name(item).lower() in words), "")
     if not name or name not in taken:
@@ -142,31 +129,20 @@ def _alike(one: str, other: str) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
-@rule("replicas-positive", "A pool that is there has at least one replica.", "VERTEX-DT-JA;SM-API")
-def replicas_positive(job: ResolvedLayout) -> Iterator[Problem]:
-    for resolved in job.pools:
-        if resolved.pool.replicas < 1:
-            yield Problem(
-                resolved.where("replicas"),
-                f"The {resolved.role} pool has {resolved.pool.replicas} replicas; it needs 1 or "
-                "more.",
-                partial(_replicas, resolved.role, -resolved.pool.replicas),
-            )
-
-
-def _replicas(role: Role, meant: int) -> Iterator[Repair]:
-    yield repair(f"Give the {role} one replica", **at(role, replicas=1))
-    if meant > 1 and role is not Role.PRIMARY:
-        yield repair(f"Give the {role} {meant} replicas", **at(role, replicas=meant))
-    yield repair(f"Remove the {role}", **{role.value: None})
-
-
-@rule("ranks-positive", "A replica runs at least one rank.", "SM-SDK")
-def ranks_positive(job: ResolvedLayout) -> Iterator[Problem]:
-    ranks = job.layout.ranks_per_replica
-    if ranks is not None and ranks < 1:
+@rule(
+    "region-form",
+    "The region is written as the cloud writes its regions.",
+    "VERTEX-LOC",
+    on=has_tables,
+)
+def region_form(job: ResolvedLayout) -> Iterator[Problem]:
+    region = job.layout.region
+    if region is None or job.offers is None:
+        return
+    form, example = job.offers.regions
+    if not form.fullmatch(region):
         yield Problem(
-            "ranks_per_replica",
-            f"{ranks} ranks per replica: it needs 1 or more.",
-            lambda: [repair("Run one rank per replica", ranks_per_replica=1)],
+            "region",
+            f"{region!r} is not a region of {job.layout.title}; regions look like {example}.",
+            lambda: [repair("Choose no region yet", region=None)],
         )

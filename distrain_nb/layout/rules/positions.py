@@ -7,25 +7,21 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
-from distrain_nb.layout.place import PLACES, place_of
+from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Pool, Role
-from distrain_nb.layout.rules.engine import Problem, Repair, repair, rule
-from distrain_nb.layout.rules.machines import GOOGLE
+from distrain_nb.layout.rules.engine import Problem, Repair, names_accelerators, repair, rule
 from distrain_nb.layout.rules.repairs import without_pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from distrain_nb.layout.place import Place
     from distrain_nb.layout.resolved import ResolvedLayout
 
-_WHY_NOT = {
-    Role.REDUCERS: ": reducers are for Vertex AI and this machine",
-    Role.SERVERS: ": with the launcher parameter-server, every host runs a parameter server",
-    Role.EVALUATORS: ": every host runs the same program",
-}
 
-
-@rule("primary-missing", "There is a primary replica.", "VERTEX-DT-JA;ML-API", on=GOOGLE)
+@rule(
+    "primary-missing", "There is a primary replica.", "VERTEX-DT-JA;ML-API", on=names_accelerators
+)
 def primary_missing(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.primary is None and not job.layout.tier:
         yield Problem(
@@ -73,7 +69,7 @@ def role_not_here(job: ResolvedLayout) -> Iterator[Problem]:
     place = place_of(job.layout.on)
     for resolved in job.pools:
         if place and resolved.role not in place.roles:
-            why = _WHY_NOT.get(resolved.role, "") if place.name in PLACES else ""
+            why = place.offers.why_no_pool.get(resolved.role, "") if place.offers else ""
             yield Problem(
                 resolved.role.value,
                 f"{_sentence(place.title)} has no pool of {resolved.role}{why}.",
@@ -85,11 +81,15 @@ def _sentence(title: str) -> str:
     return title[:1].upper() + title[1:]
 
 
+def _has_both(place: Place) -> bool:
+    return {Role.SERVERS, Role.REDUCERS} <= set(place.roles)
+
+
 @rule(
     "servers-and-reducers",
     "Parameter servers and the Reduction Server share position 2, so a job has one of them.",
     "VERTEX-DT-JA",
-    on=("local", "vertex"),
+    on=_has_both,
 )
 def servers_and_reducers(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.servers and job.layout.reducers:
@@ -121,7 +121,7 @@ def evaluators_many(job: ResolvedLayout) -> Iterator[Problem]:
     "servers-missing",
     "The launcher parameter-server has parameter servers to start.",
     "VERTEX-DT-JA",
-    on=GOOGLE,
+    on=names_accelerators,
 )
 def servers_missing(job: ResolvedLayout) -> Iterator[Problem]:
     layout = job.layout

@@ -23,6 +23,10 @@ def without_pool(role: Role) -> Iterator[Repair]:
     yield repair(f"Remove the {role}", **{role.value: None})
 
 
+def no_limit(field: str) -> Iterator[Repair]:
+    yield repair("Set no limit of your own", **{field: None})
+
+
 def standard_scheduling() -> list[Repair]:
     return [repair("Use standard scheduling", scheduling=None)]
 

@@ -3,11 +3,9 @@ legacy ones, and those of another cloud."""
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from distrain_nb.layout.catalog.active import short_name
-from distrain_nb.layout.catalog.index import takers
 from distrain_nb.layout.catalog.names import normal
 from distrain_nb.layout.machine_words import Accelerators, accelerators_of
 from distrain_nb.layout.pool import Pool
@@ -19,29 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from distrain_nb.layout.catalog.tables import Catalog
+    from distrain_nb.layout.offers import GpuMachine
     from distrain_nb.layout.pool import Role
     from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
-
-DEFAULTS = {"vertex": "n1-standard-4", "ai-platform": "n1-standard-4", "sagemaker": "ml.m5.xlarge"}
-
-# Those that machines without accelerators are chosen from.
-_FAMILIES = {
-    "vertex": ("n1-",),
-    "ai-platform": ("n1-",),
-    "sagemaker": ("ml.m5.", "ml.c5.", "ml.r5."),
-}
 
 _LEGACY_TPU, _TPU = "cloud_tpu", "cloud-tpu"
 
 # The 24 GB of an L4 are 22.35 in the tables of AWS, which count in GiB.
 _ENOUGH = 0.9
-
-
-class _Offer(NamedTuple):
-    """A machine with the GPUs that it has, or is to be given."""
-
-    machine: str
-    gpus: Accelerators
 
 
 def equipment(resolved: ResolvedPool) -> Accelerators | None:
@@ -62,7 +45,7 @@ def successors(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
     """Yield machines of about the same size with as many GPUs of the same type; where the place has
     none, of the next, or with more. Where it has none of these either, a machine without."""
     role = resolved.role
-    if resolved.pool.machine == _LEGACY_TPU and _is_offered(job, _TPU):
+    if _is_renamed(job, resolved):
         yield repair(f"Use {_TPU} for the {role}", **at(role, machine=_TPU))
         return
     had = equipment(resolved)
@@ -87,37 +70,41 @@ def of_tier(job: ResolvedLayout, role: Role) -> Iterator[Repair]:
         yield Repair(successor.label, Edit((("tier", None), *successor.edit.changes)))
 
 
-def _equipped(job: ResolvedLayout, role: Role, offer: _Offer, had: Accelerators | None) -> Repair:
+def _equipped(
+    job: ResolvedLayout, role: Role, offer: GpuMachine, had: Accelerators | None
+) -> Repair:
     """Return a machine with its GPUs, which a request names on Google's places only."""
     given = offer.gpus
     is_same = had is None or (_is_same(given, had) and given.number == had.number)
     changed = "" if had is None or is_same else f" in place of {counted(had)}"
-    named = (None, 0) if job.layout.on == "sagemaker" else (given.name, given.number)
+    is_named = job.offers is not None and job.offers.names_accelerators
+    named = (given.name, given.number) if is_named else (None, 0)
     changes = {"machine": offer.machine, "accelerator": named[0], "accelerator_count": named[1]}
     return repair(f"Use {offer.machine} with {counted(given)}{changed}", **at(role, **changes))
 
 
 def _bare(job: ResolvedLayout, resolved: ResolvedPool, had: Accelerators | None) -> Repair:
     """Return a machine without accelerators, which says so where there were some."""
-    here = _without_accelerators(job.catalog, job.layout.on) if resolved.vcpu else []
-    machine = _nearest(resolved, here) if here else DEFAULTS[job.layout.on]
+    offers = job.offers
+    here = offers.plain_machines(job.catalog) if offers and resolved.vcpu else []
+    machine = _nearest(resolved, here) if here else offers.default_machine if offers else None
     had_tpus = resolved.pool.machine == _LEGACY_TPU
     lost = f", without {counted(had)}" if had else ", without TPUs" if had_tpus else ""
     changes = {"machine": machine, "accelerator": None, "accelerator_count": 0}
     return repair(f"Use {machine} for the {resolved.role}{lost}", **at(resolved.role, **changes))
 
 
-def _fitting(job: ResolvedLayout, resolved: ResolvedPool, had: Accelerators) -> list[_Offer]:
+def _fitting(job: ResolvedLayout, resolved: ResolvedPool, had: Accelerators) -> list[GpuMachine]:
     """Of each GPU with as much memory the machine with as many, or as few more as there are; if
     one has the very same GPUs, that one alone."""
     enough = [
         offer
-        for offer in _offers(job.catalog, job.layout.on)
+        for offer in (job.offers.gpu_machines(job.catalog) if job.offers else ())
         if offer.gpus.number >= had.number
         and (offer.gpus.memory_gb or 0) >= _ENOUGH * _memory(job.catalog, had)
         and (_is_same(offer.gpus, had) or not _is_ending(job.catalog, offer.gpus.name))
     ]
-    kinds: dict[tuple[str, float | None], list[_Offer]] = {}
+    kinds: dict[tuple[str, float | None], list[GpuMachine]] = {}
     for offer in enough:
         kinds.setdefault((offer.gpus.name, offer.gpus.memory_gb), []).append(offer)
     found = [_of_kind(resolved, offers) for offers in kinds.values()]
@@ -126,7 +113,7 @@ def _fitting(job: ResolvedLayout, resolved: ResolvedPool, had: Accelerators) -> 
     return found[:1] if first.number == had.number and _is_same(first, had) else found
 
 
-def _of_kind(resolved: ResolvedPool, offers: list[_Offer]) -> _Offer:
+def _of_kind(resolved: ResolvedPool, offers: list[GpuMachine]) -> GpuMachine:
     fewest = min(offer.gpus.number for offer in offers)
     few = {offer.machine: offer for offer in offers if offer.gpus.number == fewest}
     return few[_nearest(resolved, few)]
@@ -173,35 +160,7 @@ def _nearest(resolved: ResolvedPool, machines: Iterable[str]) -> str:
     return min(machines, key=distance)
 
 
-@lru_cache(maxsize=8)
-def _offers(catalog: Catalog, place: str) -> tuple[_Offer, ...]:
-    """Return every machine of a place that has GPUs, with each number of each that it takes."""
-    if place == "sagemaker":
-        having = ((name, accelerators_of(catalog, name)) for name in catalog.instances)
-        return tuple(_Offer(name, had) for name, had in having if had and had.kind == "gpu")
-    rows = [catalog.accelerators[gpu] for gpu in takers(catalog, place)]
-    return tuple(
-        _Offer(machine, Accelerators(count, row.accelerator, row.memory_gb))
-        for row in rows
-        if row.kind == "gpu"
-        for machine, counts in takers(catalog, place)[row.accelerator].items()
-        for count in counts
-    )
-
-
-def _without_accelerators(catalog: Catalog, place: str) -> list[str]:
-    families = _FAMILIES[place]
-    if place == "sagemaker":
-        return [name for name in catalog.instances if name.startswith(families)]
-    here = "aiplatform_training" if place == "ai-platform" else "vertex_training"
-    rows = catalog.machines.values()
-    return [
-        row.machine_type
-        for row in rows
-        if getattr(row, here) and row.machine_type.startswith(families)
-    ]
-
-
-def _is_offered(job: ResolvedLayout, machine: str) -> bool:
-    row = job.catalog.machines.get(machine)
-    return job.layout.on == "vertex" and row is not None and row.vertex_training
+def _is_renamed(job: ResolvedLayout, resolved: ResolvedPool) -> bool:
+    """Return whether the place has a machine of TPUs under its newer name alone."""
+    offered = job.offers.machines(job.catalog) if job.offers else {}
+    return resolved.pool.machine == _LEGACY_TPU and _TPU in offered and _LEGACY_TPU not in offered

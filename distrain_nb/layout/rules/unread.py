@@ -6,10 +6,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
+from distrain_nb.layout.catalog.index import topologies
 from distrain_nb.layout.options import option_of, texts
 from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Pool, Role
-from distrain_nb.layout.rules.engine import Problem, Repair, repair, rule
+from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
+from distrain_nb.layout.rules.successors import of_tier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,3 +80,56 @@ def _counts(title: str, resolved: ResolvedPool, bare: Pool) -> str:
 
 def _bare(resolved: ResolvedPool, bare: Pool) -> Iterator[Repair]:
     yield repair(f"Write {bare}", **{resolved.role.value: bare})
+
+
+@rule("tier-elsewhere", "Only AI Platform has scale tiers.", "ML-API", severity=Severity.WARNING)
+def tier_elsewhere(job: ResolvedLayout) -> Iterator[Problem]:
+    if job.layout.tier and job.place and not job.place.reads("tier"):
+        yield Problem(
+            "tier",
+            f"The tier {job.layout.tier} has no meaning on {job.layout.title}.",
+            partial(_without_tier, job),
+        )
+
+
+def _without_tier(job: ResolvedLayout) -> Iterator[Repair]:
+    """With a machine that has the tier's GPU, where there is no pool that could have it."""
+    role = job.offers.whole_job_role if job.offers else None
+    with_gpu = [*of_tier(job, role)] if role and not job.pools else []
+    yield from with_gpu or [repair("Remove the tier", tier=None)]
+
+
+@rule("topology-without-tpu", "Only TPU machines have a topology.", "VERTEX-CC")
+def topology_without_tpu(job: ResolvedLayout) -> Iterator[Problem]:
+    slices = topologies(job.catalog)
+    for resolved in job.pools:
+        read = job.place is None or job.place.reads(resolved.where("topology"))
+        if resolved.pool.topology and not (read and resolved.pool.machine in slices):
+            yield Problem(
+                resolved.where("topology"),
+                f"{resolved.pool.machine or 'This pool'} has no topology.",
+                partial(_no_topology, resolved),
+            )
+
+
+def _no_topology(resolved: ResolvedPool) -> Iterator[Repair]:
+    yield repair("Remove the topology", **at(resolved.role, topology=None))
+
+
+@rule(
+    "mpi-options-without-mpi",
+    "Options for mpirun come with a distribution that runs it.",
+    "SM-SDK;AWS-BLOG-TF",
+)
+def mpi_options_without_mpi(job: ResolvedLayout) -> Iterator[Problem]:
+    layout = job.layout
+    takes = job.offers.runs_mpi(layout) if job.offers else layout.launcher == "mpi"
+    if layout.mpi_options and not takes:
+        yield Problem(
+            "mpi_options",
+            "These options are for mpirun, which does not start this job.",
+            lambda: [
+                repair("Start it with mpi", launcher="mpi", distribution=None),
+                repair("Remove the options", mpi_options=None),
+            ],
+        )

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.backends.remote.equipment import uses_of
 from distrain_nb.cluster.equipment import BASE, IMAGE, Container, Stock, equip
-from distrain_nb.layout.formats.sagemaker import hosts
 from distrain_nb.layout.hardware import CPU, GPU, NEURON, hardware_of
 from distrain_nb.layout.releases import is_of
+from distrain_nb.places.sagemaker.forms.request import hosts
 from distrain_nb.places.sagemaker.names import REGISTRY
 from distrain_nb.program.frameworks import frameworks_of
 

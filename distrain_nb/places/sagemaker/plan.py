@@ -15,10 +15,10 @@ from distrain_nb.backends.remote.submission import Spec, substituted
 from distrain_nb.backends.remote.variables import NOTE, plain
 from distrain_nb.cluster import PER_GPU, about_processes, choose, ranks_per_replica
 from distrain_nb.image.base.names import requirement_name
-from distrain_nb.layout.formats.sagemaker import groups, hosts
 from distrain_nb.layout.hardware import AMD64, hardware_of
 from distrain_nb.places.sagemaker import options
 from distrain_nb.places.sagemaker.containers import equipment_of, framework_of, python_of
+from distrain_nb.places.sagemaker.forms.request import groups, hosts
 from distrain_nb.places.sagemaker.limits import beyond
 from distrain_nb.places.sagemaker.names import ACCOUNT, IMAGE, REGION, RUN
 from distrain_nb.places.sagemaker.request import Start, read, request_of

@@ -16,10 +16,10 @@ from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import figure, limit
 from distrain_nb.layout.formats import placeholders
 from distrain_nb.layout.formats.pieces import present
-from distrain_nb.layout.formats.sagemaker import hosts, resources, times
 from distrain_nb.places.sagemaker import options, script
 from distrain_nb.places.sagemaker.channels import Channel
 from distrain_nb.places.sagemaker.containers import framework_of
+from distrain_nb.places.sagemaker.forms.request import hosts, resources, times
 from distrain_nb.places.sagemaker.names import (
     CHECKPOINTS,
     CODE_CHANNEL,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from distrain_nb.layout.formats.hyperparameters import hyperparameters as of_distribution
-from distrain_nb.layout.formats.sagemaker import distributions, hosts
+from distrain_nb.places.sagemaker.forms.hyperparameters import hyperparameters as of_distribution
+from distrain_nb.places.sagemaker.forms.request import distributions, hosts
 from distrain_nb.places.sagemaker.names import REGION, RUN
 
 if TYPE_CHECKING:

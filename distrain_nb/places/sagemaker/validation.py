@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.tuning import STUDY_ONLY
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.layout.formats.sagemaker import groups, hosts
 from distrain_nb.places.sagemaker import options
 from distrain_nb.places.sagemaker.containers import BARE, containers, framework_of, python_of
 from distrain_nb.places.sagemaker.delivery import needed
+from distrain_nb.places.sagemaker.forms.request import groups, hosts
 from distrain_nb.places.sagemaker.names import CODE_CHANNEL, SOURCE_CHANNEL
 from distrain_nb.secrets import STORED
 

@@ -13,11 +13,11 @@ from distrain_nb.backends.remote.naming import run_name, short_name
 from distrain_nb.backends.remote.submission import Spec, substituted
 from distrain_nb.backends.remote.variables import NOTE, plain
 from distrain_nb.cluster import PER_GPU, about_processes, ranks_per_replica
-from distrain_nb.layout.formats.vertex import IMAGE
 from distrain_nb.layout.hardware import AMD64, hardware_of
 from distrain_nb.layout.yamls import data_yaml
 from distrain_nb.places.vertex import options, request
 from distrain_nb.places.vertex.containers import equipment_of
+from distrain_nb.places.vertex.forms.specs import IMAGE
 from distrain_nb.places.vertex.settings import missing, settings_of, settled
 from distrain_nb.places.vertex.validation import beyond, findings, launcher_of
 from distrain_nb.secrets import HIDDEN

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.formats.ai_platform import from_training_input
 from distrain_nb.layout.formats.pieces import MappingReader, present
+from distrain_nb.places.ai_platform.training_input import from_training_input
 from distrain_nb.tuning.formats.pieces import (
     ImportedStudy,
     count,

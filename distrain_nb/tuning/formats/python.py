@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.formats.python import TUNERS, from_python, reads_layout
 from distrain_nb.layout.formats.python_names import Call, Unread
 from distrain_nb.layout.formats.python_source import PythonSource
 from distrain_nb.layout.formats.python_values import PIPELINE_POSITIONS, known_values
+from distrain_nb.layout.formats.reading import from_python, reads_layout
 from distrain_nb.layout.yamls import MOST_CHARACTERS
 from distrain_nb.tuning.formats.sagemaker import from_tuning_config
 from distrain_nb.tuning.formats.vertex import from_tuning_job
@@ -62,6 +62,7 @@ _COUNTS = ("max_trial_count", "parallel_trial_count", "max_failed_trial_count")
 _OF_TRIALS = ("custom_job", "estimator", "model_trainer", "trial_job_spec")
 # The parts of a value of the API, by the class of Vertex AI's SDK: its own key, and that of a
 # condition on it.
+_TUNERS = ("HyperparameterTuner", "HyperparameterTuningJob")
 _KINDS = {
     "DoubleParameterSpec": ("double_value_spec", ""),
     "IntegerParameterSpec": ("integer_value_spec", "parent_int_values"),
@@ -78,10 +79,10 @@ def has_study(text: str) -> bool:
 def study_from_python(text: str) -> ImportedStudy:
     """Read the first study in a piece of Python. Raises OptionError if there is none."""
     source = PythonSource(text, _is_wanted, {**PIPELINE_POSITIONS, **_POSITIONS})
-    tuners = [call for call in source.calls if call.name in TUNERS]
+    tuners = [call for call in source.calls if call.name in _TUNERS]
     if tuners:
         first, *rest = tuners
-        read = _from_tuner(first) if first.name == TUNERS[0] else _from_job(first)
+        read = _from_tuner(first) if first.name == _TUNERS[0] else _from_job(first)
         dropped = [*read.left_out, *first.late, *first.unnamed, *map(str, rest)]
     else:
         read, dropped = _from_names(source)
@@ -95,7 +96,7 @@ def study_from_python(text: str) -> ImportedStudy:
 
 
 def _is_wanted(call: Call) -> bool:
-    return call.name in TUNERS
+    return call.name in _TUNERS
 
 
 def _from_job(job: Call) -> ImportedStudy:
@@ -284,7 +285,7 @@ def _from_names(source: PythonSource) -> tuple[ImportedStudy, list[str]]:
         if kinds & _POSITIONS.keys():
             of_vertex = bool(kinds & _KINDS.keys())
             argument = "parameter_spec" if of_vertex else "hyperparameter_ranges"
-            tuner = Call(TUNERS[of_vertex], 0, [], {argument: value})
+            tuner = Call(_TUNERS[of_vertex], 0, [], {argument: value})
             read = _from_job(tuner) if of_vertex else _from_tuner(tuner)
             return read, list(read.left_out)
     raise OptionError(

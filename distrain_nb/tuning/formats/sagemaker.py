@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.formats.pieces import MappingReader, present
-from distrain_nb.layout.formats.sagemaker import from_training_job
+from distrain_nb.places.sagemaker.forms.request import from_training_job
 from distrain_nb.tuning.choosing import combinations
 from distrain_nb.tuning.formats.pieces import (
     ImportedStudy,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.formats.pieces import MappingReader, camel_keys, present, whole_number
-from distrain_nb.layout.formats.vertex import from_specs
+from distrain_nb.places.vertex.forms.specs import from_specs
 from distrain_nb.tuning.formats import stopping
 from distrain_nb.tuning.formats.pieces import (
     ImportedStudy,

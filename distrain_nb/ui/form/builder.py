@@ -17,6 +17,7 @@ from distrain_nb.layout.case import TYPICAL_STEP_S
 from distrain_nb.layout.files import FOLDER
 from distrain_nb.layout.formats import Imported, exports, left_out, read_any
 from distrain_nb.layout.options import heading
+from distrain_nb.layout.place import moved
 from distrain_nb.tuning.formats import has_study, read_study
 from distrain_nb.tuning.options import from_line
 from distrain_nb.ui.form.editing import Editing, History
@@ -95,8 +96,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
     @property
     def rehearsal(self) -> str:
         """The head of a cell that rehearses the same here; empty where nothing can."""
-        place = self._history.now.layout.on
-        on = "vertex" if place == "ai-platform" else place
+        on = moved(self._history.now.layout).on
         able = (
             backend.name for backend in all_backends() if "rehearse" in declared(backend.options)
         )

@@ -8,7 +8,7 @@ from typing import Any
 from distrain_nb.layout import Layout, load, save, saved
 from distrain_nb.layout.files import FOLDER
 from distrain_nb.layout.options import printed, quoted
-from distrain_nb.layout.successor import on_vertex
+from distrain_nb.layout.place import moved
 
 
 class SavedLayouts:
@@ -29,9 +29,9 @@ class SavedLayouts:
 
     def words(self, layout: Layout) -> list[str]:
         """Return the options of a cell: the name of what is saved, as long as it is as it was."""
-        if self._shown and self._shown[1] == layout and layout.on != "ai-platform":
+        if self._shown and self._shown[1] == layout == moved(layout):
             return [f"--layout {quoted(self._shown[0])}"]
-        return [*printed(on_vertex(layout) if layout.on == "ai-platform" else layout)]
+        return [*printed(moved(layout))]
 
     def save(self, layout: Layout, name: str) -> Path:
         """Write it; gives the file. Raises OptionError."""

@@ -10,7 +10,7 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout import Role
 from distrain_nb.layout.case import TYPICAL_STEP_S
 from distrain_nb.layout.choices import roles
-from distrain_nb.layout.formats import EXPORTS
+from distrain_nb.layout.formats import exports_of
 from distrain_nb.layout.gain import beside_the_article, duration, gain
 from distrain_nb.layout.place import places
 from distrain_nb.layout.totals import totals
@@ -266,8 +266,7 @@ def _gain(layout: Layout, gradient_bytes: int, step_s: float) -> str:
 
 def _exports(layout: Layout) -> Iterator[list[str]]:
     """Name, title and text of the forms, and what they leave out; the magic's own first."""
-    forms = [form for form in EXPORTS if form.serves(layout.on)]
-    for form in sorted(forms, key=lambda form: form.name not in _FIRST_EXPORTS):
+    for form in sorted(exports_of(layout.on), key=lambda form: form.name not in _FIRST_EXPORTS):
         try:
             text, lost = form.text(layout), ", ".join(map(label_of, form.left_out(layout)))
         except OptionError as error:

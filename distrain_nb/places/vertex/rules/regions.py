@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.active import short_name
 from distrain_nb.layout.catalog.index import counts, limit, offers
-from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
-from distrain_nb.layout.rules.machines import CLOUDS, GOOGLE
+from distrain_nb.layout.rules.engine import (
+    Problem,
+    Repair,
+    at,
+    names_accelerators,
+    repair,
+    rule,
+)
 from distrain_nb.layout.rules.repairs import machines_like
 
 if TYPE_CHECKING:
@@ -19,28 +24,9 @@ if TYPE_CHECKING:
     from distrain_nb.layout.catalog.tables import Catalog
     from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
-FORMS = {
-    "vertex": (re.compile(r"[a-z]+-[a-z]+\d+"), "us-central1"),
-    "ai-platform": (re.compile(r"[a-z]+-[a-z]+\d+"), "us-central1"),
-    "sagemaker": (re.compile(r"[a-z]{2,4}(-[a-z]+)+-\d+"), "us-east-1"),
-}
 _ANY = "ANY_GPU"
 _SINGLE = 8
 _SHOWN = 4
-
-
-@rule(
-    "region-form", "The region is written as the cloud writes its regions.", "VERTEX-LOC", on=CLOUDS
-)
-def region_form(job: ResolvedLayout) -> Iterator[Problem]:
-    form, example = FORMS[job.layout.on]
-    region = job.layout.region
-    if region is not None and not form.fullmatch(region):
-        yield Problem(
-            "region",
-            f"{region!r} is not a region of {job.layout.title}; regions look like {example}.",
-            lambda: [repair("Choose no region yet", region=None)],
-        )
 
 
 def _offered(resolved: ResolvedPool) -> str | None:
@@ -85,7 +71,7 @@ def wanted(job: ResolvedLayout) -> frozenset[str]:
     "accelerator-not-in-region",
     "The accelerator is offered for training in the region.",
     "VERTEX-LOC;AIP-GPU",
-    on=GOOGLE,
+    on=names_accelerators,
 )
 def accelerator_not_in_region(job: ResolvedLayout) -> Iterator[Problem]:
     region, place = job.layout.region, job.layout.on
@@ -156,7 +142,7 @@ def accelerator_on_allowlist(job: ResolvedLayout) -> Iterator[Problem]:
     "no-common-region",
     "Some region offers all of a job's accelerators.",
     "VERTEX-LOC;AIP-GPU",
-    on=GOOGLE,
+    on=names_accelerators,
 )
 def no_common_region(job: ResolvedLayout) -> Iterator[Problem]:
     names = wanted(job)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.active import short_name
 from distrain_nb.layout.catalog.index import Counts, counts, takers
-from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
-from distrain_nb.layout.rules.machines import GOOGLE
+from distrain_nb.layout.rules.engine import Problem, Repair, at, names_accelerators, repair, rule
 from distrain_nb.layout.rules.repairs import without_accelerator
 
 if TYPE_CHECKING:
@@ -34,7 +33,10 @@ def _gpu_pools(job: ResolvedLayout) -> Iterator[ResolvedPool]:
 
 
 @rule(
-    "accelerator-unknown", "The accelerator is one of the API's.", "VERTEX-API;AIP-GPU", on=GOOGLE
+    "accelerator-unknown",
+    "The accelerator is one of the API's.",
+    "VERTEX-API;AIP-GPU",
+    on=names_accelerators,
 )
 def accelerator_unknown(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in job.pools:
@@ -64,7 +66,7 @@ def _other_names(job: ResolvedLayout, resolved: ResolvedPool, name: str) -> Iter
     "accelerator-retired",
     "The place still has the accelerator.",
     "VERTEX-CC;AIP-GPU",
-    on=GOOGLE,
+    on=names_accelerators,
 )
 def accelerator_retired(job: ResolvedLayout) -> Iterator[Problem]:
     here = takers(job.catalog, job.layout.on)
@@ -83,7 +85,7 @@ def accelerator_retired(job: ResolvedLayout) -> Iterator[Problem]:
     "accelerator-ending",
     "The accelerator's support goes on.",
     "GCE-GPU",
-    on=GOOGLE,
+    on=names_accelerators,
     severity=Severity.WARNING,
 )
 def accelerator_ending(job: ResolvedLayout) -> Iterator[Problem]:
@@ -113,7 +115,7 @@ def _other_accelerators(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator
     "accelerator-without-count",
     "An accelerator type comes with a count of 1 or more.",
     _TABLES,
-    on=GOOGLE,
+    on=names_accelerators,
 )
 def accelerator_without_count(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in _gpu_pools(job):
@@ -130,7 +132,7 @@ def accelerator_without_count(job: ResolvedLayout) -> Iterator[Problem]:
     "count-without-accelerator",
     "An accelerator count comes with a type.",
     _TABLES,
-    on=GOOGLE,
+    on=names_accelerators,
 )
 def count_without_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in _gpu_pools(job):
@@ -156,7 +158,7 @@ def _types(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
     "accelerator-not-on-machine",
     "The machine type takes the accelerator type.",
     _TABLES,
-    on=GOOGLE,
+    on=names_accelerators,
 )
 def accelerator_not_on_machine(job: ResolvedLayout) -> Iterator[Problem]:
     tables, here = counts(job.catalog, job.layout.on), takers(job.catalog, job.layout.on)
@@ -200,7 +202,7 @@ def _distance(job: ResolvedLayout, resolved: ResolvedPool, machine: str) -> tupl
     "accelerator-count",
     "The count is one that the machine type takes of the accelerator type.",
     _TABLES,
-    on=GOOGLE,
+    on=names_accelerators,
 )
 def accelerator_count(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in _gpu_pools(job):
@@ -240,7 +242,7 @@ def _counts(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
     "accelerator-required",
     "A machine type that has its accelerator built in names it.",
     "VERTEX-CC;GCE-GPU",
-    on=GOOGLE,
+    on=names_accelerators,
 )
 def accelerator_required(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in _gpu_pools(job):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from distrain_nb.findings import Severity
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.rules.engine import Problem, Repair, repair, rule
 from distrain_nb.layout.rules.repairs import without_accelerator
-from distrain_nb.layout.rules.successors import of_tier, successors
+from distrain_nb.layout.rules.successors import successors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,23 +64,6 @@ def custom_without_primary(job: ResolvedLayout) -> Iterator[Problem]:
             "The tier CUSTOM needs a primary.",
             lambda: [repair("Remove the tier", tier=None), *_custom()[1:]],
         )
-
-
-@rule("tier-elsewhere", "Only AI Platform has scale tiers.", "ML-API", severity=Severity.WARNING)
-def tier_elsewhere(job: ResolvedLayout) -> Iterator[Problem]:
-    if job.layout.tier and job.layout.on != "ai-platform":
-        yield Problem(
-            "tier",
-            f"The tier {job.layout.tier} has no meaning on {job.layout.title}.",
-            partial(_without_tier, job),
-        )
-
-
-def _without_tier(job: ResolvedLayout) -> Iterator[Repair]:
-    """With a machine that has the tier's GPU, where there is no pool that could have it."""
-    role = _FIRST.get(job.layout.on)
-    with_gpu = [*of_tier(job, role)] if role and not job.pools else []
-    yield from with_gpu or [repair("Remove the tier", tier=None)]
 
 
 @rule(

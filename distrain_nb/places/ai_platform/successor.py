@@ -1,17 +1,36 @@
-"""AI Platform's service has ended: its layouts are read and written, and run on Vertex AI."""
+"""The layout of AI Platform, whose service has ended, on Vertex AI, which succeeds it."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Fix, Severity
-from distrain_nb.layout.formats.gcloud import training_command
 from distrain_nb.layout.options import in_cell, line
-from distrain_nb.layout.successor import on_vertex
+from distrain_nb.layout.rules import check
+from distrain_nb.places.ai_platform.gcloud import training_command
 
 if TYPE_CHECKING:
     from distrain_nb.layout.layout import Layout
+
+MOST_REPAIRS = 20
+
+
+def on_vertex(layout: Layout) -> Layout:
+    """Return the layout for Vertex AI, with the smallest repair of each thing that isn't there any
+    more, such as a scale tier or a legacy machine type. What has no repair stays as it was."""
+    succeeding = replace(layout, on="vertex")
+    for _ in range(MOST_REPAIRS):
+        gone = [f for f in check(succeeding) if f.fixes and _is_gone(f)]
+        if not gone:
+            break
+        succeeding = gone[0].fixes[0].apply(succeeding)
+    return succeeding
+
+
+def _is_gone(finding: Finding) -> bool:
+    return finding.severity is Severity.ERROR or finding.code == "tier-elsewhere"
 
 
 def no_jobs(layout: Layout) -> OptionError:

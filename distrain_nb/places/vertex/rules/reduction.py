@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 _DOCUMENTS = "VERTEX-DT-JA;VERTEX-DT"
-_VERTEX = ("vertex",)
+_HERE = ("vertex",)
 _IMAGE = "/reductionserver"
 
 _without = partial(without_pool, Role.REDUCERS)
@@ -30,7 +30,7 @@ _without = partial(without_pool, Role.REDUCERS)
     "reducers-need-gpu-workers",
     "A Reduction Server serves a primary and workers that all have GPUs.",
     _DOCUMENTS,
-    on=_VERTEX,
+    on=_HERE,
 )
 def reducers_need_gpu_workers(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.reducers is None:
@@ -51,7 +51,7 @@ def reducers_need_gpu_workers(job: ResolvedLayout) -> Iterator[Problem]:
     "reducers-with-accelerator",
     "The Reduction Server's own pool has no accelerators.",
     _DOCUMENTS,
-    on=_VERTEX,
+    on=_HERE,
 )
 def reducers_with_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
     resolved = job.pool(Role.REDUCERS)
@@ -87,7 +87,7 @@ def _sized(job: ResolvedLayout) -> Iterator[Repair]:
     "reducers-bandwidth",
     "The Reduction Server's bandwidth is at least that of the primary and the workers together.",
     _DOCUMENTS,
-    on=_VERTEX,
+    on=_HERE,
     severity=Severity.WARNING,
 )
 def reducers_bandwidth(job: ResolvedLayout) -> Iterator[Problem]:
@@ -114,7 +114,7 @@ def _more_reducers(job: ResolvedLayout, replicas: int) -> Iterator[Repair]:
     "reducers-image",
     "The Reduction Server's pool runs one of its own images.",
     _DOCUMENTS,
-    on=_VERTEX,
+    on=_HERE,
 )
 def reducers_image(job: ResolvedLayout) -> Iterator[Problem]:
     pool = job.layout.reducers
@@ -136,7 +136,7 @@ def _own_image(job: ResolvedLayout) -> Iterator[Repair]:
     "reducers-image-far",
     "The Reduction Server's image comes from the multi-region nearest to the job.",
     _DOCUMENTS,
-    on=_VERTEX,
+    on=_HERE,
     severity=Severity.WARNING,
 )
 def reducers_image_far(job: ResolvedLayout) -> Iterator[Problem]:
@@ -157,7 +157,7 @@ def reducers_image_far(job: ResolvedLayout) -> Iterator[Problem]:
     "Prebuilt containers of the workers support the Reduction Server: GPU ones of TensorFlow 2.3 "
     "and later or PyTorch 1.4 and later.",
     "VERTEX-DT-JA;VERTEX-PBC",
-    on=_VERTEX,
+    on=_HERE,
 )
 def reducers_container(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.reducers is None:
@@ -208,7 +208,7 @@ def _able_images(job: ResolvedLayout, path: str, framework: str) -> Iterator[Rep
     "reducers-framework",
     "The program's framework exchanges gradients with NCCL, as TensorFlow and PyTorch do.",
     "VERTEX-DT-JA;GCP-BLOG-RS",
-    on=_VERTEX,
+    on=_HERE,
     severity=Severity.WARNING,
 )
 def reducers_framework(job: ResolvedLayout) -> Iterator[Problem]:
@@ -225,7 +225,7 @@ def reducers_framework(job: ResolvedLayout) -> Iterator[Problem]:
     "reducers-custom-container",
     "Custom containers have NCCL 2.7 or later and the package google-reduction-server.",
     "VERTEX-DT-JA",
-    on=_VERTEX,
+    on=_HERE,
     severity=Severity.INFO,
 )
 def reducers_custom_container(job: ResolvedLayout) -> Iterator[Problem]:
@@ -242,7 +242,7 @@ def reducers_custom_container(job: ResolvedLayout) -> Iterator[Problem]:
     "reducers-flex-start",
     "A Reduction Server is not combined with FLEX_START, which wants one machine for all pools.",
     "VERTEX-DWS",
-    on=_VERTEX,
+    on=_HERE,
 )
 def reducers_flex_start(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.reducers and job.layout.scheduling == "FLEX_START":

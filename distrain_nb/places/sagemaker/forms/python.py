@@ -17,15 +17,14 @@ from distrain_nb.layout.formats.pieces import (
     unchosen,
 )
 from distrain_nb.layout.formats.python_names import Call, Unread
-from distrain_nb.layout.formats.python_source import PythonSource
-from distrain_nb.layout.formats.python_values import PIPELINE_POSITIONS, known_values
-from distrain_nb.layout.formats.sagemaker import CLASSES, InstanceGroup, pools_of
-from distrain_nb.layout.formats.vertex_python import POSITIONS, from_vertex, is_for_vertex
+from distrain_nb.layout.formats.python_values import known_values
 from distrain_nb.layout.layout import Layout
+from distrain_nb.places.sagemaker.forms.request import CLASSES, InstanceGroup, pools_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from distrain_nb.layout.formats.python_source import PythonSource
     from distrain_nb.types import Json, Unknown
 
 _FRAMEWORKS = {name: framework for framework, name in CLASSES.items()}
@@ -47,9 +46,9 @@ _LAUNCHERS = {
     "ParameterServers": "parameter-server",
 }
 _NO_TRAINING = ("InstanceGroup", "Processor", "Transformer", "Model", "Monitor", "Tuner", "Config")
-TUNERS = ("HyperparameterTuner", "HyperparameterTuningJob")
+_TUNERS = ("HyperparameterTuner", "HyperparameterTuningJob")
 # In the order of the SDK, whose notebooks give some of them without names.
-_POSITIONS: dict[str, tuple[str, ...]] = {
+POSITIONS: dict[str, tuple[str, ...]] = {
     "Estimator": ("image_uri", "role", "instance_count", "instance_type"),
     "PyTorch": ("entry_point", "framework_version", "py_version", "source_dir"),
     "InstanceGroup": InstanceGroup._fields,
@@ -58,33 +57,24 @@ _STARTS = ("fit", "train")
 _SETS = "set_hyperparameters"
 
 
-def from_python(text: str) -> Imported:
-    """Read the SDK's calls in a piece of Python: SageMaker's, else those for Vertex AI.
-
-    Raises OptionError if there are none.
-    """
-    source = PythonSource(text, _is_wanted, {**POSITIONS, **PIPELINE_POSITIONS, **_POSITIONS})
+def from_sagemaker(source: PythonSource) -> Imported | None:
+    """Read the SDK's first call in a piece of Python; None if there is none."""
     trainers = [call for call in source.calls if call.name == _TRAINER]
     calls = trainers or [call for call in source.calls if _is_estimator(call)]
     if not calls:
-        return from_vertex(source)
+        return None
     first, *rest = calls
     values, dropped = _arguments(first)
     arguments, unread = known_values(values)
     read = _from_trainer(arguments) if trainers else _from_estimator(first.name, arguments)
-    tuners = [call for call in source.calls if call.name in TUNERS]
+    tuners = [call for call in source.calls if call.name in _TUNERS]
     named = (*read.left_out, *dropped, *unread, *first.late, *map(str, [*rest, *tuners]))
     return replace(read, left_out=tuple(dict.fromkeys(named)))
 
 
-def reads_layout(text: str) -> bool:
-    """Return whether there is a call of the SDKs in a text that a layout can be read from."""
-    source = PythonSource(text, _is_wanted, {**POSITIONS, **PIPELINE_POSITIONS, **_POSITIONS})
-    return any(map(_is_wanted, source.calls))
-
-
-def _is_wanted(call: Call) -> bool:
-    return call.name == _TRAINER or _is_estimator(call) or is_for_vertex(call)
+def is_for_sagemaker(call: Call) -> bool:
+    """Return whether a call has what a layout is read from."""
+    return call.name == _TRAINER or _is_estimator(call)
 
 
 def _is_estimator(call: Call) -> bool:

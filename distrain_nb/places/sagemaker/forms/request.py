@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.active import current
-from distrain_nb.layout.formats import hyperparameters, placeholders
+from distrain_nb.layout.formats import placeholders
 from distrain_nb.layout.formats.pieces import Imported, MappingReader, present
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool
-from distrain_nb.layout.rules.sagemaker_distributions import distribution_of
+from distrain_nb.places.sagemaker.forms import hyperparameters
+from distrain_nb.places.sagemaker.rules.distributions import distribution_of
 
 if TYPE_CHECKING:
     from distrain_nb.types import Json

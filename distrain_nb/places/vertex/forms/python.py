@@ -10,8 +10,8 @@ from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.formats.pieces import Imported, MappingReader, unchosen
 from distrain_nb.layout.formats.python_names import Call, Unread
 from distrain_nb.layout.formats.python_values import known_values
-from distrain_nb.layout.formats.vertex import from_specs
 from distrain_nb.layout.sizing import reduction_image
+from distrain_nb.places.vertex.forms.specs import from_specs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,8 +41,8 @@ _POOL = frozenset(
 )
 _MACHINE_SPEC = frozenset({*_MACHINES, "tpu_topology", "reservation_affinity", "**"})
 _SPECS = ("worker_pool_specs", "workerPoolSpecs")
-_PASTE = (
-    "paste the cell with worker_pool_specs = […], CustomJob(…), or "
+PASTE = (
+    "the cell with worker_pool_specs = […], CustomJob(…), or "
     "CustomTrainingJob(…).run(machine_type=…)"
 )
 
@@ -56,8 +56,8 @@ def is_for_vertex(call: Call) -> bool:
     return call.name in _STARTS and not call.values.keys().isdisjoint(_OF_RUNS)
 
 
-def from_vertex(source: PythonSource) -> Imported:
-    """Read the first job of a text. Raises OptionError, with what to paste, if there is none."""
+def from_vertex(source: PythonSource) -> Imported | None:
+    """Read the first job of a text; None if there is none. Raises OptionError for a study."""
     calls = [call for call in source.calls if is_for_vertex(call)]
     jobs = [call for call in calls if call.name not in _STARTS or call.owner not in calls]
     if not jobs:
@@ -178,7 +178,7 @@ def _script(reader: MappingReader) -> Iterator[str]:
         yield from map(str, arguments)
 
 
-def _from_names(source: PythonSource) -> Imported:
+def _from_names(source: PythonSource) -> Imported | None:
     """Read pools that a text assigns, or is, and gives to no job."""
     for name, value in _values(source):
         specs = _pools(value)
@@ -190,12 +190,10 @@ def _from_names(source: PythonSource) -> Imported:
     if any(call.name.endswith(("ParameterSpec", "TuningJob")) for call in source.calls):
         raise OptionError(
             "this is Python for Vertex AI with what a study tries, which no layout has; for "
-            f"machines {_PASTE}; the study is read by the form, or from a file that --study names"
+            f"machines paste {PASTE}; the study is read by the form, or from a file that --study "
+            "names"
         )
-    raise OptionError(
-        "there is no call with the arguments instance_type and instance_count, and no job for "
-        f"Vertex AI: {_PASTE}"
-    )
+    return None
 
 
 def _values(source: PythonSource) -> Iterator[tuple[object, object]]:

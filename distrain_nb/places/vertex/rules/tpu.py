@@ -81,24 +81,6 @@ def _topologies(resolved: ResolvedPool, allowed: list[str]) -> Iterator[Repair]:
         yield repair(f"Use the topology {topology}", **at(resolved.role, topology=topology))
 
 
-@rule("topology-without-tpu", "Only TPU machines have a topology.", "VERTEX-CC")
-def topology_without_tpu(job: ResolvedLayout) -> Iterator[Problem]:
-    slices = topologies(job.catalog)
-    for resolved in job.pools:
-        if resolved.pool.topology and not (
-            job.layout.on == "vertex" and resolved.pool.machine in slices
-        ):
-            yield Problem(
-                resolved.where("topology"),
-                f"{resolved.pool.machine or 'This pool'} has no topology.",
-                partial(_no_topology, resolved),
-            )
-
-
-def _no_topology(resolved: ResolvedPool) -> Iterator[Repair]:
-    yield repair("Remove the topology", **at(resolved.role, topology=None))
-
-
 @rule(
     "tpu-accelerator",
     "A TPU machine of version 5 and later is not given an accelerator: it comes with it.",

@@ -9,7 +9,7 @@ from distrain_nb.findings import Severity
 from distrain_nb.layout.machine_words import accelerators_of
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.rules.engine import Problem, Repair, repair, rule
-from distrain_nb.layout.rules.repairs import without_accelerator
+from distrain_nb.layout.rules.repairs import standard_scheduling, without_accelerator
 from distrain_nb.layout.rules.successors import counted, of_tier
 
 if TYPE_CHECKING:
@@ -99,4 +99,19 @@ def processes_per_host(job: ResolvedLayout) -> Iterator[Problem]:
             "ranks_per_replica",
             f"{ranks} processes per host do not fit: the instance has {most} slots.",
             lambda: [repair(f"Run {most} processes per host", ranks_per_replica=most)],
+        )
+
+
+@rule(
+    "scheduling-ignored",
+    "SageMaker has spot machines and no other strategy.",
+    "SM-API",
+    on=_HERE,
+    severity=Severity.WARNING,
+)
+def scheduling_ignored(job: ResolvedLayout) -> Iterator[Problem]:
+    name = job.layout.scheduling
+    if name and name not in ("SPOT", "STANDARD"):
+        yield Problem(
+            "scheduling", f"{name} has no meaning on {job.layout.title}.", standard_scheduling
         )

@@ -220,26 +220,6 @@ def trainium_distribution(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 @rule(
-    "mpi-options-without-mpi",
-    "Options for mpirun come with a distribution that runs it.",
-    "SM-SDK;AWS-BLOG-TF",
-)
-def mpi_options_without_mpi(job: ResolvedLayout) -> Iterator[Problem]:
-    layout = job.layout
-    row = distribution_of(layout, job.catalog) if layout.on == "sagemaker" else None
-    takes = "custom_mpi_options" in row.options if row else layout.launcher == "mpi"
-    if layout.mpi_options and not takes:
-        yield Problem(
-            "mpi_options",
-            "These options are for mpirun, which does not start this job.",
-            lambda: [
-                repair("Start it with mpi", launcher="mpi", distribution=None),
-                repair("Remove the options", mpi_options=None),
-            ],
-        )
-
-
-@rule(
     "parameter-server-gpus",
     "With parameter servers a host has one worker, however many GPUs it has.",
     "AWS-BLOG-TF;SM-SDK",

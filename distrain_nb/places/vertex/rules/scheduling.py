@@ -11,19 +11,19 @@ from distrain_nb.layout.catalog.index import figure, limit, topologies
 from distrain_nb.layout.options import duration
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.rules.engine import Problem, Repair, repair, rule
-from distrain_nb.layout.rules.repairs import machines_like, standard_scheduling
+from distrain_nb.layout.rules.repairs import machines_like, no_limit, standard_scheduling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distrain_nb.layout.resolved import ResolvedLayout
 
-_VERTEX = ("vertex",)
+_HERE = ("vertex",)
 _FLEX = "FLEX_START"
 _SINGLE = 8
 
 
-@rule("strategy-unknown", "The scheduling strategy is one of the API's.", "VERTEX-API", on=_VERTEX)
+@rule("strategy-unknown", "The scheduling strategy is one of the API's.", "VERTEX-API", on=_HERE)
 def strategy_unknown(job: ResolvedLayout) -> Iterator[Problem]:
     name = job.layout.scheduling
     allowed = limit(job.catalog, "vertex", "scheduling_strategies")
@@ -39,7 +39,7 @@ def strategy_unknown(job: ResolvedLayout) -> Iterator[Problem]:
     "strategy-deprecated",
     "The scheduling strategy is not one of the deprecated names.",
     "VERTEX-API",
-    on=_VERTEX,
+    on=_HERE,
     severity=Severity.WARNING,
 )
 def strategy_deprecated(job: ResolvedLayout) -> Iterator[Problem]:
@@ -59,25 +59,10 @@ def _deprecated(job: ResolvedLayout) -> dict[str, str]:
 
 
 @rule(
-    "scheduling-ignored",
-    "SageMaker has spot machines and no other strategy.",
-    "SM-API",
-    on=("sagemaker",),
-    severity=Severity.WARNING,
-)
-def scheduling_ignored(job: ResolvedLayout) -> Iterator[Problem]:
-    name = job.layout.scheduling
-    if name and name not in ("SPOT", "STANDARD"):
-        yield Problem(
-            "scheduling", f"{name} has no meaning on {job.layout.title}.", standard_scheduling
-        )
-
-
-@rule(
     "flex-start-accelerator",
     "With FLEX_START every pool has GPUs of the types that it is offered for.",
     "VERTEX-DWS",
-    on=_VERTEX,
+    on=_HERE,
 )
 def flex_start_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.scheduling != _FLEX:
@@ -99,7 +84,7 @@ def flex_start_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
     "flex-start-same-machines",
     "With FLEX_START all pools have the same machines.",
     "VERTEX-DWS",
-    on=_VERTEX,
+    on=_HERE,
 )
 def flex_start_same_machines(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.scheduling != _FLEX:
@@ -122,7 +107,7 @@ def _same_machines(job: ResolvedLayout) -> Iterator[Repair]:
 
 
 @rule(
-    "flex-start-timeout", "With FLEX_START a job runs for at most 7 days.", "VERTEX-DWS", on=_VERTEX
+    "flex-start-timeout", "With FLEX_START a job runs for at most 7 days.", "VERTEX-DWS", on=_HERE
 )
 def flex_start_timeout(job: ResolvedLayout) -> Iterator[Problem]:
     longest = figure(job.catalog, "vertex", "flex_start_timeout_max")
@@ -138,7 +123,7 @@ def flex_start_timeout(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@rule("spot-tpu-pod", "TPU Pods don't run on Spot machines.", "VERTEX-SPOT", on=_VERTEX)
+@rule("spot-tpu-pod", "TPU Pods don't run on Spot machines.", "VERTEX-SPOT", on=_HERE)
 def spot_tpu_pod(job: ResolvedLayout) -> Iterator[Problem]:
     if not job.layout.spot:
         return
@@ -159,7 +144,7 @@ def spot_tpu_pod(job: ResolvedLayout) -> Iterator[Problem]:
     "reservation-needed",
     "Machines that come only by reservation or as Spot are asked for in one of these ways.",
     "VERTEX-CC",
-    on=_VERTEX,
+    on=_HERE,
     severity=Severity.WARNING,
 )
 def reservation_needed(job: ResolvedLayout) -> Iterator[Problem]:
@@ -173,27 +158,11 @@ def reservation_needed(job: ResolvedLayout) -> Iterator[Problem]:
             )
 
 
-@rule("timeout-positive", "A time limit is at least a second.", "VERTEX-API;SM-API")
-def timeout_positive(job: ResolvedLayout) -> Iterator[Problem]:
-    for field in ("timeout", "max_wait"):
-        value = getattr(job.layout, field)
-        if value is not None and value < 1:
-            yield Problem(
-                field,
-                f"A time limit of {value} seconds is too short; it is 1 second or more.",
-                partial(_no_limit, field),
-            )
-
-
-def _no_limit(field: str) -> Iterator[Repair]:
-    yield repair("Set no limit of your own", **{field: None})
-
-
 @rule(
     "max-wait-ignored",
     "Only FLEX_START waits for as long as max_wait says.",
     "VERTEX-API",
-    on=_VERTEX,
+    on=_HERE,
     severity=Severity.WARNING,
 )
 def max_wait_ignored(job: ResolvedLayout) -> Iterator[Problem]:
@@ -201,5 +170,5 @@ def max_wait_ignored(job: ResolvedLayout) -> Iterator[Problem]:
         yield Problem(
             "max_wait",
             "max_wait has no meaning here: only FLEX_START waits for machines.",
-            partial(_no_limit, "max_wait"),
+            partial(no_limit, "max_wait"),
         )

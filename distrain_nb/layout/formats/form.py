@@ -1,0 +1,103 @@
+"""The forms that layouts are written in and read from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from distrain_nb.layout.catalog.active import current
+from distrain_nb.layout.layout import Layout
+from distrain_nb.layout.options import texts
+from distrain_nb.layout.pool import Pool
+from distrain_nb.layout.sizing import reduction_image
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from distrain_nb.layout.formats.pieces import Imported
+    from distrain_nb.layout.formats.python_names import Call
+    from distrain_nb.layout.formats.python_source import PythonSource
+
+_PARTS = ("machine", "accelerator", "disk_type", "disk_gb", "topology", "image")
+
+
+@dataclass(frozen=True)
+class Export:
+    """A form that a layout can be copied in."""
+
+    name: str
+    title: str
+    text: Callable[[Layout], str]
+
+    def left_out(self, layout: Layout) -> tuple[str, ...]:
+        """Return the fields of a layout that this form has no place for, such as
+        `workers.topology`.
+
+        Those are the ones without which the text would be the same.
+        """
+        text = self.text(layout)
+        return tuple(path for path, without in _without(layout) if self.text(without) == text)
+
+
+@dataclass(frozen=True)
+class CommandForm:
+    """Read a command of a shell, recognized by its `verb`, such as `custom-jobs create`.
+
+    `read` takes the words of the command, and the content of the file that a here-document writes
+    before it, None without one.
+    """
+
+    title: str
+    command: str
+    verb: re.Pattern[str]
+    read: Callable[[Sequence[str], object], Imported]
+
+
+@dataclass(frozen=True)
+class MappingForm:
+    """Read JSON or YAML that `matches`."""
+
+    title: str
+    matches: Callable[[object], bool]
+    read: Callable[[object], Imported]
+
+
+@dataclass(frozen=True)
+class PythonForm:
+    """Read the calls of an SDK in Python.
+
+    `pattern` recognizes a text; `wants` tells the calls that a layout is read from; `positions` has
+    the names of the arguments that notebooks give without, by function. `read` returns None if
+    there is no such call; `lacking` says what there isn't then, and `paste` what to paste.
+    """
+
+    title: str
+    pattern: re.Pattern[str]
+    wants: Callable[[Call], bool]
+    positions: Mapping[str, tuple[str, ...]]
+    read: Callable[[PythonSource], Imported | None]
+    lacking: str
+    paste: str = ""
+
+
+ReadForm = CommandForm | MappingForm | PythonForm
+
+
+def _without(layout: Layout) -> Iterator[tuple[str, Layout]]:
+    """Yield the layout without each of the things that were chosen, by their paths."""
+    for name in texts(layout):
+        pool = getattr(layout, name)
+        if isinstance(pool, Pool):
+            yield name, layout.edited({name: None})
+            for part in _PARTS:
+                if getattr(pool, part) != getattr(Pool, part):
+                    yield f"{name}.{part}", layout.edited({f"{name}.{part}": getattr(Pool, part)})
+        elif name == "framework" and layout.framework_version:
+            yield name, layout.edited({name: layout.framework_name})
+        elif name == "region" and layout.reducers:
+            # Their image is the nearest to the region, which is not to say the region.
+            image = layout.reducers.image or reduction_image(current(), layout.region)
+            yield name, layout.edited({name: None, "reducers.image": image})
+        elif name != "on" and (name, pool) != ("scheduling", "STANDARD"):
+            yield name, layout.edited({name: getattr(Layout, name)})

@@ -1,0 +1,57 @@
+"""Figures that are out of range anywhere: replicas, ranks, seconds."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from distrain_nb.layout.pool import Role
+from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
+from distrain_nb.layout.rules.repairs import no_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.layout.resolved import ResolvedLayout
+
+
+@rule("replicas-positive", "A pool that is there has at least one replica.", "VERTEX-DT-JA;SM-API")
+def replicas_positive(job: ResolvedLayout) -> Iterator[Problem]:
+    for resolved in job.pools:
+        if resolved.pool.replicas < 1:
+            yield Problem(
+                resolved.where("replicas"),
+                f"The {resolved.role} pool has {resolved.pool.replicas} replicas; it needs 1 or "
+                "more.",
+                partial(_replicas, resolved.role, -resolved.pool.replicas),
+            )
+
+
+def _replicas(role: Role, meant: int) -> Iterator[Repair]:
+    yield repair(f"Give the {role} one replica", **at(role, replicas=1))
+    if meant > 1 and role is not Role.PRIMARY:
+        yield repair(f"Give the {role} {meant} replicas", **at(role, replicas=meant))
+    yield repair(f"Remove the {role}", **{role.value: None})
+
+
+@rule("ranks-positive", "A replica runs at least one rank.", "SM-SDK")
+def ranks_positive(job: ResolvedLayout) -> Iterator[Problem]:
+    ranks = job.layout.ranks_per_replica
+    if ranks is not None and ranks < 1:
+        yield Problem(
+            "ranks_per_replica",
+            f"{ranks} ranks per replica: it needs 1 or more.",
+            lambda: [repair("Run one rank per replica", ranks_per_replica=1)],
+        )
+
+
+@rule("timeout-positive", "A time limit is at least a second.", "VERTEX-API;SM-API")
+def timeout_positive(job: ResolvedLayout) -> Iterator[Problem]:
+    for field in ("timeout", "max_wait"):
+        value = getattr(job.layout, field)
+        if value is not None and value < 1:
+            yield Problem(
+                field,
+                f"A time limit of {value} seconds is too short; it is 1 second or more.",
+                partial(no_limit, field),
+            )

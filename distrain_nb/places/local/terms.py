@@ -1,0 +1,14 @@
+"""This machine, as layouts know it."""
+
+from __future__ import annotations
+
+from distrain_nb.layout.place import Place
+from distrain_nb.layout.pool import Role
+
+PLACE = Place(
+    "local",
+    "this machine",
+    tuple(Role),
+    frozenset(["launcher", "ranks_per_replica", "mpi_options", "timeout"]),
+    implies_primary=True,
+)

@@ -1,0 +1,88 @@
+"""What SageMaker offers: instance types with what they have built in."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar
+
+from distrain_nb.layout.catalog.active import current
+from distrain_nb.layout.catalog.index import limit
+from distrain_nb.layout.choices import Choice
+from distrain_nb.layout.machine_words import accelerators_of
+from distrain_nb.layout.offers import GpuMachine, Offers
+from distrain_nb.layout.pool import Role
+from distrain_nb.places.sagemaker.rules.distributions import distribution_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from distrain_nb.layout.catalog.tables import Catalog
+    from distrain_nb.layout.layout import Layout
+    from distrain_nb.layout.pool import Pool
+    from distrain_nb.layout.resolved import ResolvedPool
+
+
+class SageMakerOffers(Offers):
+    """Instance types of SageMaker's training jobs."""
+
+    default_machine = "ml.m5.xlarge"
+    plain_families = ("ml.m5.", "ml.c5.", "ml.r5.")
+    regions = (re.compile(r"[a-z]{2,4}(-[a-z]+)+-\d+"), "us-east-1")
+    memory_unit = "GiB"
+    whole_job_role = Role.WORKERS
+    hosts_serve = True
+    why_no_pool: ClassVar[Mapping[Role, str]] = {
+        Role.REDUCERS: ": reducers are for Vertex AI and this machine",
+        Role.SERVERS: ": with the launcher parameter-server, every host runs a parameter server",
+        Role.EVALUATORS: ": every host runs the same program",
+    }
+
+    def machines(self, catalog: Catalog) -> Mapping[str, None]:
+        return dict.fromkeys(catalog.instances)
+
+    def gpu_machines(self, catalog: Catalog) -> Iterator[GpuMachine]:
+        yield from _gpu_machines(catalog)
+
+    def plain_machines(self, catalog: Catalog) -> list[str]:
+        return [name for name in catalog.instances if name.startswith(self.plain_families)]
+
+    def knows(self, resolved: ResolvedPool) -> bool:
+        return bool(resolved.instance)
+
+    def larger(self, pool: Pool, gpus: int) -> Pool | None:
+        rows = current().instances
+        row_of_pool = rows.get(pool.machine or "")
+        gpu_name = row_of_pool.gpu_name if row_of_pool else ""
+        fitting = [
+            (row.gpu_count, name)
+            for name, row in rows.items()
+            if gpu_name == row.gpu_name and row.gpu_count and row.gpu_count >= gpus
+        ]
+        return replace(pool, replicas=1, machine=min(fitting)[1]) if fitting else None
+
+    def choices(self, layout: Layout, field: str) -> Iterable[Choice]:
+        if field == "framework":
+            names = dict.fromkeys(reversed(limit(current(), layout.on, "framework_versions")))
+            return [Choice(name, name) for name in names]
+        if field == "scheduling":
+            return [Choice(name, name) for name in ("STANDARD", "SPOT")]
+        return _distributions(layout) if field == "distribution" else ()
+
+    def runs_mpi(self, layout: Layout) -> bool:
+        row = distribution_of(layout, current())
+        return "custom_mpi_options" in row.options if row else super().runs_mpi(layout)
+
+
+@lru_cache(maxsize=8)
+def _gpu_machines(catalog: Catalog) -> tuple[GpuMachine, ...]:
+    having = ((name, accelerators_of(catalog, name)) for name in catalog.instances)
+    return tuple(GpuMachine(name, had) for name, had in having if had and had.kind == "gpu")
+
+
+def _distributions(layout: Layout) -> Iterator[Choice]:
+    for row in current().distributions.values():
+        if not row.launcher:
+            fits = layout.framework_name in (None, *row.frameworks)
+            yield Choice(row.distribution, row.distribution, fits)

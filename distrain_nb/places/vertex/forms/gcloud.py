@@ -1,0 +1,138 @@
+"""The command `gcloud ai custom-jobs create`, written and read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from distrain_nb.layout.catalog.active import current
+from distrain_nb.layout.formats import placeholders
+from distrain_nb.layout.formats.commands import flags, lost_with
+from distrain_nb.layout.formats.pieces import Imported, is_variable, unchosen, whole_number
+from distrain_nb.layout.sizing import reduction_image
+from distrain_nb.layout.yamls import data_yaml
+from distrain_nb.places.vertex.forms.specs import (
+    custom_job_spec,
+    from_specs,
+    image_of,
+    machine_spec,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from distrain_nb.layout.layout import Layout
+    from distrain_nb.layout.pool import Pool, Role
+    from distrain_nb.types import Json
+
+COMMAND = "gcloud ai custom-jobs create"
+
+_FILE = "config.yaml"
+_SPEC = {
+    "machine-type": ("machineSpec", "machineType"),
+    "accelerator-type": ("machineSpec", "acceleratorType"),
+    "accelerator-count": ("machineSpec", "acceleratorCount"),
+    "container-image-uri": ("containerSpec", "imageUri"),
+}
+
+
+def custom_job_command(layout: Layout, name: str = placeholders.JOB_NAME) -> str:
+    """Write `gcloud ai custom-jobs create`: with flags, or with a file for what flags can't say."""
+    head = [f"--region={layout.region or placeholders.LOCATION}", f"--display-name={name}"]
+    if _needs_file(layout):
+        return with_file(COMMAND, [*head, f"--config={_FILE}"], custom_job_spec(layout), "  ")
+    specs = {role.position: _flag(layout, role, pool) for role, pool in layout.pools()}
+    positions = range(max(specs, default=-1) + 1)
+    pools = [f"--worker-pool-spec={specs.get(position, '')}" for position in positions]
+    return lines(COMMAND, [*head, *pools], "  ")
+
+
+def _needs_file(layout: Layout) -> bool:
+    return any(
+        pool.disk_type or pool.disk_gb is not None or pool.topology for _, pool in layout.pools()
+    ) or any(value is not None for value in (layout.scheduling, layout.timeout, layout.max_wait))
+
+
+def _flag(layout: Layout, role: Role, pool: Pool) -> str:
+    machine = machine_spec(pool)
+    pairs = {
+        "machine-type": machine.get("machineType"),
+        "replica-count": pool.replicas,
+        "accelerator-type": machine.get("acceleratorType"),
+        "accelerator-count": machine.get("acceleratorCount"),
+        "container-image-uri": image_of(layout, role, pool),
+    }
+    return ",".join(f"{key}={value}" for key, value in pairs.items() if value is not None)
+
+
+def lines(start: str, words: Sequence[str], indent: str) -> str:
+    """Write a command on several lines."""
+    return f" \\\n{indent}".join([start, *words])
+
+
+def with_file(start: str, words: Sequence[str], content: object, indent: str) -> str:
+    """Write a command behind the here-document that writes its file."""
+    command = lines(start, words, indent)
+    return f"cat > {_FILE} <<'EOF'\n{data_yaml(content)}EOF\n{command}"
+
+
+def from_custom_job(words: Sequence[str], config: object) -> Imported:
+    """Read the words of the command, with its file."""
+    region, specs, dropped, arguments = None, [], [], []
+    for name, value in flags(words, "create"):
+        if name == "args":
+            arguments += value.split(",")
+        elif name == "worker-pool-spec" and ("=" in value or not unchosen(value)):
+            specs.append(_spec(value))
+        elif unchosen(value) or name != "region":
+            dropped += lost_with(name, value, has_file=config is not None)
+        else:
+            region = value
+    spec = dict(config) if isinstance(config, dict) else {}
+    if specs and "workerPoolSpecs" in spec:
+        dropped.append("workerPoolSpecs of the file, in whose place are the flags")
+    if specs or not spec:
+        spec["workerPoolSpecs"] = specs
+    script = _script_of_specs(specs)
+    dropped += [] if script else [f"--args={argument}" for argument in arguments]
+    imported = from_specs(spec)
+    layout = _near_image(replace(imported.layout, region=region))
+    return Imported(
+        COMMAND, layout, (*imported.left_out, *dropped), (*script, *arguments) if script else ()
+    )
+
+
+def _script_of_specs(specs: Sequence[dict[str, Json]]) -> tuple[str, ...]:
+    """Return the script or module of the first pool, which `gcloud` packages for all of them."""
+    first = specs[0] if specs else {}
+    if first.get("local-package-path", ".") not in (".", "./"):
+        return ()
+    first.pop("local-package-path", None)
+    script, module = first.pop("script", None), first.pop("python-module", None)
+    return ("-m", str(module)) if module else (str(script),) if script else ()
+
+
+def _near_image(layout: Layout) -> Layout:
+    pool = layout.reducers
+    if pool and pool.image is None:
+        pool = replace(pool, image=reduction_image(current(), None))
+    if pool and pool.image == reduction_image(current(), layout.region):
+        pool = replace(pool, image=None)
+    return replace(layout, reducers=pool)
+
+
+def _spec(text: str) -> dict[str, Json]:
+    spec: dict[str, Json] = {}
+    parts: dict[str, dict[str, Json]] = {}
+    for pair in filter(None, text.split(",")):
+        key, _, value = pair.partition("=")
+        if key == "replica-count":
+            spec["replicaCount"] = value if is_variable(value) else whole_number(value, key)
+        elif key in _SPEC:
+            part, name = _SPEC[key]
+            parts.setdefault(part, {})[name] = value
+        else:
+            spec[key] = value
+    if "acceleratorType" in parts.get("machineSpec", {}):
+        parts["machineSpec"].setdefault("acceleratorCount", "1")
+    return {**spec, **parts}
