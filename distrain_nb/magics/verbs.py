@@ -25,7 +25,7 @@ RUN_VERBS = {
     "result": "return the results of a run",
     "delete": "delete a run and its files",
 }
-STUDY_FORMS = ("vertex-json", "vertex-yaml", "ai-platform-yaml", "sagemaker-json", "yaml")
+STUDY_FORMS = ("vertex-json", "vertex-yaml", "sagemaker-json", "ai-platform-yaml", "yaml")
 
 
 def line_parser() -> Parser:

@@ -20,27 +20,34 @@ from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import limit
 from distrain_nb.places.sagemaker import options as aws_options
 from distrain_nb.places.sagemaker import tuning_request
+from distrain_nb.places.sagemaker.offers import SageMakerOffers
+from distrain_nb.places.sagemaker.rules import study as sagemaker
 from distrain_nb.places.vertex import options as vertex_options
 from distrain_nb.places.vertex import validation
-from distrain_nb.places.vertex.rules import regions
+from distrain_nb.places.vertex.rules import study as vertex
 from distrain_nb.tuning.options import study
-from distrain_nb.tuning.rules import check, places
+from distrain_nb.tuning.rules import check
 from tests.backends.references import REFERENCES, REFUSED, Field, Shape
 
 HOME = Path(distrain_nb.__file__).parent
-ROOMS = ("tuning/rules", "places/vertex", "places/sagemaker")
+# Where findings are made, by what their codes begin with: codes of studies are the same anywhere.
+FILES = {
+    "vertex.": sorted(HOME.glob("places/vertex/*.py")),
+    "sagemaker.": sorted(HOME.glob("places/sagemaker/*.py")),
+    "": [*sorted(HOME.glob("tuning/rules/*.py")), *sorted(HOME.glob("places/*/rules/study.py")),
+         HOME / "places/ai_platform/study_rules.py"],
+}  # fmt: skip
 # The functions that make a finding, and which of their arguments is its code.
 MAKERS = {"error": 1, "noted": 1, "_over": 1, "_error": 0, "_warning": 0, "Finding": 0}
 SHAPES = Session().get_service_model("sagemaker")
 
 
 def calls() -> Iterator[tuple[str, str, ast.Call]]:
-    """Each call of a plain function in the rooms, with its room and the function's name."""
-    for room in ROOMS:
-        for file in sorted((HOME / room).rglob("*.py")):
-            for node in ast.walk(ast.parse(file.read_text())):
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                    yield room, node.func.id, node
+    """Each call of a plain function, with the start of its codes and the function's name."""
+    for start, files in FILES.items():
+        for node in (node for file in files for node in ast.walk(ast.parse(file.read_text()))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                yield start, node.func.id, node
 
 
 def text_of(node: ast.expr) -> str:
@@ -52,13 +59,14 @@ def text_of(node: ast.expr) -> str:
 
 def codes() -> set[str]:
     found = set()
-    for room, name, call in calls():
+    for start, name, call in calls():
         if name in MAKERS and len(call.args) > MAKERS[name]:
             text = text_of(call.args[MAKERS[name]])
-            service = (
-                "" if room.startswith("tuning") or "." in text else f"{room.rpartition('/')[2]}."
+            found |= (
+                {text if "." in text else f"{start}{text}"}
+                if text and not text.endswith("{code}")
+                else set()
             )
-            found |= {f"{service}{text}"} if text and not text.endswith("{code}") else set()
     return found
 
 
@@ -100,15 +108,15 @@ def bounds(name: str) -> tuple[Any, Any]:
 
 
 def test_our_limits_are_those_of_sagemakers_model() -> None:
-    assert bounds("ParameterValues") == (1, places.SAGEMAKER_VALUES)
+    assert bounds("ParameterValues") == (1, sagemaker.MOST_VALUES)
     for kind in ("Integer", "Continuous", "Categorical"):
-        assert bounds(f"{kind}ParameterRanges")[1] == places.SAGEMAKER_PARAMETERS
-    assert bounds("HyperParameterTuningMaxRuntimeInSeconds") == places.SAGEMAKER_SECONDS
-    assert bounds("MaxNumberOfTrainingJobsNotImproving")[0] == places.SAGEMAKER_NO_PROGRESS
+        assert bounds(f"{kind}ParameterRanges")[1] == sagemaker.MOST_PARAMETERS
+    assert bounds("HyperParameterTuningMaxRuntimeInSeconds") == sagemaker.SECONDS
+    assert bounds("MaxNumberOfTrainingJobsNotImproving")[0] == sagemaker.LEAST_NO_PROGRESS
     assert bounds("HyperParameterTuningJobName")[1] == tuning_request.LONGEST_NAME
     assert {bounds(f"Hyperband{end}Resource")[0] for end in ("StrategyMin", "StrategyMax")} == {1}
     said = SHAPES.shape_for("HyperbandStrategyConfig").members["MaxResource"].documentation
-    assert f"The maximum value is {places.SAGEMAKER_MOST_STEPS:,} epochs" in said
+    assert f"The maximum value is {sagemaker.MOST_STEPS:,} epochs" in said
     texts = {name: limit(current(), "sagemaker", name)[0] for name in
              ("channels_max", "channel_name_length_max", "channel_name_pattern")}  # fmt: skip
     assert bounds("InputDataConfig")[1] == int(texts["channels_max"])
@@ -131,7 +139,7 @@ def test_our_limits_are_those_of_vertex_ais_reference() -> None:
     """The numbers that the words of `references` have."""
     words = {code: " ".join(each.words for each in group if isinstance(each, Field))
              for code, group in ALL.items()}  # fmt: skip
-    assert f"more than {places.VERTEX_VALUES:,} values" in words["tune-values"]
+    assert f"more than {vertex.MOST_VALUES:,} values" in words["tune-values"]
     assert f"up to {validation.LONGEST_NAME} characters" in words["vertex.name"]
     assert f"limit is {validation.MOST_VARIABLES}" in words["vertex.env-count"]
     assert f"^{validation.PERSISTENT_RESOURCE.pattern}$" in words["vertex.persistent-resource"]
@@ -141,7 +149,7 @@ def test_our_limits_are_those_of_vertex_ais_reference() -> None:
 
 
 def test_every_region_that_botocore_knows_has_our_form() -> None:
-    form, _ = regions.FORMS["sagemaker"]
+    form, _ = SageMakerOffers.regions
     session = Session()
     names = [name for partition in session.get_available_partitions()
              for name in session.get_available_regions("sagemaker", partition)]  # fmt: skip

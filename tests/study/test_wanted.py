@@ -13,7 +13,7 @@ from distrain_nb.magics.studies import tune_verb
 from distrain_nb.magics.verbs import STUDY_FORMS, line_parser
 from distrain_nb.study import Study
 from distrain_nb.study.starting import prepare
-from distrain_nb.tuning.formats import FORMS, read_study
+from distrain_nb.tuning.formats import all_forms, read_study
 from distrain_nb.tuning.spec import Discrete, Goal
 
 CELL = "from distrain_nb import log_metrics\nlog_metrics({'loss': lr * width}, step=1)\n"
@@ -110,7 +110,7 @@ def test_a_study_is_printed_in_each_form(
 
 
 def test_every_form_has_its_name_on_the_line() -> None:
-    assert tuple(form.name for form in FORMS) == STUDY_FORMS
+    assert tuple(form.name for form in all_forms()) == STUDY_FORMS
 
 
 def test_options_that_contradict_each_other(bowl_home: Study) -> None:

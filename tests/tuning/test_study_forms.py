@@ -18,11 +18,11 @@ from study_strategies import examples, studies
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Pool
+from distrain_nb.places.ai_platform.study import hyperparameters
+from distrain_nb.places.sagemaker.forms.study import tuning_config
+from distrain_nb.places.vertex.forms.study import tuning_job
 from distrain_nb.tuning.choosing import combinations
-from distrain_nb.tuning.formats import FORMS, read_study
-from distrain_nb.tuning.formats.ai_platform import hyperparameters
-from distrain_nb.tuning.formats.sagemaker import tuning_config
-from distrain_nb.tuning.formats.vertex import tuning_job
+from distrain_nb.tuning.formats import all_forms, forms_of, read_study
 from distrain_nb.tuning.options import study
 from distrain_nb.tuning.rules import check
 from distrain_nb.tuning.spec import (
@@ -48,7 +48,7 @@ TUNED = [
     "layers=1..4",
     "momentum[optimizer=sgd]=0.5..0.99:reverse-log",
 ]
-BY_NAME = {form.name: form for form in FORMS}
+BY_NAME = {form.name: form for form in all_forms()}
 
 
 def by_name(spec: StudySpec) -> StudySpec:
@@ -360,7 +360,7 @@ def test_a_study_that_a_place_takes_loses_nothing_that_no_finding_names(
     if errors(found):
         return
     said = " ".join(f"{each.where} {each.message}" for each in found)
-    for form in (each for each in FORMS if each.places == (place,)):
+    for form in forms_of(place)[:-1]:
         whole = spec.search.algorithm == "grid" and combinations(spec) == spec.trials
         for name in {*form.left_out(spec)} - ({"trials"} if whole else set()):
             assert name.split(".")[0].replace("_", "-") in said, (name, said)
@@ -389,7 +389,7 @@ def test_what_is_no_study_is_refused_with_its_place(text: str, says: str) -> Non
 def test_any_form_with_a_part_lost_or_replaced_raises_only_a_refusal(
     spec: StudySpec, data: st.DataObject
 ) -> None:
-    form = data.draw(st.sampled_from(FORMS))
+    form = data.draw(st.sampled_from(all_forms()))
     try:
         value = yaml.safe_load(form.text(without_places(spec)))
     except OptionError:

@@ -10,8 +10,8 @@ from google.protobuf.json_format import MessageToDict
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout
+from distrain_nb.places.vertex.forms.study import from_tuning_job
 from distrain_nb.tuning.formats import has_study, read_study
-from distrain_nb.tuning.formats.vertex import from_tuning_job
 from distrain_nb.tuning.options import study
 
 SPECS = """{

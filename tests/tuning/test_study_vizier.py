@@ -10,7 +10,7 @@ from study_strategies import examples, studies
 from vizier._src.service import study_pb2
 from vizier.service import pyvizier
 
-from distrain_nb.tuning.formats.vertex import study_spec
+from distrain_nb.places.vertex.forms.study import study_spec
 from distrain_nb.tuning.spec import Categorical, Discrete, Double, Integer, StudySpec
 
 if TYPE_CHECKING:

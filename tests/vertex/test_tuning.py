@@ -161,7 +161,7 @@ def test_a_dry_run_prints_the_study_and_what_would_be_sent(home: Path) -> None:
 
 
 def test_the_studys_spec_comes_back_from_the_request(types: ModuleType) -> None:
-    from distrain_nb.tuning.formats.vertex import from_tuning_job
+    from distrain_nb.places.vertex.forms.study import from_tuning_job
 
     job = sent(study_plan(), types)
     back = from_tuning_job(MessageToDict(type(job).pb(job)))

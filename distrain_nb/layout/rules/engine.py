@@ -124,14 +124,19 @@ def rule(
 def all_rules() -> dict[str, Rule]:
     """Return the rules of all places by code."""
     places()  # which loads theirs
-    return RULES
+    return {rule.code: rule for rule in sorted(RULES.values(), key=_order)}
 
 
 @lru_cache(maxsize=16)
 def rules_for(name: str) -> tuple[Rule, ...]:
     """Return the rules of a place."""
     place_of(name)  # which loads them
-    return tuple(rule for rule in RULES.values() if rule.holds_at(name))
+    return tuple(sorted((it for it in RULES.values() if it.holds_at(name)), key=_order))
+
+
+def _order(rule: Rule) -> tuple[str, int]:
+    """Return a key that sorts rules as their files have them, whichever was loaded first."""
+    return rule.look.__module__, rule.look.__code__.co_firstlineno
 
 
 def has_tables(place: Place) -> bool:

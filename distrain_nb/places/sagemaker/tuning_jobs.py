@@ -12,6 +12,7 @@ from distrain_nb.backends.remote.service import Gone, Observed
 from distrain_nb.backends.tuning import ServiceStudy, ServiceTrial
 from distrain_nb.errors import OptionError
 from distrain_nb.places.sagemaker.client import code_of, plain_words
+from distrain_nb.places.sagemaker.forms.study import from_tuning_config
 from distrain_nb.places.sagemaker.jobs import (
     INVALID,
     created,
@@ -20,7 +21,6 @@ from distrain_nb.places.sagemaker.jobs import (
     refuse_deleted,
 )
 from distrain_nb.places.sagemaker.tuning_request import read
-from distrain_nb.tuning.formats.sagemaker import from_tuning_config
 from distrain_nb.worker.files.status import State
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypedDict, cast
 from distrain_nb.backends.remote.naming import short_name
 from distrain_nb.layout.formats.pieces import present
 from distrain_nb.places.sagemaker import options
+from distrain_nb.places.sagemaker.forms.study import tuning_config
 from distrain_nb.places.sagemaker.names import RUN
-from distrain_nb.tuning.formats.sagemaker import tuning_config
 from distrain_nb.tuning.rules.study import objectives
 from distrain_nb.worker.metrics import goals
 

@@ -12,6 +12,7 @@ from distrain_nb.backends.remote.variables import plain, secrets
 from distrain_nb.layout import Role
 from distrain_nb.layout.formats.pieces import present
 from distrain_nb.places.vertex import options
+from distrain_nb.places.vertex.forms import study as studies
 from distrain_nb.places.vertex.forms.specs import (
     IMAGE,
     image_of,
@@ -20,7 +21,6 @@ from distrain_nb.places.vertex.forms.specs import (
     worker_pool_specs,
 )
 from distrain_nb.places.vertex.validation import launcher_of
-from distrain_nb.tuning.formats import vertex as studies
 from distrain_nb.worker.metrics.goals import VARIABLE as GOALS
 
 if TYPE_CHECKING:

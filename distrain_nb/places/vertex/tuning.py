@@ -10,10 +10,10 @@ from distrain_nb.backends.remote.submission import substituted
 from distrain_nb.backends.tuning import ServiceStudy, ServiceTrial
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.places.vertex import client, request
+from distrain_nb.places.vertex.forms.study import from_tuning_job
 from distrain_nb.places.vertex.jobs import Jobs, readable
 from distrain_nb.places.vertex.plan import VertexPlan, VertexSpec
 from distrain_nb.places.vertex.service import CONSOLE, VertexService
-from distrain_nb.tuning.formats.vertex import from_tuning_job
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -7,6 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.places.sagemaker.forms.study import from_tuning_config
 from distrain_nb.places.sagemaker.stand_in.tuning_checks import definition_of, most_epochs
 from distrain_nb.places.sagemaker.stand_in.tuning_trial import (
     TuningTrial,
@@ -16,7 +17,6 @@ from distrain_nb.places.sagemaker.stand_in.tuning_trial import (
     written,
 )
 from distrain_nb.tuning.engine import SearchEngine
-from distrain_nb.tuning.formats.sagemaker import from_tuning_config
 from distrain_nb.tuning.spec import HyperbandStopping, MedianStopping, Search
 from distrain_nb.tuning.stopping import reason_to_stop
 

@@ -13,6 +13,7 @@ from google.protobuf.json_format import MessageToDict
 
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.findings import errors
+from distrain_nb.places.vertex.forms.study import from_tuning_job
 from distrain_nb.places.vertex.stand_in.jobs import ENDED as JOB_ENDED
 from distrain_nb.places.vertex.stand_in.jobs import matches, now, page, wanted_by
 from distrain_nb.places.vertex.stand_in.refusals import invalid, not_found
@@ -20,7 +21,6 @@ from distrain_nb.places.vertex.stand_in.replicas import TrialPlace
 from distrain_nb.places.vertex.stand_in.trials import ENDED, RunningTrial, States, job_of_trial
 from distrain_nb.rehearsal.errors import ApiError
 from distrain_nb.tuning.engine import SearchEngine
-from distrain_nb.tuning.formats.vertex import from_tuning_job
 from distrain_nb.tuning.rules import check
 from distrain_nb.tuning.spec import ConvexStopping, StudyEnd
 from distrain_nb.tuning.stopping import reason_to_stop

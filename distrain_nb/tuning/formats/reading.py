@@ -3,37 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from distrain_nb.config import text_named
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.yamls import check_length, yaml_texts
 from distrain_nb.tuning import options
-from distrain_nb.tuning.formats.ai_platform import from_hyperparameters
 from distrain_nb.tuning.formats.pieces import ImportedStudy
 from distrain_nb.tuning.formats.python import has_study, study_from_python
-from distrain_nb.tuning.formats.sagemaker import from_tuning_config
-from distrain_nb.tuning.formats.vertex import from_tuning_job
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-FORMS = (
-    "a HyperparameterTuningJob or StudySpec of Vertex AI in JSON or YAML, AI Platform's "
-    "config.yaml, SageMaker's HyperParameterTuningJobConfig in JSON, a HyperparameterTuningJob or "
-    "HyperparameterTuner of the clouds' SDKs in Python, or a study's own YAML"
-)
-# By a key that the form alone has.
-_READERS: dict[str, Callable[[object], ImportedStudy]] = {
-    "studySpec": from_tuning_job,
-    "study_spec": from_tuning_job,
-    "metrics": from_tuning_job,
-    "trainingInput": from_hyperparameters,
-    "params": from_hyperparameters,
-    "HyperParameterTuningJobConfig": from_tuning_config,
-    "ParameterRanges": from_tuning_config,
-    "ResourceLimits": from_tuning_config,
-}
+from distrain_nb.tuning.place import study_places
 
 
 def read_study(text: str) -> ImportedStudy:
@@ -46,12 +23,13 @@ def read_study(text: str) -> ImportedStudy:
         return study_from_python(text)
     value = _parsed(text.strip())
     if isinstance(value, dict):
-        for key, reader in _READERS.items():
+        readers = (pair for place in study_places() for pair in place.readers.items())
+        for key, reader in readers:
             if key in value:
                 return reader(value)
         if "tune" in value:
             return ImportedStudy("study", options.from_mapping(value))
-    raise OptionError(f"this is not a study in a known form; paste {FORMS}")
+    raise OptionError(f"this is not a study in a known form; paste {_forms()}")
 
 
 def read_study_file(name: str) -> ImportedStudy:
@@ -75,3 +53,8 @@ def _parsed(text: str) -> object:
         raise OptionError(f"not JSON: {error}") from None
     except RecursionError:
         raise OptionError("not JSON of a study: it is nested too deeply") from None
+
+
+def _forms() -> str:
+    named = [name for place in study_places() for name in place.pasted]
+    return f"{', '.join(named)}, or a study's own YAML"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.formats.pieces import MappingReader, present
 from distrain_nb.places.ai_platform.training_input import from_training_input
+from distrain_nb.places.vertex.forms.study import ALGORITHMS, GOALS, SCALES
 from distrain_nb.tuning.formats.pieces import (
     ImportedStudy,
     count,
@@ -17,7 +18,6 @@ from distrain_nb.tuning.formats.pieces import (
     values,
     word_of,
 )
-from distrain_nb.tuning.formats.vertex import ALGORITHMS, GOALS, SCALES
 from distrain_nb.tuning.rules.study import objectives
 from distrain_nb.tuning.spec import (
     Categorical,
