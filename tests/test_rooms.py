@@ -184,3 +184,40 @@ def test_the_name_of_a_class_has_one_meaning() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(module)
     assert {name for name, found in homes.items() if len(found) > 1} == TWINS
+
+
+# Where code outside of `places/` may name a cloud.
+NAMING_A_CLOUD = {
+    "the fact tables": {"layout.catalog.index", "layout.catalog.lookup", "layout.catalog.rows",
+                        "layout.catalog.tables", "layout.sizing"},
+    "names of places, in the order of lists": {"layout.place", "magics.verbs"},
+    "help and examples": {"config", "layout.gain", "layout.layout", "layout.options",
+                          "magics.command_line"},
+    "by the machines of a pool": {"magics.advise"},
+    "variables of hosts": {"backends.notebooks.hosted"},
+    "files of a run, read across versions": {"backends.remote.rehearsed", "worker.files.folder",
+                                             "worker.files.tracked"},
+    "containers of a service, which run the worker alone": {
+        "worker.__main__", "worker.replica.container", "worker.replica.replica",
+        "worker.replica.sagemaker", "worker.replica.script", "worker.replica.secret_stores"},
+}  # fmt: skip
+_CLOUD = re.compile("vertex|sagemaker", re.IGNORECASE)
+_SOURCE = re.compile(r"[A-Z0-9;-]+")  # a key of the table of sources
+
+
+def words(module: str) -> Iterator[str]:
+    """The names and texts of a module's code, without its documentation and sources of facts."""
+    yield from (text for text in strings(module) if not _SOURCE.fullmatch(text))
+    for node in nodes(module):
+        for field in ("id", "attr", "arg", "name"):
+            word = getattr(node, field, None)
+            if isinstance(word, str):
+                yield word
+
+
+def test_only_places_name_a_cloud() -> None:
+    """All else asks the place, so that another cloud changes nothing but its own folder."""
+    outside = [name for name in MODULES if room(name) != "places"]
+    naming = {name for name in outside if any(map(_CLOUD.search, words(name)))}
+    known = {f"{FRONT}.{name}" for group in NAMING_A_CLOUD.values() for name in group}
+    assert naming == known
