@@ -5,12 +5,23 @@ Python 3.8, and imports a name's module when the name is first used.
 """
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from distrain_nb.api import check, compare, plan, runs, script, submit
+    from distrain_nb.api.executor import Executor, remote
+    from distrain_nb.health import doctor
+    from distrain_nb.run import Run
+    from distrain_nb.study import Study, attach, studies, tune
+    from distrain_nb.ui.form import form
+    from distrain_nb.worker.metrics.writer import log_metrics
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Executor": "distrain_nb.api.executor",
+    "Run": "distrain_nb.run",
+    "Study": "distrain_nb.study",
     "attach": "distrain_nb.study",
     "check": "distrain_nb.api",
     "compare": "distrain_nb.api",
@@ -28,17 +39,36 @@ _HOMES = {
 # Where ranks run, and what they spawn, a function is the function itself.
 _IN_A_RUN = {"DISTRAIN_PROGRAM", "DISTRAIN_RUN_FOLDER"}
 
-__all__ = ["__version__", *sorted(_HOMES)]
+__all__ = [
+    "Executor",
+    "Run",
+    "Study",
+    "__version__",
+    "attach",
+    "check",
+    "compare",
+    "doctor",
+    "form",
+    "log_metrics",
+    "plan",
+    "remote",
+    "runs",
+    "script",
+    "studies",
+    "submit",
+    "tune",
+]
 
+if not TYPE_CHECKING:  # or checkers would take any name for one that is here
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import importlib
 
-    if name == "remote" and _IN_A_RUN & os.environ.keys():
-        return _as_it_is
-    return getattr(importlib.import_module(_HOMES[name]), name)
+        if name == "remote" and _IN_A_RUN & os.environ.keys():
+            return _as_it_is
+        return getattr(importlib.import_module(_HOMES[name]), name)
 
 
 def _as_it_is(function: Any = None, **options: Any) -> Any:  # noqa: ARG001

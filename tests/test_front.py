@@ -23,7 +23,7 @@ HEAVY = (
 
 
 def test_every_name_is_there_and_stays_callable(home: object) -> None:
-    for name in distrain_nb.__all__[1:]:
+    for name in set(distrain_nb.__all__) - {"__version__"}:
         for _ in range(2):  # a module of the same name would take its place once imported
             assert callable(getattr(distrain_nb, name)), name
     assert distrain_nb.runs() == []

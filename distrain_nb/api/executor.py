@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Generic, overload
 
 from distrain_nb.api.keywords import with_options
 from distrain_nb.api.preparation import prepare
@@ -11,6 +11,7 @@ from distrain_nb.api.source import call
 from distrain_nb.api.submission import start, submit
 from distrain_nb.errors import OptionError
 from distrain_nb.options import read
+from distrain_nb.types import P, R
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from distrain_nb.api.keywords import Options
     from distrain_nb.run import Run
     from distrain_nb.types import Function, Value
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 class Executor:
@@ -48,7 +46,7 @@ class Executor:
         self._options = options
         self.runs: list[Run] = []
 
-    def submit(self, function: Function, /, *args: Value, **kwargs: Value) -> Run:
+    def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
         """Start `function(*args, **kwargs)` on every rank; gives its run at once.
 
         The function is one that `def` makes at the top level of the notebook, the script or a
@@ -60,7 +58,7 @@ class Executor:
         self.runs.append(run)
         return run
 
-    def map(self, function: Function, /, *iterables: Iterable[Value]) -> list[Run]:
+    def map(self, function: Function[R], /, *iterables: Iterable[Value]) -> list[Run[R]]:
         """Start a run for each set of arguments, in the order of `iterables`, which end with the
         shortest, as those of Python's `map`.
 
@@ -87,40 +85,39 @@ class Executor:
                 run.exception()
 
 
-class RemoteFunction(Generic[P, T]):
+class RemoteFunction(Generic[P, R]):
     """A function whose calls are jobs. In a rank it is the function itself."""
 
-    def __init__(self, function: Callable[P, T], options: Options) -> None:
+    def __init__(self, function: Callable[P, R], options: Options) -> None:
         update_wrapper(self, function)
         self._options = options
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Submit the call, wait, and give what rank 0's call returned; an interrupt cancels the
         run. Raises what `Executor.submit` and `Run.result` raise."""
         options: Options = {**self._options, "wait": True}
-        run = start(prepare(call(self, *args, **kwargs), **options))
+        run: Run[R] = start(prepare(call(self, *args, **kwargs), **options))
         try:
-            value: T = run.result()
+            return run.result()
         except KeyboardInterrupt:
             run.cancel()
             raise
-        return value
 
-    def submit(self, *args: P.args, **kwargs: P.kwargs) -> Run:
+    def submit(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
         """Submit the call and give its run at once. Raises what `Executor.submit` raises."""
         return Executor(**self._options).submit(self, *args, **kwargs)
 
-    def map(self, *iterables: Iterable[Value]) -> list[Run]:
+    def map(self, *iterables: Iterable[Value]) -> list[Run[R]]:
         """Start a run for each set of arguments, as `Executor.map` does."""
         return Executor(**self._options).map(self, *iterables)
 
 
 @overload
-def remote(function: Callable[P, T], /) -> RemoteFunction[P, T]: ...
+def remote(function: Callable[P, R], /) -> RemoteFunction[P, R]: ...
 @overload
 def remote(
     **options: Unpack[Options],
-) -> Callable[[Callable[P, T]], RemoteFunction[P, T]]: ...
+) -> Callable[[Callable[P, R]], RemoteFunction[P, R]]: ...
 @with_options
 def remote(function: Value = None, /, **options: Unpack[Options]) -> Value:
     """Return a decorator: calls of the function are jobs with these options.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Generic, TypeAlias
 
 from distrain_nb.program import (
     Cell,
@@ -15,16 +15,19 @@ from distrain_nb.program import (
     working_folder,
 )
 from distrain_nb.run.results import RETURNED
+from distrain_nb.types import R
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from os import PathLike
 
     from distrain_nb.program import Script
-    from distrain_nb.types import Function, Value
+    from distrain_nb.run.results import Results
+    from distrain_nb.types import Function, P, Value
 
 
 @dataclass(frozen=True)
-class Source:
+class Source(Generic[R]):
     """A cell to run, from `first_line` (1-based) on, the notebook that it stands in, and the names
     that come back without being asked for. A script has neither."""
 
@@ -38,13 +41,15 @@ class Source:
 Code: TypeAlias = "str | Function | Source"
 
 
-def call(function: Function, *args: Value, **kwargs: Value) -> Source:
+def call(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Source[R]:
     """Return the call of a function with arguments, which travel as the notebook's values do, as
     code for `submit`, `plan` and `check`. Raises OptionError for what has no name in a module."""
     return Source(*of_function(function, *args, **kwargs), returns=(RETURNED,))
 
 
-def script(target: str | PathLike[str], *arguments: Value, is_module: bool = False) -> Source:
+def script(
+    target: str | PathLike[str], *arguments: Value, is_module: bool = False
+) -> Source[Results]:
     """Return a script with its arguments, or with `is_module` what `python -m` runs, as code for
     `submit`, `plan` and `check`. Paths are relative to the working folder. Raises OptionError for a
     file or module that is not there."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import warnings
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from distrain_nb.api.keywords import with_options
 from distrain_nb.api.preparation import prepare
@@ -17,14 +17,22 @@ from distrain_nb.tracking import begin_run
 from distrain_nb.worker.files.log import TROUBLES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from typing_extensions import Unpack
 
     from distrain_nb.api.keywords import Options
     from distrain_nb.api.preparation import Prepared
-    from distrain_nb.api.source import Code
+    from distrain_nb.api.source import Code, Source
     from distrain_nb.options import JobOptions
+    from distrain_nb.run.results import Results
+    from distrain_nb.types import R
 
 
+@overload
+def submit(code: str, **options: Unpack[Options]) -> Run[Results]: ...
+@overload
+def submit(code: Source[R] | Callable[[], R], **options: Unpack[Options]) -> Run[R]: ...
 @with_options
 def submit(code: Code, **options: Unpack[Options]) -> Run:
     """Start a job; gives its run at once, or with `wait=True` when it has ended.

@@ -3,7 +3,12 @@
 This module travels with the worker, as the readers do: the standard library only, Python 3.8.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from distrain_nb.data.packing import pack
+    from distrain_nb.worker.data.shards import shards
+    from distrain_nb.worker.data.tf import tf_shards
 
 _HOMES = {
     "pack": "distrain_nb.data.packing",
@@ -11,12 +16,13 @@ _HOMES = {
     "tf_shards": "distrain_nb.worker.data.tf",
 }
 
-__all__ = sorted(_HOMES)
+__all__ = ["pack", "shards", "tf_shards"]
 
+if not TYPE_CHECKING:  # or checkers would take any name for one that is here
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import importlib
 
-    return getattr(importlib.import_module(_HOMES[name]), name)
+        return getattr(importlib.import_module(_HOMES[name]), name)

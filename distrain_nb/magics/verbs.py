@@ -20,7 +20,7 @@ RUN = "number or name of a run, or last"
 RUN_VERBS = {
     "show": "show state, log and charts of a run",
     "logs": "print the log of a run",
-    "attach": "show a run below this cell, live, or a study by its tuning job's name in the cloud",
+    "attach": "show below this cell, live: a run, the last study, or a cloud's job by its name",
     "cancel": "stop a run",
     "result": "return the results of a run",
     "delete": "delete a run and its files",

@@ -17,6 +17,7 @@ from distrain_nb.run.log.reader import Line, LogReader, still
 from distrain_nb.run.results import Results, is_ours
 from distrain_nb.run.summary import UNREADABLE
 from distrain_nb.run.waiting import Waitable
+from distrain_nb.types import R
 from distrain_nb.worker.files.folder import (
     EVENTS_FOLDER,
     OPTIONS_FILE,
@@ -37,8 +38,11 @@ if TYPE_CHECKING:
     from distrain_nb.worker.files.status import Status
 
 
-class Run(Waitable):
-    """A submitted run. All that it tells is read from disk, so any process may hold one."""
+class Run(Waitable[R]):
+    """A submitted run, with what `result` returns as its type argument.
+
+    Everything is read from its folder, so any process may hold one.
+    """
 
     def __init__(self, record: Record) -> None:
         self.record = record

@@ -8,11 +8,12 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, cast
 
 from distrain_nb.errors import RunCancelled, RunFailed
 from distrain_nb.escapes import plain
 from distrain_nb.run.results import RETURNED
+from distrain_nb.types import R
 from distrain_nb.worker.files.status import State
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 LOOK_EVERY_S = 0.05
 
 
-class Waitable(ABC):
-    """Something that ends some day, and may have a result."""
+class Waitable(ABC, Generic[R]):
+    """Something that ends some day; `R` is the type of its result."""
 
     @property
     @abstractmethod
@@ -81,7 +82,7 @@ class Waitable(ABC):
         """Return whether it has ended, in whatever way. Raises RunUnreadable."""
         return self.state.final
 
-    def result(self, timeout: float | None = None) -> Value:
+    def result(self, timeout: float | None = None) -> R:
         """Wait for its end, `timeout` seconds at most, and give what the function returned on
         rank 0; for a cell, `results`.
 
@@ -90,7 +91,9 @@ class Waitable(ABC):
         (`results.trusted["result"]` reads it), and what `results` raises.
         """
         self.wait(timeout)
-        return self.results[RETURNED] if RETURNED in self.results.named else self.results
+        results = self.results
+        value: R = results[RETURNED] if RETURNED in results.named else cast("R", results)
+        return value
 
     def exception(self, timeout: float | None = None) -> Exception | None:
         """Wait for its end, `timeout` seconds at most; RunFailed or RunCancelled if it has ended
@@ -101,12 +104,12 @@ class Waitable(ABC):
             return error
         return None
 
-    def future(self) -> Future[Value]:
+    def future(self) -> Future[R]:
         """Return a future that has `result()` when the run has ended, for
         `concurrent.futures.as_completed` and `wait`. To cancel it leaves the run alone."""
         return _future_of(self)
 
-    def __await__(self) -> Generator[object, None, Value]:
+    def __await__(self) -> Generator[object, None, R]:
         """Wait for `result()` and leave the event loop free. Cancelling the task that awaits leaves
         the run alone."""
         return asyncio.wrap_future(self.future()).__await__()
@@ -116,10 +119,10 @@ _lock = threading.Lock()
 _waiting: list[tuple[Waitable, Future[Value]]] = []
 
 
-def _future_of(run: Waitable) -> Future[Value]:
+def _future_of(run: Waitable[R]) -> Future[R]:
     """Return a future that is running now, and has the run's result or exception when it has
     ended."""
-    future: Future[Value] = Future()
+    future: Future[R] = Future()
     future.set_running_or_notify_cancel()
     with _lock:
         _waiting.append((run, future))

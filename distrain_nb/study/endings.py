@@ -1,26 +1,78 @@
-"""How a trial has ended: from the end of its run, and what it has reported."""
+"""What a trial has reported of its goals, and how it has ended."""
 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.study.files import TrialState
+from distrain_nb.tuning.reports import HypertuneReports, by_step, final_values
 from distrain_nb.worker.files.failure import was_killed
+from distrain_nb.worker.files.folder import EVENTS_FOLDER, HYPERTUNE_FILE
 from distrain_nb.worker.files.status import State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
-    from distrain_nb.study.curves import TrialMetrics
+    from distrain_nb.run.metrics.records import Points
     from distrain_nb.study.files import TrialFile
+    from distrain_nb.tuning.reports import Row
     from distrain_nb.tuning.spec import StudySpec
     from distrain_nb.worker.files.status import Status
 
+_OWN = ("", "rank-0")  # series that speak for the whole run
+
+
+class TrialMetrics:
+    """The metrics of a run in its folder, of which each `read` takes in what is new."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._events = EventFolder(folder / EVENTS_FOLDER)
+        self._reports: dict[Path, HypertuneReports] = {}
+
+    def read(self) -> bool:
+        """Return whether there was anything new."""
+        news = bool(self._events.read())
+        for path in sorted(self._folder.glob(HYPERTUNE_FILE.format("*"))):
+            with suppress(OSError):
+                reports = self._reports.setdefault(path, HypertuneReports())
+                news = reports.take(path.read_bytes()) or news
+        return news
+
+    def rows(self, metric: str) -> list[Row]:
+        """Return a metric's values so far, by step: of several for one step the last."""
+        rows = self._of_events(metric)
+        if not rows:
+            reports = (report.rows(metric) for report in self._reports.values())
+            rows = next(filter(None, reports), [])
+        return by_step(rows)
+
+    def values(self, metric: str) -> list[float]:
+        """Return a metric's values so far, in the order of their steps."""
+        return [value for *_, value in self.rows(metric)]
+
+    @property
+    def names(self) -> list[str]:
+        """The metrics that were reported."""
+        names = [key.tag for key in self._events.keys]
+        names += [name for report in self._reports.values() for name in report.names]
+        return list(dict.fromkeys(names))
+
+    def _of_events(self, metric: str) -> list[Row]:
+        keys = [key for key in self._events.keys if metric in (key.tag, f"{key.series}/{key.tag}")]
+        if not keys:
+            return []
+        points: Points = self._events.points(min(keys, key=lambda key: key.series not in _OWN))
+        return [(int(p["step"]), float(p["wall_time"]), float(p["value"])) for p in points]
+
 
 @dataclass(frozen=True)
-class Ending:
+class TrialEnd:
     """A trial's last state, why, and its values by metric; `again` says that its run came to an
     end that says nothing of them, so that it may be tried once more."""
 
@@ -30,40 +82,27 @@ class Ending:
     again: bool = False
 
 
-def final_values(metrics: TrialMetrics, spec: StudySpec) -> dict[str, float]:
-    """Return the value of each goal that was reported: the last, or the best where that counts."""
-    found = {}
-    for goal in spec.goals:
-        values = [row[2] for row in metrics.rows(goal.metric)]
-        finite = [value for value in values if math.isfinite(value)]
-        if finite and spec.measurement == "best":
-            found[goal.metric] = min(finite) if goal.direction == "min" else max(finite)
-        elif values:
-            found[goal.metric] = values[-1]
-    return found
-
-
-def ending_of(trial: TrialFile, status: Status, metrics: TrialMetrics, spec: StudySpec) -> Ending:
-    """What the end of a trial's run makes of the trial."""
-    values = final_values(metrics, spec)
+def end_of(trial: TrialFile, status: Status, metrics: TrialMetrics, spec: StudySpec) -> TrialEnd:
+    """Return what the end of a trial's run makes of the trial."""
+    values = final_values(spec, metrics.values)
     if status.state is State.SUCCEEDED:
         why = _unusable(values, metrics, spec)
-        return Ending(TrialState.FAILED if why else TrialState.SUCCEEDED, why, values)
+        return TrialEnd(TrialState.FAILED if why else TrialState.SUCCEEDED, why, values)
     if status.state is State.FAILED and not status.lost and not was_killed(status.error):
-        return Ending(TrialState.FAILED, status.error.strip().partition("\n")[0], values)
+        return TrialEnd(TrialState.FAILED, status.error.strip().partition("\n")[0], values)
     if trial.state is TrialState.STOPPING:
         return _stopped(trial, values, spec)
     if status.state is State.FAILED:
-        return Ending(TrialState.FAILED, status.error, values, again=True)
+        return TrialEnd(TrialState.FAILED, status.error, values, again=True)
     why = status.error or "its run was cancelled"
-    return Ending(TrialState.CANCELLED, why, values)
+    return TrialEnd(TrialState.CANCELLED, why, values)
 
 
-def _stopped(trial: TrialFile, values: Mapping[str, float], spec: StudySpec) -> Ending:
+def _stopped(trial: TrialFile, values: Mapping[str, float], spec: StudySpec) -> TrialEnd:
     """Return one that has said nothing of its goals counts for nothing."""
     complete = all(math.isfinite(values.get(goal.metric, math.nan)) for goal in spec.goals)
     state = TrialState.STOPPED if complete else TrialState.CANCELLED
-    return Ending(state, trial.why, values)
+    return TrialEnd(state, trial.why, values)
 
 
 def _unusable(values: Mapping[str, float], metrics: TrialMetrics, spec: StudySpec) -> str:

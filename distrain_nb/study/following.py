@@ -5,25 +5,22 @@ from __future__ import annotations
 import shutil
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from distrain_nb import api
 from distrain_nb.backends.plugins import all_backends
 from distrain_nb.backends.tuning import TunesForSDK
-from distrain_nb.errors import DistrainError
+from distrain_nb.errors import DistrainError, RunUnreadable
+from distrain_nb.run import Run, Store
 from distrain_nb.study.files import StudyFile
 from distrain_nb.study.listing import new_folder, new_key, studies
 from distrain_nb.study.spawn import start_process
 from distrain_nb.study.study import Study
 from distrain_nb.tuning import options
 
-if TYPE_CHECKING:
-    from distrain_nb.run import Run
-
 
 def attach(run: object = "last") -> Run | Study:
     """Return the run of that number or name, whoever started it; or of a job of a cloud's own SDK,
-    and the study of one that tunes.
+    and the study of one that tunes. Without a name it is what was started last, run or study.
 
     A job is an object of the SDK, or its resource name or ARN. An
     `aiplatform.CustomJob`, a training job (pipeline) and SageMaker's
@@ -37,6 +34,8 @@ def attach(run: object = "last") -> Run | Study:
     Raises RunNotFound for another name, OptionError for another object, or a tuning job that can't
     be a study, DistrainError where the service doesn't say what a tuning job tries, StoreError.
     """
+    if run == "last":
+        return _started_last() or api.attach(run)
     if isinstance(run, int) or (isinstance(run, str) and "/" not in run):
         return api.attach(run)
     for backend in all_backends():
@@ -45,6 +44,19 @@ def attach(run: object = "last") -> Run | Study:
             if foreign is not None and foreign.study:
                 return _followed(backend, run)
     return api.attach(run)
+
+
+def _started_last() -> Run | Study | None:
+    """Return the newest of all studies and of the runs that are no trials; None if there is none.
+
+    A study's trials start after a run that the user has started meanwhile.
+    """
+    runs = (Run(record) for record in Store().all() if not record.handle.get("study"))
+    run = next(runs, None)
+    for study in studies():
+        with suppress(RunUnreadable):
+            return study if study.file.created > (run.created if run else 0.0) else run
+    return run
 
 
 def _followed(backend: TunesForSDK, job: object) -> Study:

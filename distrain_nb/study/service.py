@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.tuning import StartsTrials, Tunes
 from distrain_nb.errors import OptionError
-from distrain_nb.study.curves import TrialMetrics
-from distrain_nb.study.endings import final_values
+from distrain_nb.study.endings import TrialMetrics
 from distrain_nb.study.files import StudyFile, TrialFile, TrialState, read_trials
 from distrain_nb.study.launching import TrialRuns
 from distrain_nb.tracking import begin_trial
+from distrain_nb.tuning.reports import final_values
 from distrain_nb.worker.files.status import Status
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class ServiceTrials:
         metrics = self._metrics.setdefault(trial.number, TrialMetrics(record.folder))
         metrics.read()
         steps = len(metrics.rows(self._spec.goals[0].metric))
-        goals = {} if trial.state.final else final_values(metrics, self._spec)
+        goals = {} if trial.state.final else final_values(self._spec, metrics.values)
         return replace(trial, goals=trial.goals or goals, steps=trial.steps or steps)
 
     def _native(self, said: ServiceTrial) -> dict[str, Value]:

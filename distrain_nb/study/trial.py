@@ -95,12 +95,11 @@ class StudyTrial:
         if not self.state.final:
             return Outcome("running")
         values = tuple(self.goals[goal] for goal in goals if goal in self.goals)
-        complete = len(values) == len(goals)
-        if complete and self.state is TrialState.SUCCEEDED:
+        if len(values) == len(goals) and self.state is TrialState.SUCCEEDED:
             return Outcome("succeeded", values)
-        stopped = complete and self.state is TrialState.STOPPED
-        curve = ((self.steps, values[0]),) if stopped else ()
-        return Outcome("stopped" if stopped else "failed", values, curve)
+        if len(values) == len(goals) and self.state is TrialState.STOPPED:
+            return Outcome("stopped", values, ((self.steps, values[0]),))
+        return Outcome("failed")
 
     @cached_property
     def as_json(self) -> dict[str, Json]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 INSTALL = '%pip install "distrain-nb[tune]"'
 MOST_POINTS = 100  # of a curve, that are written down for others
 
-Ending: TypeAlias = Literal["running", "succeeded", "stopped", "failed"]
+Ending: TypeAlias = Literal["running", "succeeded", "stopped", "failed", "cancelled"]
 
 
 @dataclass(frozen=True)
@@ -202,6 +202,7 @@ def _state(outcome: Outcome, goals: int) -> optuna.trial.TrialState:
         "succeeded": TrialState.COMPLETE,
         "stopped": TrialState.PRUNED if goals == 1 else TrialState.FAIL,
         "failed": TrialState.FAIL,
+        "cancelled": TrialState.FAIL,
     }
     return states[outcome.ending]
 

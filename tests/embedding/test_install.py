@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -44,6 +45,10 @@ def assert_shown(outcome: Outcome) -> None:
     assert {HTML, TEXT} <= set(run) & set(charts)
     assert "[rank 1] done" in run[TEXT]
     assert charts[TEXT] == "loss 0.2"
+
+
+def test_the_wheel_tells_type_checkers_that_it_has_types(wheel: Path) -> None:
+    assert "distrain_nb/py.typed" in ZipFile(wheel).namelist()
 
 
 @pytest.mark.parametrize("place", [DISTRIBUTION_4, COLAB], ids=lambda place: place.name)

@@ -21,7 +21,7 @@ from distrain_nb.places.sagemaker.stand_in.hosts import CHECKPOINTS, Host, HostD
 from distrain_nb.places.sagemaker.stand_in.store import ObjectStore, S3Location, SyncedFolder
 from distrain_nb.places.vertex.stand_in.buckets import DATA, buckets
 from distrain_nb.places.vertex.stand_in.replicas import METRICS_FILE
-from distrain_nb.places.vertex.stand_in.trials import RunningTrial
+from distrain_nb.places.vertex.stand_in.tuning import RunningTrial
 from distrain_nb.rehearsal import job_folder
 from distrain_nb.rehearsal.job_folder import JobFolder, OutsideJobFolder
 
@@ -259,7 +259,7 @@ def test_metrics_of_a_trial_are_a_file_of_its_own(tmp_path: Path, outside: Path)
     os.mkfifo(piped / METRICS_FILE)
     (huge / METRICS_FILE).write_text(report % ("1e300", "1e999") + "[" * 100_000)
     trial.read()
-    assert trial.reports == ()
+    assert list(trial.reports) == []
     (good / METRICS_FILE).write_text(report % (2, 3))
     trial.read()
-    assert trial.reports == ((3, 2.0, "loss", 0.5),)
+    assert list(trial.reports) == [(3, 2.0, "loss", 0.5)]

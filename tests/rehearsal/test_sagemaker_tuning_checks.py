@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from distrain_nb.places.sagemaker.stand_in.tuning_checks import refuse_tuning
-from distrain_nb.places.sagemaker.stand_in.tuning_trial import falls_behind
+from distrain_nb.places.sagemaker.stand_in.tuning_execution import falls_behind
 from distrain_nb.rehearsal.errors import ApiError
 
 REQUEST: dict[str, Any] = {

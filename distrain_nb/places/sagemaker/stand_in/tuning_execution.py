@@ -1,43 +1,87 @@
-"""One tuning job on its way: trials are suggested, started, stopped early, and counted."""
+"""A tuning job on its way: its trials are training jobs."""
 
 from __future__ import annotations
 
 import logging
-import threading
+import math
+import secrets
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.places.sagemaker.forms.study import from_tuning_config
 from distrain_nb.places.sagemaker.stand_in.tuning_checks import definition_of, most_epochs
-from distrain_nb.places.sagemaker.stand_in.tuning_trial import (
-    TuningTrial,
-    falls_behind,
-    job_name,
-    training_job,
-    written,
-)
+from distrain_nb.rehearsal.tuning_thread import TuningThread
 from distrain_nb.tuning.engine import SearchEngine
-from distrain_nb.tuning.spec import HyperbandStopping, MedianStopping, Search
-from distrain_nb.tuning.stopping import reason_to_stop
+from distrain_nb.tuning.loop import COUNTED
+from distrain_nb.tuning.spec import HyperbandStopping, Search
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from distrain_nb.places.sagemaker.stand_in.attempt import TrainingJob
     from distrain_nb.places.sagemaker.stand_in.jobs import TrainingJobService
-    from distrain_nb.tuning.engine import Outcome
+    from distrain_nb.tuning.engine import Ending, Outcome
+    from distrain_nb.tuning.reports import Row
     from distrain_nb.tuning.spec import Value
 
 _log = logging.getLogger(__name__)
 
-_LOOK_EVERY_S = 0.2
-_OVER = ("Completed", "Failed", "Stopped")
 _ALL_FAILED = "All training jobs failed. Please investigate your algorithm and its hyperparameters."
+OVER = ("Completed", "Failed", "Stopped")
+_SUMMARY = (
+    "TrainingJobName",
+    "TrainingJobArn",
+    "CreationTime",
+    "TrainingStartTime",
+    "TrainingEndTime",
+    "TrainingJobStatus",
+    "FailureReason",
+)
+# What the definition of the trials' job has in other words than a training job's request.
+_OTHERS = ("StaticHyperParameters", "DefinitionName")
 
 
-class TuningJob:
-    """A tuning job from its start to its end, on a thread of its own.
+@dataclass(frozen=True)
+class TuningTrial:
+    """A trial with these values, and its training job."""
 
-    `known` are the trials of the jobs that it starts from.
+    number: int
+    values: Mapping[str, Value]
+    job: TrainingJob
+    objective: Mapping[str, str]
+    begin: float
+
+    @property
+    def status(self) -> str:
+        return str(self.job.record.description()["TrainingJobStatus"])
+
+    def reported(self) -> list[float]:
+        """Return the values of the objective so far."""
+        values = self.job.record.values(self.objective["MetricName"])
+        return [value for value in values if math.isfinite(value)]
+
+    def summary(self, tuning_job: str) -> dict[str, Any]:
+        """Describe the trial as `ListTrainingJobsForHyperParameterTuningJob` does."""
+        description = self.job.record.description()
+        fields = {name: description[name] for name in _SUMMARY if name in description}
+        fields["TuningJobName"] = tuning_job
+        fields["TunedHyperParameters"] = written(self.values)
+        over, values = description["TrainingJobStatus"] in OVER, self.reported()
+        failed = description["TrainingJobStatus"] == "Failed" or not values
+        fields["ObjectiveStatus"] = ("Failed" if failed else "Succeeded") if over else "Pending"
+        if values and not (over and failed):
+            fields["FinalHyperParameterTuningJobObjectiveMetric"] = {
+                **self.objective,
+                "Value": values[-1],
+            }
+        return fields
+
+
+class TuningJob(TuningThread[TuningTrial]):
+    """A tuning job from its start to its end, whose trials are training jobs.
+
+    `earlier` are the trials of the jobs that it starts from.
     """
 
     def __init__(
@@ -48,20 +92,18 @@ class TuningJob:
         earlier: Sequence[tuple[Mapping[str, Value], Outcome]] = (),
     ) -> None:
         self.arn, self.request = arn, request
-        self.name = str(request["HyperParameterTuningJobName"])
         self.status, self.reason = "InProgress", ""
         self.created = self.changed = time.time()
         self.ended = 0.0
-        self.trials: list[TuningTrial] = []
         self._jobs = jobs
         self._config = request["HyperParameterTuningJobConfig"]
         self._definition = definition_of(request)
-        self._spec = from_tuning_config(self._config).spec
-        self._earlier = list(earlier)
-        self._reported: set[int] = set()
-        self._exhausted = False
-        self._stopped, self._abandoned = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+        spec = from_tuning_config(self._config).spec
+        hyperband = isinstance(spec.stopping, HyperbandStopping)
+        search = Search("random", spec.search.seed) if hyperband else spec.search
+        engine = SearchEngine(spec.edited(search=search), earlier)
+        name = str(request["HyperParameterTuningJobName"])
+        super().__init__(name, spec, engine, len(earlier))
 
     @property
     def objective(self) -> Mapping[str, str]:
@@ -73,111 +115,64 @@ class TuningJob:
         """With which larger values are better."""
         return 1.0 if self.objective["Type"] == "Maximize" else -1.0
 
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
-
-    def stop(self) -> str:
+    def cancel(self) -> str:
         """Have it stopped soon, with its trials. Returns the status that it had."""
         status = self.status
         if status == "InProgress":
             self._enter("Stopping")
-            self._stopped.set()
+            self.cancelled.set()
         return status
-
-    def abandon(self) -> None:
-        """Look after it no more: its trials are for others to end."""
-        self._abandoned.set()
-        self._thread.join()
 
     def best(self) -> TuningTrial | None:
         """Return the trial with the best value of those that have come to their end."""
-        ended = [trial for trial in list(self.trials) if trial.outcome().ending == "succeeded"]
-        return max(ended, key=lambda trial: self.sign * trial.reported()[-1], default=None)
+        succeeded = self.with_ending("succeeded")
+        return max(succeeded, key=lambda trial: self.sign * trial.reported()[-1], default=None)
 
-    def _run(self) -> None:
-        try:
-            self._tune()
-        except Exception as error:  # whatever it was, the job must not seem to run for ever
-            _log.exception("the tuning job %s can't go on", self.name)
-            self.reason = f"InternalServerError: {error!r}"
-            for trial in self.trials:
-                self._jobs.end(trial.job)
-            self._enter("Failed")
-
-    def _tune(self) -> None:
-        hyperband = isinstance(self._spec.stopping, HyperbandStopping)
-        search = Search("random", self._spec.search.seed) if hyperband else self._spec.search
-        engine = SearchEngine(self._spec.edited(search=search), self._earlier)
-        while not self._abandoned.wait(_LOOK_EVERY_S):
-            active = self._look(engine)
-            complete = self._is_complete(active)
-            if self._stopped.is_set() or complete:
-                for trial in active:
-                    self._jobs.end(trial.job)
-            else:
-                begun = len(active) < self._spec.parallel and self._begin(engine)
-                active += self.trials[-1:] if begun else []
-            if not active and (complete or self._exhausted or self._stopped.is_set()):
-                self._end()
-                return
-
-    def _look(self, engine: SearchEngine) -> list[TuningTrial]:
-        """Return the trials that go on; the engine is told of those that have ended."""
-        active = []
-        for trial in self.trials:
-            if not trial.is_over:
-                active.append(trial)
-                if self._is_hopeless(trial):
-                    self._jobs.end(trial.job)
-            elif trial.number not in self._reported:
-                self._reported.add(trial.number)
-                engine.tell(len(self._earlier) + trial.number, trial.outcome())
-        return active
-
-    def _begin(self, engine: SearchEngine) -> bool:
-        """Start one more trial, if there is one to start."""
-        if self._exhausted:
-            return False
-        limit = self._config["ResourceLimits"].get("MaxNumberOfTrainingJobs")
-        values = None if len(self.trials) == limit else engine.ask()
-        if values is None:
-            self._exhausted = True
-            return False
-        number = len(self.trials) + 1
+    def begin(self, number: int, values: Mapping[str, Value]) -> None:
         goal, region = self.objective["MetricName"], self.arn.split(":")[3]
         name = job_name(self.name, number)
         job_request = training_job(self._definition, name, self.arn, written(values), goal)
         job_request["Tags"] = self.request.get("Tags", [])
         job = self._jobs.start(region, job_request)
-        self.trials.append(TuningTrial(number, values, job, self.objective))
         self.changed = time.time()
+        self.trials[number] = TuningTrial(number, values, job, self.objective, self.changed)
+
+    def look(self, trial: TuningTrial) -> bool:
+        if trial.status in OVER:
+            self.conclude(trial)
         return True
 
-    def _is_hopeless(self, trial: TuningTrial) -> bool:
-        """Return whether it is to be stopped before its time."""
-        rule, values_so_far = self._spec.stopping, trial.reported()
-        trials = [candidate for candidate in self.trials if candidate is not trial]
-        if isinstance(rule, MedianStopping):
-            ended = [e.curve() for e in trials if e.outcome().ending in ("succeeded", "stopped")]
-            direction = self._spec.goals[0].direction
-            return bool(reason_to_stop(rule, direction, trial.curve(), ended))
-        if isinstance(rule, HyperbandStopping):
-            most = most_epochs(self._config, self._definition) or len(values_so_far) + 1
-            values_of_others = [sibling.reported() for sibling in trials]
-            return falls_behind(
-                values_so_far, values_of_others, rule.min_steps or 1, most, self.sign
-            )
-        return False
+    def stop(self, trial: TuningTrial, why: str) -> None:
+        _log.info("trial %s is stopped: %s", trial.number, why or "the tuning job ends")
+        self._jobs.end(trial.job)
 
-    def _is_complete(self, active: Sequence[TuningTrial]) -> bool:
-        """Return whether it ends before it has all its trials."""
-        longest = self._config["ResourceLimits"].get("MaxRuntimeInSeconds")
-        if longest and time.time() - self.created >= longest:
+    def ending(self, trial: TuningTrial) -> Ending:
+        if trial.status == "Failed" or not trial.reported():
+            return "failed"
+        return "succeeded" if trial.status == "Completed" else "stopped"
+
+    def rows(self, trial: TuningTrial) -> list[Row]:
+        return [(number, 0.0, value) for number, value in enumerate(trial.reported(), 1)]
+
+    def values(self, trial: TuningTrial) -> tuple[float, ...]:
+        return (trial.reported()[-1],)
+
+    def reason_to_stop(self, trial: TuningTrial) -> str:
+        if not isinstance(self.spec.stopping, HyperbandStopping):
+            return super().reason_to_stop(trial)
+        reported = trial.reported()
+        others = [other.reported() for other in self.trials.values() if other is not trial]
+        least = self.spec.stopping.min_steps or 1
+        most = most_epochs(self._config, self._definition) or len(reported) + 1
+        behind = falls_behind(reported, others, least, most, self.sign)
+        return "Hyperband gives it no more steps" if behind else ""
+
+    def decide(self) -> bool:
+        longest = self.spec.end.max_duration
+        if self.cancelled.is_set() or (longest and time.time() - self.created >= longest):
             return True
         criteria = self._config.get("TuningJobCompletionCriteria", {})
-        ended = [t for t in self.trials if t not in active and t.outcome().values]
-        values = [self.sign * t.outcome().values[0] for t in ended]
+        values = [self.sign * self.values(trial)[0] for trial in self.with_ending(*COUNTED)]
         target = criteria.get("TargetObjectiveMetricValue")
         if target is not None and values and max(values) >= self.sign * target:
             return True
@@ -185,18 +180,66 @@ class TuningJob:
         most = patience.get("MaxNumberOfTrainingJobsNotImproving")
         return bool(most and values and len(values) - values.index(max(values)) > most)
 
-    def _end(self) -> None:
-        if self._stopped.is_set():
+    def end(self) -> None:
+        if self.cancelled.is_set():
             self._enter("Stopped")
-        elif any(trial.outcome().values for trial in self.trials):
+        elif self.with_ending(*COUNTED):
             self._enter("Completed")
         else:
             self.reason = _ALL_FAILED
             self._enter("Failed")
 
+    def fail(self, error: Exception) -> None:
+        self.reason = f"InternalServerError: {error!r}"
+        self._enter("Failed")
+
     def _enter(self, status: str) -> None:
         self.changed = time.time()
-        if status in _OVER:
+        if status in OVER:
             self.ended = self.changed
         _log.info("%s: %s %s", self.arn, status, self.reason)
         self.status = status
+
+
+def written(values: Mapping[str, Value]) -> dict[str, str]:
+    """Return values as hyperparameters, which are texts."""
+    return {name: v if isinstance(v, str) else repr(v) for name, v in values.items()}
+
+
+def training_job(
+    definition: Mapping[str, Any], name: str, tuning_job: str, values: Mapping[str, str], goal: str
+) -> dict[str, Any]:
+    """Return the request of a trial's job; `tuning_job` is the ARN of the one that starts it."""
+    fixed = definition.get("StaticHyperParameters", {})
+    return {
+        **{key: value for key, value in definition.items() if key not in _OTHERS},
+        "TrainingJobName": name,
+        "TuningJobArn": tuning_job,
+        "HyperParameters": {**fixed, **values, "_tuning_objective_metric": goal},
+    }
+
+
+def job_name(tuning_job: str, number: int) -> str:
+    """Make the name of a trial's job, in the service's form."""
+    return f"{tuning_job}-{number:03d}-{secrets.token_hex(4)}"
+
+
+def falls_behind(
+    reported: Sequence[float], curves: Sequence[Sequence[float]], least: int, most: int, sign: float
+) -> bool:
+    """Tell whether Hyperband stops a trial. At `least` values, at three times as many and so on the
+    best third goes on of those that have come so far; at `most` values a trial ends."""
+    if len(reported) >= most:
+        return True
+    rung = least
+    while rung <= len(reported):
+        at_rung = [_best(curve[:rung], sign) for curve in curves if len(curve) >= rung]
+        better = sum(best > _best(reported[:rung], sign) for best in at_rung)
+        if better >= math.ceil((len(at_rung) + 1) / 3):
+            return True
+        rung *= 3
+    return False
+
+
+def _best(values: Sequence[float], sign: float) -> float:
+    return max(sign * value for value in values)

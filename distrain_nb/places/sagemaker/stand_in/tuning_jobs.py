@@ -13,8 +13,7 @@ from distrain_nb.places.sagemaker.stand_in.refusals import (
     tuning_job_taken,
 )
 from distrain_nb.places.sagemaker.stand_in.tuning_checks import definition_of, refuse_tuning
-from distrain_nb.places.sagemaker.stand_in.tuning_execution import TuningJob
-from distrain_nb.places.sagemaker.stand_in.tuning_trial import training_job
+from distrain_nb.places.sagemaker.stand_in.tuning_execution import TuningJob, training_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -107,7 +106,7 @@ class TuningJobService:
     def trials(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a page of a tuning job's trials, the newest first unless asked otherwise."""
         job = self._find("ListTrainingJobsForHyperParameterTuningJob", region, request)
-        listed = [trial.summary(job.name) for trial in list(job.trials)]
+        listed = [trial.summary(job.name) for trial in list(job.trials.values())]
         status = request.get("StatusEquals")
         listed = [summary for summary in listed if status in (None, summary["TrainingJobStatus"])]
         listed.sort(key=_ORDER[request.get("SortBy", "CreationTime")])
@@ -115,7 +114,7 @@ class TuningJobService:
 
     def stop(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Ask a tuning job and its trials to end."""
-        status = self._find("StopHyperParameterTuningJob", region, request).stop()
+        status = self._find("StopHyperParameterTuningJob", region, request).cancel()
         if status != "InProgress":
             raise invalid(
                 "The request was rejected because the hyperparameter tuning job is in status "
@@ -150,7 +149,7 @@ class TuningJobService:
                 raise invalid(f"The parent tuning job {job.name} has another objective metric.")
             ranges = request["HyperParameterTuningJobConfig"].get("ParameterRanges")
             if job.request["HyperParameterTuningJobConfig"].get("ParameterRanges") == ranges:
-                yield from ((trial.values, trial.outcome()) for trial in job.trials)
+                yield from ((trial.values, job.outcome(trial)) for trial in job.trials.values())
 
 
 def _arn(region: str, name: str) -> str:
@@ -182,7 +181,7 @@ def _shared_fields(job: TuningJob) -> dict[str, Any]:
 
 
 def _counts(job: TuningJob) -> dict[str, dict[str, int]]:
-    summaries = [trial.summary(job.name) for trial in list(job.trials)]
+    summaries = [trial.summary(job.name) for trial in list(job.trials.values())]
     by_status = Counter(summary["TrainingJobStatus"] for summary in summaries)
     statuses: Counter[str] = Counter()
     for status, count in by_status.items():

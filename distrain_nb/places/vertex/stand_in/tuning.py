@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import copy
 import logging
+import math
 import threading
 import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 from google.cloud.aiplatform_v1 import types
@@ -17,25 +21,30 @@ from distrain_nb.places.vertex.forms.study import from_tuning_job
 from distrain_nb.places.vertex.stand_in.jobs import ENDED as JOB_ENDED
 from distrain_nb.places.vertex.stand_in.jobs import matches, now, page, wanted_by
 from distrain_nb.places.vertex.stand_in.refusals import invalid, not_found
-from distrain_nb.places.vertex.stand_in.replicas import TrialPlace
-from distrain_nb.places.vertex.stand_in.trials import ENDED, RunningTrial, States, job_of_trial
+from distrain_nb.places.vertex.stand_in.replicas import METRICS_FILE, TrialPlace, args_of
 from distrain_nb.rehearsal.errors import ApiError
+from distrain_nb.rehearsal.job_folder import JobFolder
+from distrain_nb.rehearsal.tuning_thread import TuningThread
 from distrain_nb.tuning.engine import SearchEngine
+from distrain_nb.tuning.loop import COUNTED
+from distrain_nb.tuning.reports import HypertuneReports, final_values
 from distrain_nb.tuning.rules import check
 from distrain_nb.tuning.spec import ConvexStopping, StudyEnd
-from distrain_nb.tuning.stopping import reason_to_stop
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from distrain_nb.places.vertex.stand_in.jobs import JobService
-    from distrain_nb.tuning.spec import StudySpec
+    from distrain_nb.tuning.engine import Ending
+    from distrain_nb.tuning.reports import Row
+    from distrain_nb.tuning.spec import StudySpec, Value
 
 _log = logging.getLogger(__name__)
 
 JobStates: Any = types.JobState
-_LOOK_EVERY_S = 0.2
-_ALL_FAILED_AT_FIRST = 3  # trials, with which a job fails that leaves it to the service
+States: Any = types.Trial.State
+_LONGEST_REPORT = 64 << 20
 
 
 class HyperparameterTuningService:
@@ -92,8 +101,90 @@ class HyperparameterTuningService:
         return self._tuning[name]
 
 
-class HyperparameterTuning:
-    """A tuning job from its start to its end, on a thread of its own."""
+@dataclass
+class RunningTrial:
+    """`job` is the name of its custom job, `folder` has a folder with the metric file of each
+    replica. Times are in seconds since the epoch."""
+
+    number: int
+    values: Mapping[str, Value]
+    folder: Path
+    job: str = ""
+    state: Any = States.REQUESTED
+    reason: str = ""
+    begin: float = field(default_factory=time.time)
+    end: float = 0.0
+    reports: HypertuneReports = field(default_factory=HypertuneReports)
+    _files: dict[str, HypertuneReports] = field(default_factory=dict)
+
+    def read(self) -> None:
+        """Take in what has been reported. The file of the first replica that has reports counts."""
+        for replica in sorted(self.folder.iterdir()):
+            reports = self._files.setdefault(replica.name, HypertuneReports())
+            with suppress(OSError), JobFolder(replica).open(METRICS_FILE) as file:
+                reports.take(file.read(_LONGEST_REPORT))
+            if reports.names:
+                self.reports = reports
+                return
+
+    def final(self, spec: StudySpec) -> dict[str, float]:
+        """Return the value of each goal that counts: the last, or the best."""
+        return final_values(spec, self.reports.values)
+
+    def conclude(self, job: types.CustomJob, spec: StudySpec) -> None:
+        """Set the trial's final state by the end of its job. One that was stopped early has its
+        values."""
+        self.read()
+        self.end = time.time()
+        final = self.final(spec)
+        lacking = [g.metric for g in spec.goals if not math.isfinite(final.get(g.metric, math.nan))]
+        failed = job.state == types.JobState.JOB_STATE_FAILED
+        cancelled = job.state == types.JobState.JOB_STATE_CANCELLED
+        if failed:
+            self.reason = job.error.message
+        elif cancelled and self.state != States.STOPPING:
+            self.reason = "The trial was cancelled."
+        elif lacking:
+            self.reason = f"The trial ended without a value of the metric {lacking[0]}."
+        self.state = States.INFEASIBLE if self.reason else States.SUCCEEDED
+
+    def message(self, name: str, spec: StudySpec) -> types.Trial:
+        """Describe the trial as the service does; `name` is the study's."""
+        trial = types.Trial(
+            name=f"{name}/trials/{self.number}",
+            id=str(self.number),
+            state=self.state,
+            parameters=[{"parameter_id": n, "value": v} for n, v in self.values.items()],
+            infeasible_reason=self.reason,
+            custom_job=self.job,
+            measurements=self._measurements(spec),
+            start_time=_time(self.begin),
+        )
+        final = self.final(spec)
+        if self.end:
+            trial.end_time = _time(self.end)
+        if self.state == States.SUCCEEDED:
+            trial.final_measurement = types.Measurement(
+                step_count=max((step for step, *_ in self.reports), default=0),
+                metrics=[{"metric_id": n, "value": v} for n, v in final.items()],
+            )
+        return trial
+
+    def _measurements(self, spec: StudySpec) -> list[types.Measurement]:
+        metrics = {goal.metric for goal in spec.goals}
+        return [
+            types.Measurement(
+                step_count=step,
+                elapsed_duration=timedelta(seconds=max(0.0, time - self.begin)),
+                metrics=[{"metric_id": name, "value": value}],
+            )
+            for step, time, name, value in sorted(self.reports)
+            if name in metrics
+        ]
+
+
+class HyperparameterTuning(TuningThread[RunningTrial]):
+    """A tuning job from its start to its end, whose trials are custom jobs."""
 
     def __init__(
         self,
@@ -104,137 +195,89 @@ class HyperparameterTuning:
         folder: Path,
     ) -> None:
         """Raise DistrainError where the engine is missing that suggests trials."""
-        self._spec = spec
+        super().__init__(name, spec, SearchEngine(spec))
         self._jobs = jobs
         self._folder = folder
-        self._engine = SearchEngine(spec)
-        self._exhausted = False
-        self._trials: list[RunningTrial] = []
-        self._cancelled = threading.Event()
+        self._failure = ""
         self._lock = threading.RLock()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._job = copy.deepcopy(job)
         self._job.name, self._job.state = name, JobStates.JOB_STATE_PENDING
         self._job.create_time = self._job.update_time = now()
-
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
-
-    def join(self) -> None:
-        """Wait for its end."""
-        self._thread.join()
 
     def cancel(self) -> None:
         """Have it stopped soon, with its trials."""
         with self._lock:
             if self._job.state not in JOB_ENDED:
                 self._enter(JobStates.JOB_STATE_CANCELLING)
-                self._cancelled.set()
+                self.cancelled.set()
 
     def shown(self) -> types.HyperparameterTuningJob:
         """Return a copy as it stands."""
         with self._lock:
             job = copy.deepcopy(self._job)
             study = job.name.replace("/hyperparameterTuningJobs/", "/studies/")
-            job.trials = [trial.message(study, self._spec) for trial in self._trials]
+            job.trials = [trial.message(study, self.spec) for trial in self.trials.values()]
             return job
 
-    def _run(self) -> None:
-        try:
-            self._tune()
-        except Exception as error:  # whatever it was, the job must not seem to run for ever
-            _log.exception("the tuning job %s can't go on", self._job.name)
-            for trial in self._trials:
-                self._stop(trial)
-            self._enter(JobStates.JOB_STATE_FAILED, f"Internal error: {error!r}")
-
-    def _tune(self) -> None:
-        while True:
-            active = [trial for trial in self._trials if trial.state not in ENDED]
-            failure = self._failure()
-            for trial in active:
-                self._look_after(trial, ends=bool(failure) or self._cancelled.is_set())
-            if not failure and not self._cancelled.is_set() and self._begins(len(active)):
-                continue
-            if not active:
-                return self._end(failure)
-            time.sleep(_LOOK_EVERY_S)
-
-    def _begins(self, active: int) -> bool:
-        """Start one more trial, if there is one to start."""
-        full = active >= self._spec.parallel or len(self._trials) >= self._spec.trials
-        values = None if full or self._exhausted else self._engine.ask()
-        if values is None:
-            self._exhausted = self._exhausted or not full
-            return False
-        number = len(self._trials) + 1
+    def begin(self, number: int, values: Mapping[str, Value]) -> None:
         trial = RunningTrial(number, values, self._folder / str(number))
         trial.folder.mkdir(parents=True)
         place = TrialPlace(str(number), trial.folder)
-        parent = self._job.name.partition("/hyperparameterTuningJobs/")[0]
+        parent = self.name.partition("/hyperparameterTuningJobs/")[0]
         trial.job = self._jobs.start(parent, job_of_trial(self._job, trial), place).name
         with self._lock:
             trial.state = States.ACTIVE
-            self._trials.append(trial)
+            self.trials[number] = trial
             self._enter(JobStates.JOB_STATE_RUNNING)
-        return True
 
-    def _look_after(self, trial: RunningTrial, *, ends: bool) -> None:
+    def look(self, trial: RunningTrial) -> bool:
         job = self._jobs.get(trial.job)
         with self._lock:
             trial.read()
             if job.state in JOB_ENDED:
-                trial.conclude(job, self._spec)
-                self._engine.tell(trial.number, trial.outcome(self._spec))
+                trial.conclude(job, self.spec)
+                self.conclude(trial)
                 _log.info("trial %s: %s %s", trial.number, trial.state.name, trial.reason)
-                return
-            if trial.state == States.ACTIVE and not ends and self._is_hopeless(trial):
-                trial.state = States.STOPPING
-                ends = True
-        if ends:
-            self._stop(trial)
+            return bool(trial.state == States.ACTIVE)
 
-    def _stop(self, trial: RunningTrial) -> None:
+    def stop(self, trial: RunningTrial, why: str) -> None:
+        if why:
+            _log.info("trial %s: %s", trial.number, why)
+            with self._lock:
+                trial.state = States.STOPPING
         if self._jobs.get(trial.job).state != JobStates.JOB_STATE_CANCELLING:
             self._jobs.cancel(trial.job)
 
-    def _is_hopeless(self, trial: RunningTrial) -> bool:
-        """Return whether it is to be stopped before its time."""
-        rule, goal = self._spec.stopping, self._spec.goals[0]
-        if rule is None:
-            return False
-        by_time = bool(getattr(rule, "use_elapsed_duration", False))
-        ended = [
-            trial.curve(goal.metric, by_time=by_time)
-            for trial in self._trials
-            if trial.state == States.SUCCEEDED
-        ]
-        curve = trial.curve(goal.metric, by_time=by_time)
-        return bool(reason_to_stop(rule, goal.direction, curve, ended))
+    def ending(self, trial: RunningTrial) -> Ending:
+        return "succeeded" if trial.state == States.SUCCEEDED else "failed"
 
-    def _failure(self) -> str:
-        """Return why the job fails before it has all its trials."""
-        ended = [trial for trial in self._trials if trial.state in ENDED]
-        failed = [trial for trial in ended if trial.state == States.INFEASIBLE]
-        if self._cancelled.is_set() or not failed:
-            return ""
-        most = self._spec.max_failed or 0
-        all_failed = len(failed) == len(ended) >= max(_ALL_FAILED_AT_FIRST, self._spec.parallel)
-        if (most and len(failed) >= most) or (not most and all_failed):
+    def rows(self, trial: RunningTrial) -> list[Row]:
+        return trial.reports.rows(self.spec.goals[0].metric)
+
+    def values(self, trial: RunningTrial) -> tuple[float, ...]:
+        return tuple(trial.final(self.spec).values())
+
+    def decide(self) -> bool:
+        if self.cancelled.is_set():
+            return True
+        failed, most = self.with_ending("failed"), self.spec.max_failed
+        if len(failed) >= most if most else self.all_failed_at_first():
             count = f"{len(failed)} trial{'s' if len(failed) > 1 else ''} failed"
-            return f"Too many failed trials: {count}. The last: {failed[-1].reason}"
-        return ""
+            self._failure = f"Too many failed trials: {count}. The last: {failed[-1].reason}"
+        return bool(self._failure)
 
-    def _end(self, failure: str) -> None:
-        values = any(trial.state == States.SUCCEEDED for trial in self._trials)
-        if self._cancelled.is_set():
+    def end(self) -> None:
+        if self.cancelled.is_set():
             self._enter(JobStates.JOB_STATE_CANCELLED)
-        elif failure or not values:
-            message = failure or f"No trial succeeded. The last: {self._trials[-1].reason}"
+        elif self._failure or not self.with_ending(*COUNTED):
+            last = self.trials[len(self.trials)]
+            message = self._failure or f"No trial succeeded. The last: {last.reason}"
             self._enter(JobStates.JOB_STATE_FAILED, message)
         else:
             self._enter(JobStates.JOB_STATE_SUCCEEDED)
+
+    def fail(self, error: Exception) -> None:
+        self._enter(JobStates.JOB_STATE_FAILED, f"Internal error: {error!r}")
 
     def _enter(self, state: Any, error: str = "") -> None:
         with self._lock:
@@ -273,3 +316,20 @@ def _study(job: types.HyperparameterTuningJob) -> StudySpec:
         feature = "study_stopping_config" if spec.end != StudyEnd() else "convex stopping"
         raise ApiError("UNIMPLEMENTED", f"A rehearsal has no {feature}.")
     return spec
+
+
+def job_of_trial(tuning_job: types.HyperparameterTuningJob, trial: RunningTrial) -> types.CustomJob:
+    """Return the custom job of a trial: its values as arguments of each replica, and a folder of
+    its own below the study's."""
+    spec = copy.deepcopy(tuning_job.trial_job_spec)
+    for pool in spec.worker_pool_specs:
+        if pool.replica_count:
+            args_of(pool).extend(f"--{name}={value}" for name, value in trial.values.items())
+    base = spec.base_output_directory.output_uri_prefix
+    if base:
+        spec.base_output_directory.output_uri_prefix = f"{base.rstrip('/')}/{trial.number}"
+    return types.CustomJob(display_name=f"{tuning_job.display_name}-{trial.number}", job_spec=spec)
+
+
+def _time(seconds: float) -> Any:
+    return datetime.fromtimestamp(seconds, timezone.utc)
