@@ -9,6 +9,8 @@ from distrain_nb.layout.catalog.active import current, short_name
 from distrain_nb.layout.resolved import resolve
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from distrain_nb.layout.catalog.rows import Device
     from distrain_nb.layout.layout import Layout
     from distrain_nb.layout.resolved import ResolvedPool
@@ -45,13 +47,13 @@ class Hardware:
 
 def hardware_of(layout: Layout) -> Hardware:
     """The devices of the pools that train; where only some have any, those, for no rank of its
-    own."""
-    pools = resolve(layout).training
-    devices = [(pool, _device(pool)) for pool in pools]
+    own. Of machines to choose from the least that any of them has."""
+    pools = [pool for variant in layout.variants() for pool in resolve(variant).training]
+    devices = [(pool, device_of(pool)) for pool in pools]
     kind = next((device for _, device in devices if device != CPU), CPU)
     equipped = [pool for pool, device in devices if device == kind]
     if kind == CPU or not equipped:
-        return Hardware(platform=_platform(pools))
+        return Hardware(platform=platform_of(pools))
     facts = [found for found in map(_facts, equipped) if found]
     counts = [pool.accelerators if device == kind else 0 for pool, device in devices]
     per_device = 0 if kind == TPU else min((row.processes or 1 for row in facts), default=1)
@@ -61,12 +63,13 @@ def hardware_of(layout: Layout) -> Hardware:
         min(counts),
         min(counts) * per_device,
         min((row.capability for row in facts if row.capability), default=None),
-        _platform(equipped),
+        platform_of(equipped),
         equipped[0].where("accelerator" if equipped[0].pool.accelerator else "machine"),
     )
 
 
-def _device(pool: ResolvedPool) -> str:
+def device_of(pool: ResolvedPool) -> str:
+    """Return the kind of devices of a pool's machine."""
     name = pool.accelerator or ""
     if pool.is_tpu or name.startswith("TPU"):
         return TPU
@@ -79,6 +82,7 @@ def _facts(pool: ResolvedPool) -> Device | None:
     return current().devices.get(short_name(pool.accelerator or ""))
 
 
-def _platform(pools: tuple[ResolvedPool, ...] | list[ResolvedPool]) -> str:
+def platform_of(pools: Sequence[ResolvedPool]) -> str:
+    """Return the platform of images for these machines."""
     hosts = {row.host for row in map(_facts, pools) if row}
     return ARM64 if "arm64" in hosts else AMD64

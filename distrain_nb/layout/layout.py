@@ -136,6 +136,16 @@ class Layout:
         """Return how many replicas a role has."""
         return sum(pool.replicas for role_of_pool, pool in self.pools() if role_of_pool is role)
 
+    def variants(self) -> tuple[Layout, ...]:
+        """Return the layouts that may come of this one, the first choice first: of each pool that
+        has alternatives one machine type. Without any it is this layout alone."""
+        pools = [(role.value, pool) for role, pool in self.pools() if pool.alternatives]
+        most = max((len(pool.alternatives) for _, pool in pools), default=0)
+        return tuple(
+            self.edited({name: pool.taking(number) for name, pool in pools})
+            for number in range(most + 1)
+        )
+
     @property
     def size(self) -> int:
         """Replicas of all roles together."""

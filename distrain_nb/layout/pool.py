@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +13,17 @@ from distrain_nb.layout.catalog.active import accelerator_name, short_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-POOL_FORM = "[REPLICAS*]MACHINE[+COUNT*ACCELERATOR][,disk=TYPE:GB][,topology=AxB][,image=URI]"
+POOL_FORM = (
+    "[REPLICAS*]MACHINE[|[REPLICAS*]MACHINE…][+COUNT*ACCELERATOR]"
+    "[,disk=TYPE:GB][,topology=AxB][,image=URI]"
+)
 
 _UNSET = "?"
 _MOST = 999_999_999
 _POOL = re.compile(
     r"""(?: (?P<bare>-?\d+)
           | (?:(?P<replicas>-?\d+)\*)? (?P<machine>[A-Za-z][\w.-]*|\?)
+            (?P<alternatives>(?:\|(?:-?\d+\*)?[A-Za-z][\w.-]*)*)
             (?:\+(?P<count>-?\d+)\*(?P<accelerator>[A-Za-z][\w.-]*|\?))? )
         (?P<extras>(?:,[a-z]+=[^,\s]+)*)""",
     re.VERBOSE,
@@ -55,6 +59,21 @@ _POSITIONS = {
 
 
 @dataclass(frozen=True)
+class Alternative:
+    """A machine type that is taken where those before it have no capacity.
+
+    `replicas` is how many a pool has of it; None is as many as of the first. Prints as it is
+    written in a pool.
+    """
+
+    machine: str
+    replicas: int | None = None
+
+    def __str__(self) -> str:
+        return self.machine if self.replicas is None else f"{self.replicas}*{self.machine}"
+
+
+@dataclass(frozen=True)
 class Pool:
     """Replicas of one role on machines of one kind; None is what was not chosen.
 
@@ -62,6 +81,8 @@ class Pool:
     (AI Platform), and None on `local`. `accelerator` is the name in the API; other ways to write
     it are turned into that one. `accelerator_count` is per replica. `disk_gb` is GB, and on
     SageMaker the volume. `topology` is that of a TPU slice. `image` is for this pool alone.
+    `alternatives` are machine types to take in the place of `machine`, in this order, where it has
+    no capacity.
     """
 
     replicas: int = 1
@@ -72,9 +93,11 @@ class Pool:
     disk_gb: int | None = None
     topology: str | None = None
     image: str | None = None
+    alternatives: tuple[Alternative, ...] = ()
 
     def __post_init__(self) -> None:
-        numbers = (self.replicas, self.accelerator_count, self.disk_gb or 0)
+        counts = (alternative.replicas or 0 for alternative in self.alternatives)
+        numbers = (self.replicas, self.accelerator_count, self.disk_gb or 0, *counts)
         if any(abs(number) > _MOST for number in numbers):
             raise OptionError(f"a number of a pool is larger than {_MOST:,}")
         if self.accelerator:
@@ -94,6 +117,7 @@ class Pool:
             _chosen(match["machine"]),
             _chosen(match["accelerator"]),
             int(match["count"] or 0),
+            alternatives=alternatives_of(match["alternatives"]),
             **fields,
         )
 
@@ -106,17 +130,38 @@ class Pool:
             text += f",topology={self.topology}"
         return f"{text},image={self.image}" if self.image else text
 
+    @property
+    def machines(self) -> tuple[str | None, ...]:
+        """The machine types to choose from, the first choice first."""
+        return self.machine, *(alternative.machine for alternative in self.alternatives)
+
+    def taking(self, number: int) -> Pool:
+        """Return the pool once its machine type is decided: 0 is its own, then its alternatives,
+        of which the last stands for those that there are not."""
+        if number == 0 or not self.alternatives:
+            return replace(self, alternatives=())
+        alternative = self.alternatives[:number][-1]
+        replicas = self.replicas if alternative.replicas is None else alternative.replicas
+        return replace(self, machine=alternative.machine, replicas=replicas, alternatives=())
+
     def _machines(self) -> str:
         equipped = self.accelerator or self.accelerator_count
-        if not self.machine and not equipped:
+        if not self.machine and not equipped and not self.alternatives:
             return str(self.replicas)
         text = self.machine or _UNSET
         if self.replicas != 1:
             text = f"{self.replicas}*{text}"
+        text = "|".join((text, *map(str, self.alternatives)))
         if not equipped:
             return text
         name = short_name(self.accelerator) if self.accelerator else _UNSET
         return f"{text}+{self.accelerator_count}*{name}"
+
+
+def alternatives_of(text: str) -> tuple[Alternative, ...]:
+    """Read `|ml.p4d.24xlarge|4*ml.g5.48xlarge`, of which empty parts don't count."""
+    parts = (part.rpartition("*") for part in text.split("|") if part)
+    return tuple(Alternative(name, int(count) if star else None) for count, star, name in parts)
 
 
 _EXAMPLE = "for example 4*n1-highmem-96+8*V100, 2*ml.p4d.24xlarge, or just 4 on local"

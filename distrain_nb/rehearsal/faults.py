@@ -13,12 +13,14 @@ _SECONDS = r"(\d+(?:\.\d+)?)s?"
 
 @dataclass(frozen=True)
 class FaultSyntax:
-    """The syntax of a service's faults: name of a preemption, names of replicas, permissions."""
+    """The syntax of a service's faults: name of a preemption, names of replicas, permissions, and
+    of machines that may have no capacity (empty: none)."""
 
     loss: str
     replica: str
     permission: str
     allowed: str
+    machine: str = ""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class Preemption:
 
 @dataclass(frozen=True)
 class Faults:
-    """`quota` is a metric that is used up, `permission` one that the caller (or the job) lacks.
+    """`quota` is a metric that is used up, `permission` one that the caller (or the job) lacks;
+    machines of the types `full` have no capacity.
 
     Every seventh log entry can be read only `late` seconds after it was written, every `busy`-th
     call for log entries is turned away, and of the first `lost` jobs that are created the caller
@@ -42,6 +45,7 @@ class Faults:
 
     preemptions: tuple[Preemption, ...] = ()
     quota: str = ""
+    full: tuple[str, ...] = ()
     permission: str = ""
     late: float = 0.0
     busy: int = 0
@@ -74,6 +78,8 @@ def _with(faults: Faults, part: str, syntax: FaultSyntax) -> Faults:
     changes: dict[str, Any] = {}
     if name == "late" and seconds:
         changes[name] = float(seconds[1])
+    elif name == "full" and syntax.machine and re.fullmatch(syntax.machine, value):
+        changes[name] = (*faults.full, value)
     elif name in ("busy", "lost") and value.isdigit():
         changes[name] = int(value)
     elif (name == "quota" and value) or (

@@ -2,7 +2,8 @@
 
 Variables: `DISTRAIN_PROGRAM` is the program's folder, `DISTRAIN_PACKAGES` a folder of
 packages that the image brings besides its own, `DISTRAIN_RANKS` how many ranks a training replica
-has (one), and `DISTRAIN_PRELOAD` modules, separated by commas, to import before they are forked.
+has (one), or how many on a machine of each type (`TYPE=N,TYPE=N`), and `DISTRAIN_PRELOAD` modules,
+separated by commas, to import before they are forked.
 Its arguments go to the program, behind the program's own, as those of a trial do: `--lr=0.01`. In
 a tuning job of SageMaker `DISTRAIN_TUNED` names the hyperparameters that do.
 `DISTRAIN_LAUNCHER` is one of these; without it, as with `torchrun` and `python`, ranks are forked.
@@ -32,6 +33,7 @@ from distrain_nb.worker.files.launch import Launch, ProcessSpec
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
 from distrain_nb.worker.replica import container, mpi, sagemaker, tf_config
+from distrain_nb.worker.replica.ranks import VARIABLE, per_replica
 from distrain_nb.worker.replica.replica import Replica
 from distrain_nb.worker.supervisor import parameter_server
 
@@ -57,7 +59,7 @@ def _launcher() -> str:
 
 def _launch(replica: Replica) -> Launch:
     launcher = _launcher()
-    ranks = int(os.environ.get("DISTRAIN_RANKS", "1"))
+    ranks = per_replica(os.environ.get(VARIABLE, "1"), sagemaker.instance_type())
     processes = replica.processes(ranks, os.environ.get("DISTRAIN_RUN", "distrain"))
     names = os.environ.get("DISTRAIN_RESULTS", "") if replica.role == "primary" else ""
     results = tuple(filter(None, names.split(",")))

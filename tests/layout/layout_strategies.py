@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from distrain_nb.layout import LAUNCHERS, PLACES, Layout, Pool
 from distrain_nb.layout.catalog import current
+from distrain_nb.layout.pool import Alternative
 from tests.fuzzing import several
 
 examples = settings(
@@ -38,6 +39,9 @@ _TEXT = st.text(
 _SECONDS = st.none() | st.integers(0, 10**7)
 
 
+_ALTERNATIVES = st.builds(Alternative, _MACHINES, st.none() | st.integers(-1, 40))
+
+
 def pools() -> st.SearchStrategy[Pool]:
     """Pools of real and made-up machines, with any numbers."""
     return st.builds(
@@ -52,6 +56,7 @@ def pools() -> st.SearchStrategy[Pool]:
         disk_gb=st.none() | st.integers(-1, 70000),
         topology=st.none() | st.sampled_from(["2x2", "2x4", "4x4", "2x2x1", "9x9"]),
         image=st.none() | st.sampled_from(["gcr.io/p/i:1", "us-docker.pkg.dev/p/reductionserver"]),
+        alternatives=st.just(()) | st.lists(_ALTERNATIVES, max_size=6).map(tuple),
     )
 
 

@@ -214,6 +214,53 @@ trainer = ModelTrainer(
     assert found.layout.launcher == "torchrun" and "distributed.smp" in found.left_out
 
 
+def test_a_trainer_s_preferences_are_alternatives() -> None:
+    text = """
+trainer = ModelTrainer(
+    training_image="image:1",
+    compute=Compute(
+        instance_preferences=[
+            InstancePreference(instance_type="ml.p5.48xlarge", instance_count=2,
+                               training_plan_arns=["arn:aws:sagemaker:…"]),
+            InstancePreference(instance_type="ml.p4d.24xlarge", instance_count=4),
+        ],
+    ),
+)
+"""
+    found = read_any(text)
+    assert str(found.layout.workers) == "2*ml.p5.48xlarge|4*ml.p4d.24xlarge"
+    assert found.left_out == ("compute.instance_preferences[0].training_plan_arns",)
+
+
+def test_preferences_of_a_request_are_alternatives() -> None:
+    plans = ["arn:aws:sagemaker:us-west-2:123456789012:training-plan/mine"]
+    names = [{"InstanceType": "ml.p5.48xlarge", "TrainingPlanArns": plans},
+             {"InstanceType": "ml.p4d.24xlarge"}]  # fmt: skip
+    machines: dict[str, Any] = {"InstancePreferences": names, "InstanceCount": 2}
+    found = read_any(json.dumps({**REQUEST, "ResourceConfig": machines}))
+    assert str(found.layout.workers) == "2*ml.p5.48xlarge|ml.p4d.24xlarge"
+    assert found.left_out == ("ResourceConfig.InstancePreferences[0].TrainingPlanArns",)
+    for wrong in ({"InstanceCount": None}, {"InstanceType": "ml.m5.large"}, {
+        "InstancePreferences": [{**names[0], "InstanceCount": 1}, names[1]]
+    }):  # fmt: skip
+        kept = {name: it for name, it in {**machines, **wrong}.items() if it is not None}
+        with pytest.raises(OptionError, match="InstancePreferences"):
+            read_any(json.dumps({**REQUEST, "ResourceConfig": kept}))
+
+
+@pytest.mark.parametrize(
+    "workers",
+    ["2*ml.p5.48xlarge|ml.p4d.24xlarge", "2*ml.p5.48xlarge|4*ml.p4d.24xlarge|2*ml.g5.48xlarge"],
+)
+def test_alternatives_are_in_each_form_or_named(workers: str) -> None:
+    layout = Layout.of("sagemaker", workers=workers)
+    for form in exports_of("sagemaker"):
+        lost = ("workers.alternatives",) if form.name == "sagemaker-python" else ()
+        assert form.left_out(layout) == lost, form.name
+        again = read_any(form.text(layout)).layout
+        assert (again == layout) is not bool(lost), form.name
+
+
 def test_the_documents_estimators_run_their_scripts() -> None:
     for text, name in (
         (documents.ESTIMATOR_SERVERS, "train_ps.py"),

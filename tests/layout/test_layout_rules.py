@@ -13,6 +13,7 @@ from distrain_nb.findings import Severity, errors
 from distrain_nb.layout import Layout, Pool, Role, place
 from distrain_nb.layout.catalog import Catalog, current
 from distrain_nb.layout.catalog.active import short_name
+from distrain_nb.layout.pool import Alternative
 from distrain_nb.layout.resolved import ResolvedLayout, resolve
 from distrain_nb.layout.rules import all_rules, check, engine
 from distrain_nb.layout.rules.change import change
@@ -272,6 +273,8 @@ DOCUMENTS_JOB = Layout.of(
     framework="pytorch-2.4",
 )
 
+OTHERS = (Alternative("ml.p4de.24xlarge"),)
+
 CASES = {
     "machine-missing": {"workers.machine": None},
     "machine-unknown": {"workers.machine": "n1-highmem-95"},
@@ -380,6 +383,11 @@ SAGEMAKER_CASES = {
     "run-time": {"timeout": 29 * 86400},
     "wait-shorter-than-run": {"scheduling": "SPOT", "max_wait": 60},
     "pending-time": {"max_wait": 60},
+    "alternatives-spot": {"scheduling": "SPOT", "workers.alternatives": OTHERS},
+    "alternatives-many": {"workers.alternatives": OTHERS * 5},
+    "alternatives-twice": {"workers.alternatives": OTHERS * 2},
+    "alternatives-differ": {"primary": Pool(1, "ml.p5.48xlarge"), "workers.alternatives": OTHERS},
+    "alternatives-devices": {"workers.alternatives": (Alternative("ml.trn1.32xlarge"),)},
     "pending-without-accelerator": {"max_wait": 3600, "workers.machine": "ml.m5.xlarge"},
     "checkpoint-place": {"checkpoint": "gs://bucket"},
     "scheduling-ignored": {"scheduling": "FLEX_START"},
@@ -419,6 +427,40 @@ ALL_CASES = [
 def test_each_rule_sees_what_it_is_for(job: Layout, code: str, changes: dict[str, object]) -> None:
     assert code not in {finding.code for finding in check(job)}
     assert code in {finding.code for finding in check(job.edited(changes))}
+
+
+def test_alternatives_are_checked_like_machines() -> None:
+    layout = SAGEMAKER_JOB.edited(
+        {"workers": Pool.parse("2*ml.p4d.24xlarge|ml.p4de.24xlarg|ml.g5.48xlarg"),
+         "launcher": "mpi", "ranks_per_replica": 8}
+    )  # fmt: skip
+    (unknown,) = check(layout)
+    assert (unknown.code, unknown.where) == ("machine-unknown", "workers.alternatives")
+    assert "ml.p4de.24xlarg is not" in unknown.message and "ml.g5.48xlarg is not" in unknown.message
+    after = unknown.fixes[0].apply(layout)
+    assert str(after.workers) == "2*ml.p4d.24xlarge|ml.p4de.24xlarge|ml.g5.48xlarge"
+    assert check(after) == ()
+    (few,) = check(after.edited({"workers.alternatives": (Alternative("ml.g5.12xlarge", 4),)}))
+    assert (few.code, few.where) == ("processes-per-host", "ranks_per_replica")
+    assert few.message.startswith("ml.g5.12xlarge: 8 processes per host do not fit")
+    assert [fix.label for fix in few.fixes] == [
+        "Run 4 processes per host", "Leave ml.g5.12xlarge out",
+    ]  # fmt: skip
+
+
+def test_a_time_to_wait_is_for_any_of_the_choices() -> None:
+    mixed = {"workers": Pool.parse("ml.m5.large|ml.g5.xlarge"), "image": "mine:1", "max_wait": 3600}
+    assert not check(Layout("sagemaker").edited(mixed))
+    alone = check(Layout("sagemaker").edited({**mixed, "workers": Pool(1, "ml.m5.large")}))
+    assert [finding.code for finding in alone] == ["pending-without-accelerator"]
+
+
+def test_alternatives_elsewhere_are_not_checked_but_named() -> None:
+    for there, machine in (("vertex", "n1-standard-4"), ("local", None)):
+        pool = Pool(1, machine, alternatives=OTHERS)
+        (finding,) = check(Layout(there, primary=pool))
+        assert finding.code == "machine-ignored"
+        assert finding.fixes[0].apply(Layout(there, primary=pool)).primary == Pool(1, machine)
 
 
 def test_every_rule_has_a_case() -> None:

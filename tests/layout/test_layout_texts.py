@@ -9,6 +9,7 @@ from layout_strategies import examples, layouts, pools
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout, Pool, Role, load, save, saved
 from distrain_nb.layout.options import duration, seconds
+from distrain_nb.layout.pool import Alternative
 
 
 @examples
@@ -46,13 +47,27 @@ def test_a_layout_reads_back_equal_from_yaml(layout: Layout) -> None:
         ),
         ("ml.m5.large,disk=50", Pool(1, "ml.m5.large", disk_gb=50)),
         ("4*?+2*?", Pool(4, None, None, 2)),
+        (
+            "2*ml.p5.48xlarge|ml.p4d.24xlarge|4*ml.g5.48xlarge,disk=50",
+            Pool(
+                2,
+                "ml.p5.48xlarge",
+                disk_gb=50,
+                alternatives=(
+                    Alternative("ml.p4d.24xlarge"),
+                    Alternative("ml.g5.48xlarge", 4),
+                ),
+            ),
+        ),
     ],
 )
 def test_pool_forms(text: str, pool: Pool) -> None:
     assert Pool.parse(text) == pool
 
 
-@pytest.mark.parametrize("text", ["", "4*", "n1 4", "n1+8V100", "n1,disk=:", "n1,colour=red"])
+@pytest.mark.parametrize(
+    "text", ["", "4*", "n1 4", "n1+8V100", "n1,disk=:", "n1,colour=red", "a|", "a|4"]
+)
 def test_a_bad_pool_is_refused_with_the_allowed_form(text: str) -> None:
     with pytest.raises(OptionError, match="expected"):
         Pool.parse(text)

@@ -49,6 +49,34 @@ def built(tmp_path: Path) -> Form:
     return Form(folder=tmp_path)
 
 
+def test_alternatives_are_typed_and_each_is_checked(built: Form) -> None:
+    said(built, do="set", path="on", text="sagemaker", group="")
+    said(built, do="add", role="workers")
+    built.set("workers.machine", "ml.p4d.24xlarge")
+    (field,) = [it for it in built.widget.view["pools"][0]["extras"] if it["name"] != "image"]
+    assert (field["name"], field["text"]) == ("alternatives", "")
+    offered = {value: fits for value, _, fits, *_ in built.widget.options["workers.alternatives"]}
+    assert offered["ml.p5.48xlarge"] and not offered["ml.trn1.32xlarge"]
+    assert "ml.p4d.24xlarge" not in offered
+    built.set("workers.alternatives", "ml.p5.48xlarge, 4*ml.g5.12xlarg")
+    assert str(built.layout.workers) == "ml.p4d.24xlarge|ml.p5.48xlarge|4*ml.g5.12xlarg"
+    assert "ml.p5.48xlarge|ml.g5.12xlarge" in dict(
+        row[:2] for row in built.widget.options["workers.alternatives"]
+    )
+    (finding,) = built.findings
+    assert (finding.code, finding.where) == ("machine-unknown", "workers.alternatives")
+    built.repair(finding.code, finding.where, "Use ml.g5.12xlarge for the workers")
+    assert built.layout.workers.machines[-1] == "ml.g5.12xlarge"
+    assert built.findings == ()
+    lost = {name: text for name, _, _, text in built.widget.view["exports"]}
+    assert lost["sagemaker-python"] == "Not in this form: Workers, alternatives"
+    assert lost["sagemaker-json"] == ""
+    built.set("workers.alternatives", "4*")
+    assert [finding.code for finding in built.findings] == ["field-unreadable"]
+    built.set("workers.alternatives", "")
+    assert str(built.layout.workers) == "ml.p4d.24xlarge"
+
+
 def test_the_documents_job_is_built_from_what_the_page_sends(built: Form) -> None:
     said(built, do="set", path="on", text="vertex", group="")
     said(built, do="add", role="primary")

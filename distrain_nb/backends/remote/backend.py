@@ -20,6 +20,7 @@ from distrain_nb.backends.folders import Folder
 from distrain_nb.backends.plugins import rehearsal_of
 from distrain_nb.backends.remote.clock import is_recent
 from distrain_nb.backends.remote.options import RemoteOptions, RemoteOptionsT
+from distrain_nb.backends.remote.processes import processes_of
 from distrain_nb.backends.remote.service import Pace
 from distrain_nb.backends.remote.submission import Journal, Submission, substituted
 from distrain_nb.backends.remote.tracker import MLFLOW_RUN, told
@@ -35,18 +36,16 @@ from distrain_nb.worker.files.folder import (
     STATUS_FILE,
     SUBMISSION_FILE,
 )
-from distrain_nb.worker.files.status import Owner, Process, Progress, State, Status, request_cancel
-from distrain_nb.worker.replica.replica import TRAINING_ROLES, label
+from distrain_nb.worker.files.status import Owner, Progress, State, Status, request_cancel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from distrain_nb.backends.base import Handle, Job
     from distrain_nb.backends.remote.service import Service
     from distrain_nb.backends.remote.submission import Spec
     from distrain_nb.backends.tuning import TrialStart
     from distrain_nb.backends.uploads import Upload
-    from distrain_nb.layout import Layout
     from distrain_nb.types import JsonObject, Unknown
 
 CARRIER = "distrain_nb.backends.remote"
@@ -148,7 +147,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
             report(f"looking for secrets in {upload.source}")
             refuse_secret_files(upload.name, _paths(upload), job.allowed_secrets)
         kernel = Owner.of(os.getpid()) if job.waits else None
-        processes = tuple(_processes(job.layout, plan.ranks_per_replica))
+        processes = tuple(processes_of(job.layout, plan.ranks_per_replica))
         spec = substituted(asdict(what), known)
         Submission(self.name, spec, processes, kernel, job.options.rehearsal).write(folder)
         self._begin(folder, rehearsed=job.options.rehearsed)
@@ -233,14 +232,3 @@ def _may_start(folder: Path) -> bool:
     except FileNotFoundError:
         return True
     return not is_recent(last, START_AGAIN_AFTER_S)
-
-
-def _processes(layout: Layout, per_replica: int) -> Iterator[Process]:
-    """Yield every process that the log will tell of, those of the world first."""
-    members = [(r.value, i) for r, pool in layout.pools() for i in range(pool.replicas)]
-    world = [member for member in members if member[0] in TRAINING_ROLES]
-    ranks = [(*member, n) for member in world for n in range(per_replica)]
-    others = [(*member, None) for member in members if member[0] not in TRAINING_ROLES]
-    for index, (role, replica, _) in enumerate([*ranks, *others]):
-        rank = index if index < len(ranks) else None
-        yield Process(index, label(role, replica, rank), role, replica, rank)

@@ -63,6 +63,13 @@ class Carried:
         self.put(replace(self.status, supervisor=Owner.of(os.getpid()), processes=known))
         self.name_processes()
 
+    def rename(self, processes: tuple[Process, ...]) -> None:
+        """Have these processes in the place of those at first, before there is a line of any."""
+        labels = [process.label for process in processes]
+        if labels and labels != self.journal.labels and not self.journal.log_size:
+            self.keep(replace(self.journal, labels=labels))
+            self.put(replace(self.status, processes=processes))
+
     def name_processes(self) -> None:
         """Show those too that only the log knows of: a replica's own words, such as `workers 1`."""
         labels, known = self.journal.labels, len(self.status.processes)

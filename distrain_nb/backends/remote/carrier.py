@@ -159,6 +159,7 @@ class Carrier:
                 trouble = f"can't reach the service, trying again: {brief(error)}"
                 run.note(trouble, error)
             else:
+                run.rename(observed.processes)
                 if observed.state.final:
                     return observed
                 trouble, behind = self._do_what_can_be_done(steps)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.tuning import ServiceStudy, ServiceTrial
     from distrain_nb.image import Listener
     from distrain_nb.types import JsonObject
-    from distrain_nb.worker.files.status import State
+    from distrain_nb.worker.files.status import Process, State
 
 # How far a service's log has been read: JSON values that only the service understands.
 Cursor: TypeAlias = "Mapping[str, object]"
@@ -54,7 +54,8 @@ class Observed:
 
     `reason` says why it is where it is, such as what it waits for. `expected` is when the service
     expects it to start, in seconds since the epoch, 0 where it doesn't say. `attempt` counts from
-    1: a service may start a job anew that has lost its machines.
+    1: a service may start a job anew that has lost its machines. `processes` are those of the job,
+    where the service has decided on them since it was submitted.
     """
 
     state: State
@@ -63,6 +64,7 @@ class Observed:
     reason: str = ""
     expected: float = 0.0
     attempt: int = 1
+    processes: tuple[Process, ...] = ()
 
 
 @dataclass(frozen=True)

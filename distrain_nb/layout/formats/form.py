@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from distrain_nb.layout.formats.python_names import Call
     from distrain_nb.layout.formats.python_source import PythonSource
 
-_PARTS = ("machine", "accelerator", "disk_type", "disk_gb", "topology", "image")
+_PARTS = ("machine", "accelerator", "disk_type", "disk_gb", "topology", "image", "alternatives")
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.layout.place import place_of, places
 from distrain_nb.layout.resolved import ResolvedLayout, resolve
 from distrain_nb.layout.rules.change import Change, change
+from distrain_nb.layout.rules.variants import alternatives_to, combined, naming, place_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     Places: TypeAlias = "tuple[str, ...] | Callable[[Place], bool] | None"
 
 MOST_FIXES = 4
+
+# By which a problem is known again: the rule's code, the place, the number of the alternative.
+Mark: TypeAlias = "tuple[str, str, int]"
 
 
 @dataclass(frozen=True)
@@ -61,17 +65,22 @@ def at(role: Role, **changes: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Problem:
-    """What a rule sees: the place, a sentence, and a function that gives repairs."""
+    """What a rule sees: the place, a sentence, and a function that gives repairs. `variant` is the
+    number of the alternative that it is about, 0 for the layout itself."""
 
     where: str
     message: str
     repairs: Callable[[], Iterable[Repair]] = tuple
+    variant: int = 0
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule with what the documentation says of it; `on` names the places that it holds at, or
-    tells them; None is everywhere."""
+    """A rule with what the documentation says of it.
+
+    `on` names the places that it holds at, or tells them; None is everywhere. `of_each` says that
+    it holds of each of a layout's variants; others look at all of them themselves.
+    """
 
     code: str
     severity: Severity
@@ -79,6 +88,7 @@ class Rule:
     says: str
     source: str
     look: Callable[[ResolvedLayout], Iterator[Problem]]
+    of_each: bool = True
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -104,6 +114,7 @@ def rule(
     *,
     on: Places = None,
     severity: Severity = Severity.ERROR,
+    of_each: bool = True,
 ) -> Callable[
     [Callable[[ResolvedLayout], Iterator[Problem]]], Callable[[ResolvedLayout], Iterator[Problem]]
 ]:
@@ -114,7 +125,7 @@ def rule(
     ) -> Callable[[ResolvedLayout], Iterator[Problem]]:
         if code in RULES:
             raise ValueError(f"two rules are called {code}")
-        RULES[code] = Rule(code, severity, on, says, source, look)
+        RULES[code] = Rule(code, severity, on, says, source, look, of_each)
         rules_for.cache_clear()  # a backend may bring its rules late
         return look
 
@@ -150,10 +161,41 @@ def names_accelerators(place: Place) -> bool:
 
 
 def verdict(job: ResolvedLayout) -> Iterator[tuple[Rule, Problem]]:
-    """Yield everything that is wrong with a job, in the order of the rules."""
-    for found in rules_for(job.layout.on):
-        for problem in found.look(job):
-            yield found, problem
+    """Yield everything that is wrong with a job, in the order of the rules; what is wrong with one
+    of its alternatives is wrong with the job."""
+    layouts = alternatives_to(job.layout)
+    others = [resolve(one, job.channels, job.catalog, job.implied) for one in layouts]
+    for rule in rules_for(job.layout.on):
+        found = list(rule.look(job))
+        messages = {(problem.where, problem.message) for problem in found}
+        alike: dict[str, list[tuple[int, Problem]]] = {}
+        for number, other in enumerate(others if rule.of_each else (), 1):
+            for problem in rule.look(other):
+                if (problem.where, problem.message) not in messages:
+                    messages.add((problem.where, problem.message))
+                    where = place_in(job.layout, number, problem.where)
+                    alike.setdefault(where, []).append((number, problem))
+        for problem in found:
+            if problem.where in alike:
+                alike[problem.where].insert(0, (0, problem))
+            else:
+                yield rule, problem
+        yield from ((rule, _merged(job.layout, where, same)) for where, same in alike.items())
+
+
+def _merged(layout: Layout, where: str, numbered: Sequence[tuple[int, Problem]]) -> Problem:
+    """Return what is wrong with some of a layout's variants at one place."""
+
+    def repairs() -> Iterator[Repair]:
+        of_variants = {
+            number: [(one.label, dict(one.edit.changes)) for one in problem.repairs()]
+            for number, problem in numbered
+        }
+        for label, changes in combined(layout, of_variants):
+            yield Repair(label, Edit(tuple(changes.items())))
+
+    messages = (naming(layout, number, problem.message) for number, problem in numbered)
+    return Problem(where, " ".join(messages), repairs)
 
 
 def grouped(
@@ -200,7 +242,7 @@ class Trials:
 class Trial(NamedTuple):
     """What is left of the problems after a repair, how many errors are new, what it changes."""
 
-    left: frozenset[tuple[str, str]]
+    left: frozenset[Mark]
     fresh: int
     change: Change
 
@@ -209,7 +251,7 @@ def finding(trials: Trials, found: Rule, problems: Sequence[Problem]) -> Finding
     """What is wrong in the same words at one or more places, with those of the repairs of all of
     them that work, ranked."""
     first, *others = problems
-    marks = {(found.code, problem.where) for problem in problems}
+    marks = {_mark(found, problem) for problem in problems}
     fixes = _tried(trials, marks, _together(problems))
     also = tuple(problem.where for problem in others)
     return Finding(found.code, found.severity, first.where, first.message, fixes, also)
@@ -240,19 +282,19 @@ def _apart(one: Repair, role: str) -> tuple[str, frozenset[tuple[str, Any]]]:
     return one.label.replace(f"the {role}", "the pool"), frozenset(changes)
 
 
-def _marks(
-    problems: Iterable[tuple[Rule, Problem]], *, errors_only: bool
-) -> frozenset[tuple[str, str]]:
+def _marks(problems: Iterable[tuple[Rule, Problem]], *, errors_only: bool) -> frozenset[Mark]:
     return frozenset(
-        (rule.code, problem.where)
+        _mark(rule, problem)
         for rule, problem in problems
         if rule.severity is Severity.ERROR or not errors_only
     )
 
 
-def _tried(
-    trials: Trials, marks: set[tuple[str, str]], repairs: Iterable[Repair]
-) -> tuple[Fix[Layout], ...]:
+def _mark(rule: Rule, problem: Problem) -> Mark:
+    return rule.code, problem.where, problem.variant
+
+
+def _tried(trials: Trials, marks: set[Mark], repairs: Iterable[Repair]) -> tuple[Fix[Layout], ...]:
     """Return the repairs after which the problem is gone: those first that lose nothing that was
     asked for, then those without new errors, then the smallest."""
     ranked: dict[Layout, tuple[tuple[int, int, Change, int], Repair]] = {}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.backends.remote.equipment import uses_of
 from distrain_nb.cluster.equipment import BASE, IMAGE, Container, Stock, equip
+from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout.hardware import CPU, GPU, NEURON, hardware_of
 from distrain_nb.layout.releases import is_of
 from distrain_nb.places.sagemaker.forms.request import hosts
@@ -69,7 +70,33 @@ def equipment_of(job: SageMakerJob, region: str) -> Equipment:
         (*there, *_of_name(named)), "" if script else python, named, IMAGE if image else BASE
     )
     equipment = equip(uses_of(job), hardware_of(layout), stock)
-    return replace(equipment, image=_tagged(equipment.image, layout.framework_version))
+    found = tuple(_of_other_choices(job, stock, equipment))
+    return replace(
+        equipment,
+        image=_tagged(equipment.image, layout.framework_version),
+        findings=(*equipment.findings, *found),
+    )
+
+
+def _of_other_choices(job: SageMakerJob, stock: Stock, chosen: Equipment) -> Iterator[Finding]:
+    """Yield what keeps the image from serving each of the instance types to choose from: findings
+    about one that the user names, an error where another would be chosen for other devices."""
+    first = hardware_of(job.layout)
+    for variant in job.layout.variants():
+        hardware = hardware_of(variant)
+        if (hardware.device, hardware.platform) == (first.device, first.platform):
+            continue
+        other = equip(uses_of(job), hardware, stock)
+        yield from (finding for finding in other.findings if finding not in chosen.findings)
+        same = (other.image, other.requirements) == (chosen.image, chosen.requirements)
+        if not same and not stock.named:
+            machine = hosts(variant).machine
+            message = (
+                f"{machine} would need {other.image}, and the other instance types to choose from "
+                f"need {chosen.image}: name an image that serves all with --image or --base"
+            )
+            yield Finding("accelerator.choices", Severity.ERROR, "workers.alternatives", message)
+            return
 
 
 def _tagged(image: str, wanted: str | None) -> str:

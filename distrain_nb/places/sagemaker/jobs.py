@@ -54,8 +54,17 @@ class Transition(TypedDict, total=False):
     StatusMessage: str
 
 
+class Selected(TypedDict, total=False):
+    """What of a `ResourceConfig` the service has chosen."""
+
+    SelectedInstanceType: str
+    SelectedInstanceCount: int
+
+
 class Description(TypedDict, total=False):
     """What is read of what `DescribeTrainingJob` gives."""
+
+    ResourceConfig: Selected
 
     TrainingJobStatus: str
     SecondaryStatus: str
@@ -103,6 +112,12 @@ class TrainingJobs:
                 if is_missing(error):
                     raise Gone("SageMaker doesn't have the job any more") from error
                 raise
+
+    def taken(self, job: str) -> tuple[str, int] | None:
+        """Return the type and number of the instances that the service has chosen for a job; None
+        as long as it hasn't. Raises DistrainError."""
+        with plain_words("ask which instances the job has"):
+            return taken(self.client.describe_training_job(TrainingJobName=job))
 
     def stop(self, job: str) -> None:
         """Ask for it; a job that has ended stays as it is. Raises DistrainError."""
@@ -157,8 +172,18 @@ def observed(answer: Description) -> Observed:
     if status == "Stopping":
         return Observed(State.STOPPING, "stopping")
     state, phase = _PHASES.get(second, (State.STARTING, second.lower() or "starting"))
+    if chosen := taken(answer):
+        phase += f" on {chosen[1]}*{chosen[0]}"
     reason, attempt = _story(answer.get("SecondaryStatusTransitions", []))
     return Observed(state, phase, reason=reason, attempt=attempt)
+
+
+def taken(answer: Description) -> tuple[str, int] | None:
+    """Return the type and number of the instances that the service has chosen; None as long as it
+    hasn't."""
+    resources = answer.get("ResourceConfig", {})
+    name = resources.get("SelectedInstanceType", "")
+    return (name, resources.get("SelectedInstanceCount", 1)) if name else None
 
 
 def refuse_deleted(status: str, what: str) -> None:

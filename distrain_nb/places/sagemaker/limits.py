@@ -35,6 +35,8 @@ _OPTIONS = {
     "ResourceConfig.VolumeKmsKeyId": "kms_key",
     "ResourceConfig.KeepAlivePeriodInSeconds": "keep_alive",
     "ResourceConfig.TrainingPlanArn": "reservation",
+    "ResourceConfig.InstancePreferences[].TrainingPlanArns": "reservation",
+    "ResourceConfig.InstancePreferences": "workers",
     "VpcConfig.SecurityGroupIds": "security_group",
     "VpcConfig.Subnets": "subnet",
     "StoppingCondition": "timeout",

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, ClassVar
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.catalog.index import limit
 from distrain_nb.layout.choices import Choice
-from distrain_nb.layout.machine_words import accelerators_of
+from distrain_nb.layout.machine_words import accelerators_of, machine_words
 from distrain_nb.layout.offers import GpuMachine, Offers
 from distrain_nb.layout.pool import Role
+from distrain_nb.layout.preference import machine_rank
 from distrain_nb.places.sagemaker.rules.distributions import distribution_of
 
 if TYPE_CHECKING:
@@ -70,6 +71,9 @@ class SageMakerOffers(Offers):
             return [Choice(name, name) for name in ("STANDARD", "SPOT")]
         return _distributions(layout) if field == "distribution" else ()
 
+    def pool_choices(self, layout: Layout, pool: Pool, field: str) -> Iterable[Choice]:
+        return _alternatives(layout, pool) if field == "alternatives" else ()
+
     def runs_mpi(self, layout: Layout) -> bool:
         row = distribution_of(layout, current())
         return "custom_mpi_options" in row.options if row else super().runs_mpi(layout)
@@ -86,3 +90,23 @@ def _distributions(layout: Layout) -> Iterator[Choice]:
         if not row.launcher:
             fits = layout.framework_name in (None, *row.frameworks)
             yield Choice(row.distribution, row.distribution, fits)
+
+
+def _alternatives(layout: Layout, pool: Pool) -> Iterator[Choice]:
+    """Yield those that there are with one more machine type, behind what is still being typed."""
+    catalog = current()
+    if pool.machine is None:
+        return
+    known = [it for it in pool.alternatives if it.machine in catalog.instances]
+    first = _device(catalog, pool.machine)
+    for name in sorted(catalog.instances, key=lambda it: machine_rank(catalog, it)):
+        if name not in pool.machines:
+            words = machine_words(catalog, layout.on, name)
+            value = "|".join((*map(str, known), name))
+            fits = _device(catalog, name) == first
+            yield Choice(value, f"{value} · {words.shown}", fits, words.has, words.takes)
+
+
+def _device(catalog: Catalog, machine: str) -> str:
+    has = accelerators_of(catalog, machine)
+    return has.kind if has else "cpu"

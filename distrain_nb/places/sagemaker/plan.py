@@ -16,6 +16,7 @@ from distrain_nb.backends.remote.variables import NOTE, plain
 from distrain_nb.cluster import PER_GPU, about_processes, choose, ranks_per_replica
 from distrain_nb.image.base.names import requirement_name
 from distrain_nb.layout.hardware import AMD64, hardware_of
+from distrain_nb.layout.pool import Alternative
 from distrain_nb.places.sagemaker import options
 from distrain_nb.places.sagemaker.containers import equipment_of, framework_of, python_of
 from distrain_nb.places.sagemaker.forms.request import groups, hosts
@@ -161,10 +162,20 @@ def plan(job: SageMakerJob) -> SageMakerPlan:
         *wrong(settings, rehearsed=job.options.rehearsed),
         *equipment.findings,
         *findings(job, start, base),
-        *about_processes(job.program, job.layout, start.ranks, hardware_of(job.layout).processes),
+        *_about_processes(job, start),
         *beyond(request),
     )
     return SageMakerPlan(job, settings, origins, start, base, request, found, equipment.platform)
+
+
+def _about_processes(job: SageMakerJob, start: Start) -> Iterator[Finding]:
+    """Yield what is wrong with the ranks of the first of the variants that has something wrong."""
+    numbered = zip(job.layout.variants(), start.ranks_of, strict=True)
+    found = (
+        tuple(about_processes(job.program, variant, ranks, hardware_of(variant).processes))
+        for variant, (_, ranks) in numbered
+    )
+    yield from next(filter(None, found), ())
 
 
 def _with_primary(layout: Layout) -> Layout:
@@ -172,8 +183,20 @@ def _with_primary(layout: Layout) -> Layout:
     pool = hosts(layout)
     if not pool.replicas or groups(layout):
         return layout
-    workers = replace(pool, replicas=pool.replicas - 1) if pool.replicas > 1 else None
-    return replace(layout, primary=replace(pool, replicas=1), workers=workers)
+    types = [Alternative(alternative.machine) for alternative in pool.alternatives]
+    fewer = (_one_fewer(alternative) for alternative in pool.alternatives)
+    workers = replace(pool, replicas=pool.replicas - 1, alternatives=tuple(fewer))
+    has_workers = any(workers.taking(number).replicas for number in range(len(pool.machines)))
+    return replace(
+        layout,
+        primary=replace(pool, replicas=1, alternatives=tuple(types)),
+        workers=workers if has_workers else None,
+    )
+
+
+def _one_fewer(alternative: Alternative) -> Alternative:
+    count = alternative.replicas
+    return replace(alternative, replicas=None if count is None else count - 1)
 
 
 def _launcher(job: SageMakerJob) -> str:
@@ -192,10 +215,16 @@ def _start(job: SageMakerJob, base: str) -> Start:
     return Start(delivery, image or IMAGE, job.layout.launcher, _ranks(job))
 
 
-def _ranks(job: SageMakerJob) -> int:
+def _ranks(job: SageMakerJob) -> tuple[tuple[str, int], ...]:
+    """Return the ranks of a host of each type that the job may get, the first choice first."""
     layout = job.layout
     several = layout.launcher in PER_GPU or layout.distribution
-    return ranks_per_replica(job.program, layout, hardware_of(layout).processes if several else 1)
+
+    def ranks(variant: Layout) -> int:
+        gpus = hardware_of(variant).processes if several else 1
+        return ranks_per_replica(job.program, variant, gpus)
+
+    return tuple((hosts(one).machine or "", ranks(one)) for one in layout.variants())
 
 
 def _in_shell(text: str) -> str:

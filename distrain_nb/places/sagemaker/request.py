@@ -32,6 +32,7 @@ from distrain_nb.places.sagemaker.names import (
     SOURCE_CHANNEL,
     TENSORBOARD,
 )
+from distrain_nb.worker.replica.ranks import VARIABLE
 
 if TYPE_CHECKING:
     from distrain_nb.layout import Layout
@@ -48,18 +49,31 @@ _START = f'PYTHONPATH="{_CODE_FOLDER}/worker:$PYTHONPATH" exec python3 -m distra
 
 @dataclass(frozen=True)
 class Start:
-    """How ranks come to life: the code's delivery, the image, the launcher, ranks per host."""
+    """How ranks come to life: the code's delivery, the image, the launcher, and the ranks of a host
+    by its instance type, the first choice first."""
 
     delivery: Delivery
     image: str
     launcher: str
-    ranks: int
+    ranks_of: tuple[tuple[str, int], ...]
+
+    @property
+    def ranks(self) -> int:
+        """The ranks of a host of the first choice."""
+        return self.ranks_of[0][1]
+
+    @property
+    def same_ranks(self) -> bool:
+        """Whether hosts of every type have as many."""
+        return len({ranks for _, ranks in self.ranks_of}) == 1
 
 
 class Machines(TypedDict, total=False):
-    """A `ResourceConfig`, or one of its groups: how many hosts there are."""
+    """A `ResourceConfig`, or one of its groups or choices: how many hosts there are."""
 
+    InstanceType: str
     InstanceCount: int
+    InstancePreferences: list[Machines]
     InstanceGroups: list[Machines]
 
 
@@ -97,7 +111,7 @@ def request_of(job: SageMakerJob, settings: Settings, start: Start) -> dict[str,
         OutputDataConfig=present(
             KmsKeyId=settings.output_key or None, S3OutputPath=settings.folder
         ),
-        ResourceConfig={**resources(job.layout), **_resources(job, settings)},
+        ResourceConfig={**_machines(job), **_resources(job, settings)},
         VpcConfig=present(
             SecurityGroupIds=list(given.security_group),
             Subnets=list(given.subnet),
@@ -128,7 +142,8 @@ def _hyperparameters(job: SageMakerJob, settings: Settings, start: Start) -> dic
     archive = f"{settings.folder}/{RUN}/{SOURCE}"
     if job.options.isolate:
         archive = f"{INPUT}/{SOURCE_CHANNEL}/{PurePosixPath(SOURCE).name}"
-    theirs = script.hyperparameters(job.layout, start.ranks, settings, framework)
+    ranks = start.ranks if start.same_ranks else None  # then the container counts the GPUs
+    theirs = script.hyperparameters(job.layout, ranks, settings, framework)
     theirs["sagemaker_submit_directory"] = archive
     for name in sorted(script.STARTS & own.keys()):
         raise OptionError(
@@ -164,14 +179,31 @@ def _resources(job: SageMakerJob, settings: Settings) -> dict[str, Json]:
     themselves, and take no key."""
     given, pool = job.options, hosts(job.layout)
     default = figure(current(), "sagemaker", "volume_gb_default")
-    family = (pool.machine or "").rpartition(".")[0]
-    own_storage = family in limit(current(), "sagemaker", "volume_fixed_families")
+    own_storage = all(map(has_own_storage, pool.machines))
     return present(
         VolumeSizeInGB=pool.disk_gb or default,
         VolumeKmsKeyId=None if own_storage else settings.volume_key or None,
-        TrainingPlanArn=given.reservation or None,
+        TrainingPlanArn=None if pool.alternatives else given.reservation or None,
         KeepAlivePeriodInSeconds=options.keep_alive(given.keep_alive),
     )
+
+
+def has_own_storage(machine: str | None) -> bool:
+    """Return whether an instance type has storage of its own, which has no volume to encrypt."""
+    family = (machine or "").rpartition(".")[0]
+    return family in limit(current(), "sagemaker", "volume_fixed_families")
+
+
+def _machines(job: SageMakerJob) -> dict[str, Json]:
+    """Return the machines of the layout. A training plan is for one type: where there are
+    several to choose from, for the first."""
+    machines = resources(job.layout)
+    choices = machines.get("InstancePreferences")
+    if not job.options.reservation or not isinstance(choices, list):
+        return machines
+    first, *others = cast("list[dict[str, Json]]", choices)
+    planned = {**first, "TrainingPlanArns": [job.options.reservation]}
+    return {**machines, "InstancePreferences": [planned, *others]}
 
 
 def _times(layout: Layout) -> dict[str, Json]:
@@ -190,11 +222,18 @@ def _tags(job: SageMakerJob) -> list[dict[str, str]]:
     return [{"Key": key, "Value": value} for key, value in found.items()]
 
 
+def _ranks(start: Start) -> str:
+    """Return the ranks of a host as the worker reads them."""
+    if start.same_ranks:
+        return str(start.ranks)
+    return ",".join(f"{machine}={ranks}" for machine, ranks in start.ranks_of)
+
+
 def _environment(job: SageMakerJob, start: Start) -> dict[str, str]:
     """What our worker gets, and what the user adds."""
     own = {
         "DISTRAIN_RUN": RUN,
-        "DISTRAIN_RANKS": str(start.ranks),
+        VARIABLE: _ranks(start),
         "DISTRAIN_LAUNCHER": start.launcher,
         "DISTRAIN_OUTPUT": OUTPUT,
         "DISTRAIN_TENSORBOARD": TENSORBOARD,

@@ -24,12 +24,12 @@ _MODEL_DIR = "/opt/ml/model"
 
 
 def hyperparameters(
-    layout: Layout, ranks: int, settings: Settings, framework: str | None
+    layout: Layout, ranks: int | None, settings: Settings, framework: str | None
 ) -> dict[str, Json]:
     """Return the containers' own but for where the archive is, with values that are yet to be
     encoded.
 
-    `layout` names its launcher.
+    `layout` names its launcher; `ranks` are those of a host, None where the container decides.
     """
     named = distributions(replace(layout, ranks_per_replica=ranks))
     found: dict[str, Json] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from distrain_nb.image import Recipe, build
 from distrain_nb.places.sagemaker.client import client, plain_words
 from distrain_nb.places.sagemaker.data import S3Data
 from distrain_nb.places.sagemaker.delivery import write_archive
+from distrain_nb.places.sagemaker.instances import Instances
 from distrain_nb.places.sagemaker.jobs import TrainingJobs
 from distrain_nb.places.sagemaker.logs import GROUP, JobLog
 from distrain_nb.places.sagemaker.making import make_bucket, make_repository
@@ -59,17 +60,20 @@ class SageMakerService(CloudService[SageMakerSpec]):
 
     def observe(self, job: str) -> Observed:
         """Return how the job is doing. Raises DistrainError."""
-        return self._jobs.observe(job)
+        return replace(self._jobs.observe(job), processes=self._instances.processes(job))
 
     def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[LogEntry], Cursor]:
         """Return the lines since the cursor, with the metrics that are in them. Raises
         DistrainError if CloudWatch can't be reached."""
-        machines = read(self.spec.request)["ResourceConfig"]
-        groups = machines.get("InstanceGroups", [machines])
-        hosts = sum(group["InstanceCount"] for group in groups)
+        hosts = self._instances.count(job)
+        if hosts is None and not last:
+            return (), cursor  # nobody knows yet whose the lines are
         with plain_words("read the job's log"):
-            entries, after = JobLog(self._logs, job, hosts).read(cursor, self._lateness, last=last)
-        return self._metrics.found(entries, cursor, after)
+            log = JobLog(self._logs, job, hosts or 1)
+            entries, after = log.read(cursor, self._lateness, last=last)
+        found, after = self._metrics.found(entries, cursor, after)
+        reported, kept = self._instances.report(job, cursor)
+        return (*reported, *found), {**after, **kept}
 
     def cancel(self, job: str) -> None:
         """Ask for the job to be stopped. Raises DistrainError."""
@@ -162,6 +166,10 @@ class SageMakerService(CloudService[SageMakerSpec]):
     def _metrics(self) -> MetricDefinitions:
         algorithm = read(self.spec.request)["AlgorithmSpecification"]
         return MetricDefinitions.of(algorithm.get("MetricDefinitions", ()))
+
+    @cached_property
+    def _instances(self) -> Instances:
+        return Instances(read(self.spec.request), self._jobs.taken)
 
     @cached_property
     def _jobs(self) -> TrainingJobs:

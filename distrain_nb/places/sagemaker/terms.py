@@ -17,7 +17,12 @@ from distrain_nb.places.sagemaker.forms.request import (
 from distrain_nb.places.sagemaker.offers import SageMakerOffers
 
 # importing them registers their rules
-from distrain_nb.places.sagemaker.rules import distributions, instances, limits  # noqa: F401
+from distrain_nb.places.sagemaker.rules import (  # noqa: F401
+    alternatives,
+    distributions,
+    instances,
+    limits,
+)
 
 _KEYS = ("ResourceConfig", "AlgorithmSpecification")
 _PYTHON = re.compile(
@@ -40,7 +45,7 @@ PLACE = Place(
             *("mpi_options", "scheduling", "max_wait", "distribution", "checkpoint"),
         ]
     ),
-    frozenset(["machine", "disk_gb", "image"]),
+    frozenset(["machine", "disk_gb", "image", "alternatives"]),
     tunes=True,
     offers=SageMakerOffers(),
     exports=(

@@ -15,6 +15,8 @@ from distrain_nb.layout.place import place_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from distrain_nb.layout.pool import Alternative
+
 
 @dataclass(frozen=True)
 class Field:
@@ -54,6 +56,7 @@ POOL_FIELDS = (
     Field("disk_type", "Disk", "combo", "default"),
     Field("disk_gb", "Disk GB", "number", "auto"),
     Field("topology", "Topology", "combo", "such as 2x2", extra=True),
+    Field("alternatives", "Alternatives", "combo", "none", extra=True),
     Field("image", "Image of this pool", "text", "the job's", extra=True),
 )
 
@@ -113,6 +116,8 @@ def text_of(layout: Layout, path: str) -> str:
     value = getattr(getattr(layout, name) or Pool(), field)
     if field == "accelerator":
         return short_name(value) if value else ""
+    if field == "alternatives":
+        return "|".join(map(str, value))
     return "" if value is None or (field == "accelerator_count" and not value) else str(value)
 
 
@@ -152,6 +157,8 @@ def seconds_of(text: str) -> float:
 def _pool_value(field: str, text: str) -> Any:
     if field in ("replicas", "accelerator_count", "disk_gb"):
         return _number(text) if text else _nothing(field)
+    if field == "alternatives":
+        return _alternatives(text)
     if not text or (field == "accelerator" and text == "none"):
         return None
     # A layout is also a line of text: what can't stand in it can't be chosen.
@@ -163,6 +170,20 @@ def _pool_value(field: str, text: str) -> Any:
     if not readable:
         raise OptionError(f"{shown(text)} can't be the {field.replace('_', ' ')} of a pool.")
     return text
+
+
+def _alternatives(text: str) -> tuple[Alternative, ...]:
+    """Read machine types with a count before those that need another one, such as
+    `ml.p4d.24xlarge|4*ml.g5.48xlarge`."""
+    written = re.sub(r"[\s,|]+", "|", text).strip("|")
+    try:
+        pool = Pool.parse(f"m|{written}") if written else Pool()
+    except OptionError:
+        raise OptionError(
+            f"{shown(text)} can't be read; write instance types, such as "
+            "ml.p4d.24xlarge|4*ml.g5.48xlarge."
+        ) from None
+    return pool.alternatives
 
 
 def _number(text: str) -> int:

@@ -36,6 +36,11 @@ def is_training_job(root: Path = ROOT) -> bool:
     return (root / "input/config/resourceconfig.json").exists()
 
 
+def instance_type(root: Path = ROOT) -> str:
+    """Return the type of this host's instance; empty where nobody says."""
+    return str(_read(root, "resourceconfig").get("current_instance_type", ""))
+
+
 def interface(root: Path = ROOT) -> str:
     """Return the network interface that the hosts reach each other by; empty where it is not
     here."""

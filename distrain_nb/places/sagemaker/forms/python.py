@@ -45,7 +45,16 @@ _LAUNCHERS = {
     "Horovod": "mpi",
     "ParameterServers": "parameter-server",
 }
-_NO_TRAINING = ("InstanceGroup", "Processor", "Transformer", "Model", "Monitor", "Tuner", "Config")
+_NO_TRAINING = (
+    "InstanceGroup",
+    "InstancePreference",
+    "Processor",
+    "Transformer",
+    "Model",
+    "Monitor",
+    "Tuner",
+    "Config",
+)
 _TUNERS = ("HyperparameterTuner", "HyperparameterTuningJob")
 # In the order of the SDK, whose notebooks give some of them without names.
 POSITIONS: dict[str, tuple[str, ...]] = {
@@ -53,6 +62,7 @@ POSITIONS: dict[str, tuple[str, ...]] = {
     "PyTorch": ("entry_point", "framework_version", "py_version", "source_dir"),
     "InstanceGroup": InstanceGroup._fields,
 }
+_PREFERENCES, _INSTANCES = "instance_preferences", ("instance_type", "instance_count")
 _STARTS = ("fit", "train")
 _SETS = "set_hyperparameters"
 
@@ -163,13 +173,23 @@ def _machines(reader: MappingReader) -> MappingReader:
         raise OptionError(
             f"invalid instance_groups {shown(listed)}: expected a list of InstanceGroup(…)"
         )
-    return MappingReader(
-        {
-            "InstanceType": reader.values.pop("instance_type", None),
-            "InstanceCount": reader.values.pop("instance_count", None),
-            "InstanceGroups": [_as_request(group.values) for group in listed],
-        }
-    )
+    machines: dict[str, object] = {
+        "InstanceType": reader.values.pop("instance_type", None),
+        "InstanceCount": reader.values.pop("instance_count", None),
+        "InstanceGroups": [_as_request(group.values) for group in listed],
+    }
+    preferences = reader.values.get(_PREFERENCES)
+    if isinstance(preferences, list) and all(map(_is_preference, preferences)):
+        del reader.values[_PREFERENCES]
+        machines["InstancePreferences"] = [_as_request(entry.values) for entry in preferences]
+        for place, entry in enumerate(preferences):
+            rest = {name: it for name, it in entry.values.items() if name not in _INSTANCES}
+            reader.values |= {f"{_PREFERENCES}[{place}].{name}": it for name, it in rest.items()}
+    return MappingReader({name: value for name, value in machines.items() if value is not None})
+
+
+def _is_preference(value: object) -> bool:
+    return isinstance(value, Call) and value.name == "InstancePreference"
 
 
 def _is_group(value: object) -> bool:
@@ -180,8 +200,9 @@ def _is_group(value: object) -> bool:
     return True
 
 
-def _as_request(group: Mapping[str, Unknown]) -> dict[str, Json]:
-    return present(InstanceType=group["instance_type"], InstanceCount=group["instance_count"])
+def _as_request(values: Mapping[str, Unknown]) -> dict[str, Json]:
+    kind, count = (values.get(name) for name in _INSTANCES)
+    return present(InstanceType=kind, InstanceCount=count)
 
 
 def _distributed(layout: Layout, reader: MappingReader) -> tuple[Layout, tuple[str, ...]]:

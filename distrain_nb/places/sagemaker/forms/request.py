@@ -11,11 +11,13 @@ from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.formats import placeholders
 from distrain_nb.layout.formats.pieces import Imported, MappingReader, present
 from distrain_nb.layout.layout import Layout
-from distrain_nb.layout.pool import Pool
+from distrain_nb.layout.pool import Alternative, Pool
 from distrain_nb.places.sagemaker.forms import hyperparameters
 from distrain_nb.places.sagemaker.rules.distributions import distribution_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from distrain_nb.types import Json
 
 CLASSES = {
@@ -40,15 +42,28 @@ def hosts(layout: Layout) -> Pool:
     """Return all hosts as one pool: the workers, with the primary among them if there is one."""
     primary, workers = layout.primary, layout.workers
     if primary and workers:
-        return replace(workers, replicas=workers.replicas + primary.replicas)
+        alike = primary.machines == workers.machines
+        return replace(
+            workers,
+            replicas=workers.replicas + primary.replicas,
+            alternatives=tuple(_together(primary, workers)) if alike else (),
+        )
     return workers or primary or Pool(0)
+
+
+def _together(primary: Pool, workers: Pool) -> Iterator[Alternative]:
+    """Yield the workers' alternatives, with as many more of each as the primary has of its own."""
+    for number, alternative in enumerate(workers.alternatives, 1):
+        own = (primary.alternatives[number - 1].replicas, alternative.replicas)
+        both = primary.taking(number).replicas + workers.taking(number).replicas
+        yield replace(alternative, replicas=None if own == (None, None) else both)
 
 
 def groups(layout: Layout) -> tuple[tuple[str, Pool], ...]:
     """Return the instance groups by name, where the primary's instance is of another type than the
-    workers'; else none."""
+    workers'; else none. Groups have no alternatives."""
     primary, workers = layout.primary, layout.workers
-    if primary is None or workers is None or primary.machine == workers.machine:
+    if primary is None or workers is None or primary.machines == workers.machines:
         return ()
     if primary.replicas != 1:  # a fault that has its own rule
         return ()
@@ -142,11 +157,27 @@ def resources(layout: Layout) -> dict[str, Json]:
     """Return the instances and their volumes, as a `ResourceConfig`."""
     pool, apart = hosts(layout), groups(layout)
     machines = present(InstanceType=pool.machine, InstanceCount=pool.replicas)
+    if pool.alternatives and not apart:
+        machines = _preferences(pool)
     if apart:
         machines = {
             "InstanceGroups": [_group(name, pool_of_group) for name, pool_of_group in apart]
         }
     return {**machines, **present(VolumeSizeInGB=pool.disk_gb)}
+
+
+def _preferences(pool: Pool) -> dict[str, Json]:
+    """Return the machine types to choose from: one count for all of them, or one for each."""
+    choices = [pool.taking(number) for number in range(len(pool.machines))]
+    if all(alternative.replicas is None for alternative in pool.alternatives):
+        types: list[Json] = [present(InstanceType=choice.machine) for choice in choices]
+        return {"InstancePreferences": types, "InstanceCount": pool.replicas}
+    return {
+        "InstancePreferences": [
+            present(InstanceType=choice.machine, InstanceCount=choice.replicas)
+            for choice in choices
+        ]
+    }
 
 
 def times(layout: Layout) -> dict[str, Json]:
@@ -195,7 +226,7 @@ def pools_of(machines: MappingReader) -> tuple[Pool | None, Pool]:
         raise OptionError(f"invalid {path} {shown(listed)}: expected a list")
     apart = [_pool(MappingReader.of(group, path)) for group in listed]
     if not apart:
-        return None, _pool(machines)
+        return None, _of_preferences(machines)
     if len(apart) == 1:
         return None, apart[0]
     if len(apart) > 2 or apart[0].replicas != 1:
@@ -204,6 +235,32 @@ def pools_of(machines: MappingReader) -> tuple[Pool | None, Pool]:
             "layout has the primary, which is one instance, and the workers"
         )
     return apart[0], apart[1]
+
+
+def _of_preferences(machines: MappingReader) -> Pool:
+    """Return the pool of an `InstanceType`, or of those to choose from, of which all else is left
+    to be named. Raises OptionError for what the service refuses."""
+    key = "InstancePreferences"
+    path, listed = machines.at(key), machines.values.get(key)
+    if not isinstance(listed, list) or not listed:
+        return _pool(machines)
+    if machines.values.get("InstanceType") is not None:
+        raise OptionError(f"{path} and {machines.at('InstanceType')} can't be given together")
+    readers = [MappingReader.of(entry, f"{path}[{place}]") for place, entry in enumerate(listed)]
+    has_count = ["InstanceCount" in part.values for part in (*readers, machines)]
+    if len(set(has_count[:-1])) > 1 or has_count[0] == has_count[-1]:
+        raise OptionError(
+            f"{path} needs an InstanceCount in each entry, or one for all of them beside it"
+        )
+    common = machines.number("InstanceCount")
+    choices = [(reader.text("InstanceType"), reader.number("InstanceCount")) for reader in readers]
+    del machines.values[key]
+    for place, reader in enumerate(readers):
+        machines.values |= {f"{key}[{place}].{name}": it for name, it in reader.values.items()}
+    (first, count), *others = choices
+    count = common if count is None else count
+    alternatives = tuple(Alternative(name, number) for name, number in others if name)
+    return Pool(1 if count is None else count, first, alternatives=alternatives)
 
 
 def _pool(reader: MappingReader) -> Pool:

@@ -47,10 +47,13 @@ def _instances(job: ResolvedLayout) -> list[Repair]:
     "SM-API",
     on=_HERE,
     severity=Severity.WARNING,
+    of_each=False,
 )
 def instances_differ(job: ResolvedLayout) -> Iterator[Problem]:
     primary, workers = job.layout.primary, job.layout.workers
-    if primary and workers and primary.machine != workers.machine:
+    if not primary or not workers or primary.alternatives or workers.alternatives:
+        return  # alternatives-differ
+    if primary.machine != workers.machine:
         yield Problem(
             "primary.machine",
             f"The primary is {primary.machine}, the workers are {workers.machine}: two instance "

@@ -10,6 +10,7 @@ from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.index import figure, limit
 from distrain_nb.layout.options import duration
 from distrain_nb.layout.releases import is_of, releases
+from distrain_nb.layout.resolved import resolve
 from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
 
 if TYPE_CHECKING:
@@ -184,10 +185,12 @@ def pending_time(job: ResolvedLayout) -> Iterator[Problem]:
     "SM-API",
     on=_HERE,
     severity=Severity.WARNING,
+    of_each=False,
 )
 def pending_without_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
     waits, spot = job.layout.max_wait, job.layout.spot
-    known = [pool for pool in job.pools if pool.known]
+    variants = (resolve(layout, catalog=job.catalog) for layout in job.layout.variants())
+    known = [pool for variant in variants for pool in variant.pools if pool.known]
     if waits is not None and not spot and known and not any(p.accelerator for p in known):
         yield Problem(
             "max_wait",

@@ -15,9 +15,10 @@ SYNTAX = FaultSyntax(
     loss="spot",
     replica=r"algo-\d+",
     permission=r"(?:sagemaker|logs|s3|ecr|secretsmanager):[A-Za-z]+|iam:PassRole|sts:AssumeRole",
-    allowed="spot=algo-N@SECONDSs, spot=algo-N@TEXT, quota=INSTANCE_TYPE, "
+    allowed="spot=algo-N@SECONDSs, spot=algo-N@TEXT, quota=INSTANCE_TYPE, full=INSTANCE_TYPE, "
     "permission=SERVICE:ACTION (such as sagemaker:CreateTrainingJob, iam:PassRole, s3:GetObject), "
     "late=SECONDSs, busy=EVERY, lost=COUNT",
+    machine=r"ml\.[\w.-]+",
 )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
+from distrain_nb.places.sagemaker.stand_in.capacity import check_choices
 from distrain_nb.places.sagemaker.stand_in.channels import channels
 from distrain_nb.places.sagemaker.stand_in.refusals import invalid, no_objects
 from distrain_nb.places.sagemaker.stand_in.store import S3Location
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 def refuse(request: Mapping[str, Any], region: str, store: ObjectStore) -> None:
     """Raise ApiError for a job that the service would not take."""
     _check_algorithm(request["AlgorithmSpecification"])
-    _check_resources(request.get("ResourceConfig") or {})
+    _check_resources(request)
     _check_times(request)
     inputs = channels(request)
     twice = [
@@ -50,7 +51,14 @@ def _check_algorithm(algorithm: Mapping[str, Any]) -> None:
             raise invalid(f"Metric {metric['Name']}: {metric['Regex']!r}: {error}") from None
 
 
-def _check_resources(resources: Mapping[str, Any]) -> None:
+def _check_resources(request: Mapping[str, Any]) -> None:
+    resources = request.get("ResourceConfig") or {}
+    chosen = [name for name in resources if name.startswith("Selected")]
+    if chosen:
+        raise invalid(f"{' and '.join(chosen)} must not be given: the service says it.")
+    if resources.get("InstancePreferences"):
+        check_choices(request)
+        return
     groups = resources.get("InstanceGroups")
     single = [name for name in ("InstanceType", "InstanceCount") if resources.get(name)]
     if groups and single:

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from contextlib import closing
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from botocore.exceptions import ClientError
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout.catalog import current
 from distrain_nb.places.sagemaker.stand_in.attempt import Attempt
+from distrain_nb.places.sagemaker.stand_in.capacity import allocated
 from distrain_nb.places.sagemaker.stand_in.hosts import hosts
 from distrain_nb.rehearsal.engine import GRACE_S
 from distrain_nb.rehearsal.errors import JobFailed
@@ -68,6 +70,7 @@ class TrainingJobExecution:
 
     def _run(self) -> None:
         try:
+            self._allocate()
             self._note_omissions()
             end = self._attempts()
         except JobFailed as error:
@@ -81,6 +84,14 @@ class TrainingJobExecution:
             return
         self._context.streams.send()
         self._record.fail(reason)
+
+    def _allocate(self) -> None:
+        """Take the job's instances. Raises JobFailed where there is no capacity for them."""
+        chosen = allocated(self._job.request, self._context.faults.full)
+        resources = chosen["ResourceConfig"]
+        if chosen is not self._job.request:
+            self._record.select(resources["InstanceType"], resources["InstanceCount"])
+        self._job = replace(self._job, request=chosen)
 
     def _attempts(self) -> str:
         """Start the hosts until no instance is taken away; gives the job's last status."""

@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.places.sagemaker.stand_in.attempt import JobContext, TrainingJob
+from distrain_nb.places.sagemaker.stand_in.capacity import allocated
 from distrain_nb.places.sagemaker.stand_in.checks import refuse
 from distrain_nb.places.sagemaker.stand_in.execution import TrainingJobExecution
 from distrain_nb.places.sagemaker.stand_in.hosts import hosts
@@ -79,7 +80,7 @@ class TrainingJobService:
             raise role_not_assumed(role)
         refuse(request, region, self._context.store)
         if self._context.faults.quota:
-            raise quota_exceeded(self._context.faults.quota, len(hosts(request)))
+            raise quota_exceeded(self._context.faults.quota, len(hosts(allocated(request))))
 
     def start(self, region: str, request: Mapping[str, Any]) -> TrainingJob:
         """Start a job that has been checked. Raises ApiError for a name that is taken."""

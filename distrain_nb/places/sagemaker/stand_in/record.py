@@ -124,6 +124,13 @@ class JobRecord:
         _log.info("%s: %s", self._description["TrainingJobArn"], reason)
         self.enter("Failed")
 
+    def select(self, instance: str, count: int) -> None:
+        """Say which of the instance types to choose from the job has."""
+        selected = {"SelectedInstanceType": instance, "SelectedInstanceCount": count}
+        with self._lock:
+            resources = self._description["ResourceConfig"]
+            self._description["ResourceConfig"] = {**resources, **selected}
+
     def keep_model(self, uri: str) -> None:
         """Say where the model is."""
         with self._lock:
