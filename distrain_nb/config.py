@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError, StoreError, did_you_mean, shown
 from distrain_nb.worker.files.disk import close_to_others, private_folder, replace_file
+from distrain_nb.worker.files.folder import CONFIG_FILE, home_of_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-CONFIG_FILE = "config.yaml"
 _FORM = "expected lines such as idle: 600"
 WAY_OUT = "set the variable DISTRAIN_HOME to a folder of your own"
 
@@ -27,11 +27,10 @@ def home() -> Path:
 
     Raises StoreError where neither names a folder.
     """
-    named = os.environ.get("DISTRAIN_HOME")
     try:
-        folder = Path(named).expanduser() if named else Path.home() / ".distrain"
-        return folder.resolve()
+        return home_of_runs().resolve()
     except (OSError, RuntimeError) as error:
+        named = os.environ.get("DISTRAIN_HOME")
         place = repr(named) if named else "~/.distrain"
         raise StoreError(f"invalid DISTRAIN_HOME {place}: {_brief(error)}; {WAY_OUT}") from None
 

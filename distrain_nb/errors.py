@@ -22,12 +22,11 @@ from reprlib import Repr
 from typing import TYPE_CHECKING
 
 from distrain_nb.escapes import coloured
-from distrain_nb.findings import Finding, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from distrain_nb.findings import Fix
+    from distrain_nb.findings import Finding, Fix
 
 
 _BEGINS = 3  # letters from which on a name may be meant by its beginning
@@ -71,13 +70,15 @@ class DistrainError(Exception):
     rendered = ""
 
     def __init__(self, message: str, *, where: str = "", fixes: tuple[Fix[str], ...] = ()) -> None:
-        self._finding = Finding("", Severity.ERROR, where, message, fixes)
+        self._message, self._where, self._fixes = message, where, fixes
         super().__init__(message)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """All that is wrong, one by one."""
-        return (self._finding,)
+        from distrain_nb.findings import Finding, Severity  # 2 ms that `%load_ext` needn't take
+
+        return (Finding("", Severity.ERROR, self._where, self._message, self._fixes),)
 
     def _render_traceback_(self) -> list[str]:
         """Return the message alone for IPython: our own frames say nothing to a user."""

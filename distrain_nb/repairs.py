@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAGICS = ("%%distrain", "%distrain")
-_RUN = re.compile(r"\s*%distrain\s+run(?!\S)")
-_CONTINUED = re.compile(r"\\[ \t]*(?:\n[ \t]*|\Z)")
+# Patterns that `re` compiles when they are used: `%load_ext` imports this.
+_RUN = r"\s*%distrain\s+run(?!\S)"
+_CONTINUED = r"\\[ \t]*(?:\n[ \t]*|\Z)"
 # None of them begins a line of Python, save for a name with signs before it.
-_OPTION = re.compile(r"\s*(--(\s|$|[A-Za-z])|-n[\s=]*\d)")
-_CODE = re.compile(r"\s*((async|class|def|for|from|if|import|try|while|with)\b|[@#])")
+_OPTION = r"\s*(--(\s|$|[A-Za-z])|-n[\s=]*\d)"
+_CODE = r"\s*((async|class|def|for|from|if|import|try|while|with)\b|[@#])"
 
 
 def add_line(line: str) -> Fix[str]:
@@ -50,7 +51,7 @@ def add_option(option: str) -> Fix[str]:
 def _with(option: str, line: str) -> str:
     """Insert an option before the program's arguments: behind a script they begin at once, in a
     cell behind ` -- `."""
-    if run := _RUN.match(line):
+    if run := re.match(_RUN, line):
         return f"{run[0]} {option}{line[run.end() :]}"
     words, separator, arguments = line.partition(" -- ")
     return f"{words.rstrip()} {option}{separator}{arguments}"
@@ -130,7 +131,7 @@ def head_lines(text: str) -> int:
 
 
 def _goes_on(line: str, below: str) -> bool:
-    return line.rstrip().endswith("\\") or _OPTION.match(below) is not None
+    return line.rstrip().endswith("\\") or re.match(_OPTION, below) is not None
 
 
 def code_in_head(text: str) -> tuple[str, Fix[str]] | None:
@@ -139,11 +140,12 @@ def code_in_head(text: str) -> tuple[str, Fix[str]] | None:
     lines = text.split("\n")
     for number in range(1, head_lines(text)):
         line = lines[number]
-        if not lines[number - 1].rstrip().endswith("\\") or not line.strip() or _OPTION.match(line):
+        continued = lines[number - 1].rstrip().endswith("\\")
+        if not continued or not line.strip() or re.match(_OPTION, line):
             continue
         words = joined("\n".join(lines[:number])).split()
         takes_any = words[-1].startswith(("-", "%")) or "--" in words
-        if _CODE.match(line) or not takes_any:
+        if re.match(_CODE, line) or not takes_any:
             return line.strip(), _without_backslash(lines[number - 1], line)
     return None
 
@@ -165,7 +167,7 @@ def head_options(text: str) -> str:
 
 def joined(text: str) -> str:
     """Join lines that a backslash continues."""
-    return _CONTINUED.sub(" ", text)
+    return re.sub(_CONTINUED, " ", text)
 
 
 def _parted(text: str) -> tuple[str, str]:

@@ -25,6 +25,7 @@ from distrain_nb.program.advice import (
     about_storage,
     findings_in,
     own_processes,
+    texts_of_modules,
     told_by,
     unread_arguments,
 )
@@ -125,7 +126,8 @@ def _advice(job: AnyJob, backend: AnyBackend, plan: Plan) -> tuple[Finding, ...]
     folders = backend.remote_folders(job)
     remote = (*folders, *told_by(job.program.arguments, job.program.variables, folders))
     if job.layout.size > 1 or plan.ranks_per_replica > 1:
-        started = own_processes(main, segments, plan.ranks_per_replica)
+        modules = texts_of_modules(job.program)
+        started = own_processes(main, segments, plan.ranks_per_replica, modules)
         return (*started, *findings_in(main, segments, gpus=plan.gpus > 0, remote=remote))
     return about_storage(main, segments, remote) if remote else ()
 

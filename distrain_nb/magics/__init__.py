@@ -20,7 +20,7 @@ RELOAD = (
     "distrain_nb: reload this page when it suits you; it doesn't know the widgets that were just "
     "installed. Until then runs are shown without them, and kept up to date."
 )
-_HELP_ALONE = re.compile(r"%%distrain\s+(?:\S.*\s)?(?:-h|--help)\b")
+_HELP_ALONE = r"%%distrain\s+(?:\S.*\s)?(?:-h|--help)\b"
 
 
 @magics_class
@@ -83,7 +83,7 @@ def _may_be_loaded_again(_: object = None) -> None:
 
 def help_alone(lines: list[str]) -> list[str]:
     """Return whether a line asks for help alone: `%%distrain --help` needs no cell below it."""
-    if lines and _HELP_ALONE.match(lines[0]) and not "".join(lines[1:]).strip():
+    if lines and re.match(_HELP_ALONE, lines[0]) and not "".join(lines[1:]).strip():
         return [lines[0], "\n"]
     return lines
 

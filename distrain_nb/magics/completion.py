@@ -10,8 +10,6 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.repairs import head_lines, joined
-
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator
@@ -22,8 +20,8 @@ if TYPE_CHECKING:
     from distrain_nb.magics.command_line import Parser
     from distrain_nb.magics.values import Completion
 
-_MAGIC = re.compile(r"^\s*(?P<signs>%{1,2})distrain\s+(?P<before>.*?)(?P<word>\S*)$")
-_BREAKS = re.compile(r"([-/|])")
+_MAGIC = r"^\s*(?P<signs>%{1,2})distrain\s+(?P<before>.*?)(?P<word>\S*)$"
+_BREAKS = r"([-/|])"
 _FIRST = (
     "-n", "--workers", "--result", "--on", "--layout", "--param", "--name", "--no-wait",
     "--rehearse", "--dry-run",
@@ -47,7 +45,7 @@ def match(context: CompletionContext) -> SimpleMatcherResult:
     """Complete the word at the cursor."""
     from IPython.core.completer import SimpleCompletion
 
-    magic = _MAGIC.match(_written(context))
+    magic = re.match(_MAGIC, _written(context))
     if magic is None:
         return {"completions": [], "suppress": False}
     fragment, offered = _offered(magic, context.full_text)
@@ -66,11 +64,13 @@ def match(context: CompletionContext) -> SimpleMatcherResult:
 
 def unbroken(about: str) -> str:
     """Replace spaces and signs at which JupyterLab would break the line of a completion."""
-    return _BREAKS.sub("\\1\N{WORD JOINER}", about.replace(" ", "\N{NO-BREAK SPACE}"))
+    return re.sub(_BREAKS, "\\1\N{WORD JOINER}", about.replace(" ", "\N{NO-BREAK SPACE}"))
 
 
 def _written(context: CompletionContext) -> str:
     """Return the magic's line up to the cursor, with those that continue it."""
+    from distrain_nb.repairs import head_lines, joined
+
     *above, line = context.full_text.split("\n")[: context.cursor_line + 1]
     text = "\n".join([*above, line[: context.cursor_position]])
     in_head = text.startswith("%%") and head_lines(text) > len(above)

@@ -6,7 +6,8 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb import config, observed
+from distrain_nb import observed
+from distrain_nb.worker.files.folder import CONFIG_FILE, home_of_runs
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -83,9 +84,13 @@ def _empty(lines: list[str]) -> int:
 
 
 def _is_enabled() -> bool:
-    path = config.home() / config.CONFIG_FILE
-    try:  # reading the settings takes longer than all else
-        return "observe" not in path.read_text(encoding="utf-8") or config.Config.load().observe
+    try:  # to import what reads the settings takes longer than all else
+        text = (home_of_runs() / CONFIG_FILE).read_text(encoding="utf-8")
+        if "observe" not in text:
+            return True
+        from distrain_nb.config import Config
+
+        return Config.load().observe
     except Exception:  # no settings, or some that whoever needs them complains of
         return True
 

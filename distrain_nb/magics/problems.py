@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from distrain_nb.ui.problem import Cells
 
 _CELL, _LINE = "%%distrain", "%distrain"
-_PLACEHOLDER = re.compile(r"\{.*?\}+|\$+[\w.]+")
-_EMPTY_LINES = re.compile(r"\A(?:[ \t]*\n)+")
+_PLACEHOLDER = r"\{.*?\}+|\$+[\w.]+"
+_EMPTY_LINES = r"\A(?:[ \t]*\n)+"
 
 
 @contextmanager
@@ -67,7 +67,7 @@ def _candidates(source: str, cell: str | None) -> Iterator[tuple[str, str]]:
             if magic:
                 yield magic + options, options
         return
-    text = _EMPTY_LINES.sub("", source)
+    text = re.sub(_EMPTY_LINES, "", source)
     head, _, code = text.partition("\n")
     if head.startswith(_CELL) and code.rstrip("\n") == cell.rstrip("\n"):
         yield text, head.removeprefix(_CELL)
@@ -77,7 +77,7 @@ def _values(options: str, line: str) -> list[tuple[str, str]] | None:
     """Return the placeholders of options, and what stands for them in a magic's line; None for
     another line than theirs."""
     options, line = " ".join(options.split()), " ".join(line.split())
-    first, *texts = _PLACEHOLDER.split(options)
+    first, *texts = re.split(_PLACEHOLDER, options)
     if not line.startswith(first) or not (texts or line == first):
         return None
     values, at = [], len(first)
@@ -87,7 +87,7 @@ def _values(options: str, line: str) -> list[tuple[str, str]] | None:
             return None
         values.append(line[at:end])
         at = end + len(text)
-    return [*zip(_PLACEHOLDER.findall(options), values, strict=True)]
+    return [*zip(re.findall(_PLACEHOLDER, options), values, strict=True)]
 
 
 def _secrets(line: str, options: str, values: Iterable[tuple[str, str]]) -> set[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 # Those that take seconds to import.
 _SLOW = frozenset(["torch", "tensorflow"])
-_IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+(torch|tensorflow)\b", re.M)
+_IMPORT = r"(?m)^[ \t]*(?:import|from)[ \t]+(torch|tensorflow)\b"
 _ELSEWHERE = ("--on", "--dry-run", "--help", "-h")
 _requested: set[str] = set()
 
@@ -23,7 +23,7 @@ _OURS = ("distrain_nb.magics.cell", "distrain_nb.places.local.backend", "distrai
 
 def before_cell(words: list[str], cell: str) -> None:
     """Have the fork server import a framework while the cell that needs it is still being read."""
-    named = tuple(dict.fromkeys(_IMPORT.findall(cell)))
+    named = tuple(dict.fromkeys(re.findall(_IMPORT, cell)))
     if not named or _requested.issuperset(named) or any(w.startswith(_ELSEWHERE) for w in words):
         return
     from distrain_nb.places.local.warming import warm

@@ -10,10 +10,9 @@ from __future__ import annotations
 import os
 import sys
 from collections import defaultdict
-from dataclasses import dataclass, field
 from functools import wraps
 from types import CodeType, FrameType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.observed.changes import Changes, PartChange
 from distrain_nb.observed.definitions import Originals
@@ -32,6 +31,7 @@ from distrain_nb.observed.frames import (
     state_of,
     stored_by,
 )
+from distrain_nb.observed.modules import Modules
 from distrain_nb.observed.questions import ASKED, asked_variable, package_of
 from distrain_nb.observed.sites import SeenRead, Site
 from distrain_nb.worker.rank.on_import import on_import
@@ -46,8 +46,7 @@ _MOST_FRAMES, _MOST_DEPTH = 2, {"os.environ": 0}
 _MOST_VARIABLES = 4096
 
 
-@dataclass
-class _Before:
+class _Before(NamedTuple):
     """How names and objects were when the world was asked from some places.
 
     Objects are held weakly where they can be, so that what a cell deletes is gone.
@@ -59,7 +58,6 @@ class _Before:
     stores: set[str]  # the attributes that the code sets, perhaps to what they were before
 
 
-@dataclass
 class Observer:
     """Notes reads of one notebook.
 
@@ -68,29 +66,29 @@ class Observer:
     labels of cells, and the names of modules, that ran before.
     """
 
-    namespace: Mapping[str, Any]
-    place: Callable[[str, int, int], tuple[str, int] | None]
-    unseen: frozenset[str] = frozenset()
-    active: bool = True
-    failed: dict[str, tuple[int, int]] = field(default_factory=dict)  # by cell: where
-    _running: str = ""  # the label of a cell
-    _sites: dict[str, dict[tuple[int, int], Site]] = field(
-        default_factory=lambda: defaultdict(dict)
-    )
-    _seen: dict[tuple[object, ...], tuple[object, ...]] = field(default_factory=dict)
-    # What a statement's lines asked from where: the way to its frame takes 3 µs.
-    _again: dict[tuple[str, int, int, int], CodeType] = field(default_factory=dict)
-    _statement: FrameType | None = None
-    _before: list[_Before] = field(default_factory=list)
-    _last: FrameType | None = None
-    _asked: bool = False  # since the last statement
-    _changes: Changes = field(init=False)
-    originals: Originals = field(init=False)
-    _undo: list[Callable[[], None]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._changes = Changes(self.namespace)
-        self.originals = Originals(self.namespace)
+    def __init__(
+        self,
+        namespace: Mapping[str, Any],
+        place: Callable[[str, int, int], tuple[str, int] | None],
+        unseen: frozenset[str] = frozenset(),
+    ) -> None:
+        self.namespace, self.place, self.unseen = namespace, place, unseen
+        self.active = True
+        self.failed: dict[str, tuple[int, int]] = {}  # by cell: where
+        self._running = ""  # the label of a cell
+        self._sites: dict[str, dict[tuple[int, int], Site]] = defaultdict(dict)
+        self._seen: dict[tuple[object, ...], tuple[object, ...]] = {}
+        # What a statement's lines asked from where: the way to its frame takes 3 µs.
+        self._again: dict[tuple[str, int, int, int], CodeType] = {}
+        self._statement: FrameType | None = None
+        self._before: list[_Before] = []
+        self._last: FrameType | None = None
+        self._asked = False  # since the last statement
+        self._undo: list[Callable[[], None]] = []
+        self._changes = Changes(namespace)
+        self.originals = Originals(namespace)
+        self.modules = Modules(namespace)
+        self._readers: dict[str, dict[tuple[int, int], set[str]]] = defaultdict(dict)
 
     def replaced(self, name: str) -> tuple[str, int, int] | None:
         """Return the place of the statement that bound a name, which knew the world, by a
@@ -101,6 +99,11 @@ class Observer:
         """What statements changed in the object of a name that knows the world."""
         return self._changes.of(name)
 
+    def readers(self, label: str) -> Mapping[tuple[int, int], set[str]]:
+        """Return the names that a cell's statements read when these knew the world, by the lines
+        and columns of the statements."""
+        return self._readers.get(label, {})
+
     def sites(self, label: str) -> Iterable[Site]:
         """Return the places in a cell, or a module's file, from which the world was asked."""
         self.settle()
@@ -110,6 +113,7 @@ class Observer:
         """A cell of that name is about to run, and what others of the name asked is past."""
         self._running = label
         self._sites.pop(label, None)
+        self._readers.pop(label, None)
         self.failed.pop(label, None)
 
     def end(self) -> None:
@@ -120,8 +124,12 @@ class Observer:
     def runs(self, code: CodeType) -> None:
         """A statement of the cell is about to run."""
         try:
-            if self._changes.are_read(code):
+            if self._changes.read_by(code):
                 self.originals.keep()
+                self.modules.keep()
+                label, *place = self._at(code)
+                known = self._changes.read_by(code, at_once=True)
+                self._readers[label][place[0], place[1]] = known
         except Exception:  # whatever is odd about an object: the user's code goes on
             return
 
@@ -134,6 +142,7 @@ class Observer:
         self._again.clear()
         try:
             self.originals.look(code, self._at(code))
+            self.modules.look(code, self._at(code))
             self._changes.look(code, self._at(code), asked)
             if asked:
                 self._changes.follow(self.filled())
@@ -225,6 +234,7 @@ class Observer:
         for site in sites:
             if read not in site.reads:
                 site.reads.append(read)
+        self.modules.keep()
         if direct:
             if self._last is not top:
                 self.settle()

@@ -6,7 +6,6 @@ Such an object is made again in every rank, and what has changed it since must b
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
 from dis import get_instructions
 from enum import Enum
 from functools import lru_cache
@@ -21,7 +20,12 @@ from types import (
 )
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from distrain_nb.observed.frames import is_installed, names_read, root_of
+from distrain_nb.observed.frames import (
+    is_installed,
+    names_read,
+    names_read_at_once,
+    root_of,
+)
 from distrain_nb.worker.fingerprint import BY_USE, LIVE, OF_THE_WORLD, dict_of, key_of, text_of
 
 if TYPE_CHECKING:
@@ -46,14 +50,15 @@ class PartChange(NamedTuple):
     after: str
 
 
-@dataclass
 class Changes:
-    """Follows the objects of one notebook that know the world, and what is made of these."""
+    """Follows the objects of one notebook that know the world, and what is made of these;
+    `replaced` are names that a function bound anew, with the place of the statement."""
 
-    namespace: Mapping[str, Any]
-    _objects: dict[str, tuple[object, dict[str, Any]]] = field(default_factory=dict)
-    _found: dict[str, list[PartChange]] = field(default_factory=dict)
-    replaced: dict[str, tuple[str, int, int]] = field(default_factory=dict)  # by a function
+    def __init__(self, namespace: Mapping[str, Any]) -> None:
+        self.namespace = namespace
+        self._objects: dict[str, tuple[object, dict[str, Any]]] = {}
+        self._found: dict[str, list[PartChange]] = {}
+        self.replaced: dict[str, tuple[str, int, int]] = {}
 
     def of(self, name: str) -> Collection[PartChange]:
         """What changed the object that a name stands for, since the name was bound to it."""
@@ -63,7 +68,7 @@ class Changes:
         """A statement has run at that place: its cell, line and column."""
         if not asked and not self._objects and not self.replaced:
             return
-        reads = asked or self.are_read(code)
+        reads = asked or bool(self.read_by(code))
         for name, (obj, before) in [*self._objects.items()]:
             if self.namespace.get(name) is not obj:
                 del self._objects[name]
@@ -76,11 +81,12 @@ class Changes:
         if reads:
             self.follow(stored(code))
 
-    def are_read(self, code: CodeType) -> bool:
-        """Return whether code reads what knows the world."""
-        return bool(self._objects) and not names_read(code, self.namespace).isdisjoint(
-            self._objects
-        )
+    def read_by(self, code: CodeType, *, at_once: bool = False) -> set[str]:
+        """Return the names of what knows the world that code may read; those for sure `at_once`."""
+        if not self._objects:
+            return set()
+        read = names_read_at_once if at_once else names_read
+        return read(code, self.namespace) & self._objects.keys()
 
     def follow(self, names: Collection[str]) -> None:
         """Follow what these names stand for from now on."""

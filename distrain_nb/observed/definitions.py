@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 from weakref import ReferenceType, ref
@@ -47,14 +46,15 @@ def _is_made_with(value: Any, owner: Any) -> bool:
     return owner in type(value).__mro__ and hasattr(value, "__dict__")
 
 
-@dataclass
 class Originals:
-    """The definitions of one notebook, as their statements left them."""
+    """The definitions of one notebook, as their statements left them; `filled` are those that
+    statements gave something of the world, with the places of these."""
 
-    namespace: Mapping[str, Any]
-    _known: dict[str, tuple[ReferenceType[Any], _State]] = field(default_factory=dict)
-    filled: dict[str, list[tuple[str, int, int]]] = field(default_factory=dict)  # and by what
-    _asking: dict[str, _State] = field(default_factory=dict)
+    def __init__(self, namespace: Mapping[str, Any]) -> None:
+        self.namespace = namespace
+        self._known: dict[str, tuple[ReferenceType[Any], _State]] = {}
+        self.filled: dict[str, list[tuple[str, int, int]]] = {}
+        self._asking: dict[str, _State] = {}
 
     def keep(self) -> None:
         """The running statement asks for the world, or reads what knows it: keep how all

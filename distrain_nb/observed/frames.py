@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 _KERNELS = ("IPython", "ipykernel")  # `%env RANK` is the user's own question
-_ANSWERS = (bool, int, str, type(None))
+ANSWERS = (bool, int, str, type(None))
 _UNCHANGING = (bool, int, float, complex, str, bytes, type(None))
 _NO_STATE = (*_UNCHANGING, ModuleType, FunctionType, BuiltinFunctionType, CodeType)
 _MOST_PARTS, _MOST_ITEMS = 1000, 100
+_LOADS = {"LOAD_NAME", "LOAD_GLOBAL"}
+_FUNCTION = 0x1  # CO_OPTIMIZED, which bodies of classes and modules lack
 
 
 def is_top_level(frame: FrameType) -> bool:
@@ -95,13 +97,48 @@ def names_read(code: CodeType, names: Mapping[str, Any]) -> set[str]:
     while waiting:
         code = waiting.pop()
         waiting += [c for c in code.co_consts if isinstance(c, CodeType)]
-        for name in {*code.co_names} - found:
-            found.add(name)
-            value = names.get(name)
-            owns = getattr(value, "__module__", "") == names.get("__name__")
-            inside = vars(value).values() if owns and isinstance(value, type) else (value,)
-            waiting += [f.__code__ for f in inside if isinstance(f, FunctionType)]
+        new = {*code.co_names} - found
+        found |= new
+        waiting += _codes_of(new, names)
     return found
+
+
+def names_read_at_once(code: CodeType, names: Mapping[str, Any]) -> set[str]:
+    """Return those that a statement reads when it runs: no attributes that are called so, and
+    nothing that functions which it defines may read."""
+    found: set[str] = set()
+    waiting = [*_run_with(code)]
+    while waiting:
+        code = waiting.pop()
+        if code.co_flags & _FUNCTION:
+            waiting += [c for c in code.co_consts if isinstance(c, CodeType)]
+        loads = (i.argval for i in get_instructions(code) if i.opname in _LOADS)
+        new = {*loads} - found
+        found |= new
+        waiting += _codes_of(new, names)
+    return found
+
+
+def _codes_of(found: set[str], names: Mapping[str, Any]) -> Iterator[CodeType]:
+    """Yield the code of the notebook's functions and methods among these names."""
+    for value in map(names.get, found):
+        owns = getattr(value, "__module__", "") == names.get("__name__")
+        inside = vars(value).values() if owns and isinstance(value, type) else (value,)
+        yield from (f.__code__ for f in inside if isinstance(f, FunctionType))
+
+
+def _run_with(code: CodeType) -> Iterator[CodeType]:
+    """Yield the code that runs with a statement: not the bodies of functions that it defines, nor
+    those of lambdas where it calls nothing."""
+    yield code
+    calls = any("CALL" in instruction.opname for instruction in get_instructions(code))
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            if inner.co_name not in code.co_names:  # a lambda, a comprehension
+                if calls or inner.co_name != "<lambda>":
+                    yield inner
+            elif not inner.co_flags & _FUNCTION:  # the body of a class
+                yield from _run_with(inner)
 
 
 def stored_by(code: CodeType) -> Iterator[str]:
@@ -121,7 +158,7 @@ def may_have_taken(thing: object, stores: set[str]) -> bool:
     if not stores or is_model(thing):
         return False
     inside = dict_of(thing)
-    plain = {n for n, v in inside.items() if isinstance(v, _ANSWERS) and n[:2] != "__"}
+    plain = {n for n, v in inside.items() if isinstance(v, ANSWERS) and n[:2] != "__"}
     items = isinstance(thing, dict) or any(isinstance(v, dict) for v in inside.values())
     return bool(plain & stores) or ("*" in stores and bool(plain)) or ("[]" in stores and items)
 

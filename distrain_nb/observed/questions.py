@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_LAUNCHER = re.compile(
+_LAUNCHER = (  # `re` compiles it when a variable is asked for
     r"(\w*_)?(RANK|RANKS|WORLD_SIZE|LOCAL_SIZE|NNODES|NODEID|NTASKS|PROCID|LOCALID)(_\w+)?"
     r"|MASTER_(ADDR|PORT)|TF_CONFIG|CLUSTER_SPEC|NPROC\w*|NUM_PROCESSES|PROCESS_ID|NUM_NODES"
     r"|COORDINATOR_ADDRESS|CUDA_VISIBLE_DEVICES"
@@ -38,7 +38,7 @@ ASKED = {
 
 def is_launchers(variable: str) -> bool:
     """Return whether an environment variable is one that launchers set for each process."""
-    return _LAUNCHER.fullmatch(variable) is not None
+    return re.fullmatch(_LAUNCHER, variable) is not None
 
 
 def asked_variable(key: object) -> str:

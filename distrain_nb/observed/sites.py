@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
+
+# No dataclasses in this room: each takes `%load_ext` half a millisecond or more.
 
 
-@dataclass(frozen=True)
-class SeenRead:
+class SeenRead(NamedTuple):
     """What was asked, as one would write it, and the innermost line of the user's own code.
 
     `direct`: that line asked itself, rather than a package that it calls.
@@ -17,12 +18,11 @@ class SeenRead:
     direct: bool
 
 
-@dataclass
 class Site:
     """A place at the top level of a cell, or of a module: what was asked from there, and the names
     of the notebook whose objects changed meanwhile."""
 
-    line: int
-    column: int
-    reads: list[SeenRead] = field(default_factory=list)
-    filled: set[str] = field(default_factory=set)
+    def __init__(self, line: int, column: int) -> None:
+        self.line, self.column = line, column
+        self.reads: list[SeenRead] = []
+        self.filled: set[str] = set()

@@ -44,10 +44,9 @@ BY_USE = {
     *("training", "iteration", "step", "epoch", "global_step", "current_epoch", "remainder"),
     *("end_of_dataloader", "fitting", "grad", "num_batches_tracked", "last_epoch"),
 }
-_LEFT_OUT = re.compile(
-    rf"\.(_\w+|{'|'.join(sorted(OF_THE_WORLD | BY_USE))})\b|as pickled|^the keys"
-)
-_PLAIN_TEXT = re.compile(r"(NoneType|bool|int|float|complex|str|bytes|range|slice|(frozen)?set) ")
+# Patterns that `re` compiles when they are used: `%load_ext` imports this.
+_LEFT_OUT = rf"\.(_\w+|{'|'.join(sorted(OF_THE_WORLD | BY_USE))})\b|as pickled|^the keys"
+_PLAIN_TEXT = r"(NoneType|bool|int|float|complex|str|bytes|range|slice|(frozen)?set) "
 _OF_CLASS = {
     *("__dict__", "__weakref__", "__module__", "__qualname__", "__doc__", "__annotations__"),
     *("__static_attributes__", "__firstlineno__", "__annotate__", "__annotate_func__"),
@@ -78,7 +77,7 @@ def settings(name: str, obj: Any) -> Dict[str, str]:
     path, but for those that are meant to differ between processes."""
     look = _Look(set(), set(), only_settings=True)
     look.at(name, obj)
-    return {path: text for path, text in look.parts.items() if _PLAIN_TEXT.match(text)}
+    return {path: text for path, text in look.parts.items() if re.match(_PLAIN_TEXT, text)}
 
 
 class _Look:
@@ -90,7 +89,7 @@ class _Look:
     def at(self, path: str, obj: Any, depth: int = 0) -> None:
         if path in self.skip or depth > _DEEPEST or len(self.parts) >= MOST_PARTS:
             return
-        if self.only_settings and _LEFT_OUT.search(path):
+        if self.only_settings and re.search(_LEFT_OUT, path):
             return
         plain = text_of(obj)
         if plain is not None:

@@ -222,6 +222,9 @@ _MADE_OF_IT = (
     "exec('{v} = ' + repr(0))\n{v} = {{'r': {ask}}}",
     "{c}.a = {ask}",
     "setattr({c}, 'b', {ask})",
+    "state_module.bump({ask})",
+    "state_module.LR = {ask}",
+    "def deco(x):\n    x.n = {v}\n    return x\n{v} = {ask}\n@deco\ndef {f}(): return {n}",
 )
 _CHANGES_IT = (
     "vars({v}).update(x={n})",

@@ -27,13 +27,38 @@ STARTS = {
     "import ignite.distributed as idist\nwith idist.Parallel('gloo', nproc_per_node=2): pass": "",
     "import multiprocessing as mp\nfor r in range(2):\n"
     "    mp.get_context('spawn').Process(target=train, args=(r,)).start()": "",
+    "import torch.multiprocessing as mp\ndef launch(fn, n):\n"
+    "    mp.spawn(fn, args=(n,), nprocs=n)\nlaunch(train, 2)": (
+        'fn(int(__import__("os").environ["RANK"]), n)'
+    ),
+    "import torch.multiprocessing as mp\nclass T:\n    def work(self, rank): train()\n"
+    "    def fit(self):\n        mp.spawn(self.work, nprocs=2)\nt = T()\nt.fit()": (
+        'self.work(int(__import__("os").environ["RANK"]))'
+    ),
+    "import functools, torch.multiprocessing as mp\n"
+    "start = functools.partial(mp.spawn, nprocs=2)\nstart(train)": (
+        'train(int(__import__("os").environ["RANK"]))'
+    ),
+    "import functools, torch.multiprocessing as mp\n"
+    "mp.spawn(functools.partial(train, 3), nprocs=2)": "",
+    "import torch.multiprocessing as mp\nmp.spawn(lambda rank: train(rank), nprocs=2)": "",
+    "import torch.multiprocessing as mp\nctx = mp.get_context('spawn')\n"
+    "[ctx.Process(target=train, args=(r,)).start() for r in range(2)]": "",
+    "import torch.multiprocessing as mp\nclass Worker(mp.Process):\n    def run(self): train()\n"
+    "for r in range(2): Worker().start()": "",
+    "from concurrent.futures import ProcessPoolExecutor\nwith ProcessPoolExecutor(2) as pool:\n"
+    "    list(pool.map(train, range(2)))": "",
+    "import subprocess\nsubprocess.run(['torchrun', '--nproc-per-node', '2', 'train.py'])": "",
 }
 UNSURE = "import torch.multiprocessing as mp\nif {test}:\n    mp.spawn(train, nprocs=2)"
 FINE = {
     "one": "from accelerate import notebook_launcher\nnotebook_launcher(train, num_processes=1)",
     "one by default": "import torch.multiprocessing as mp\nmp.spawn(train)",
     "no world": "import torch.multiprocessing as mp\nmp.spawn(print, nprocs=2)",
-    "a pool": "import multiprocessing\nmultiprocessing.Pool(2).map(train, [1])",
+    "a pool": "import multiprocessing\nmultiprocessing.Pool(2).map(len, ['a'])",
+    "a method": "import re\nre.compile('x').Process(target=train)",
+    "a command": "import subprocess\nsubprocess.run(['ls'])",
+    "a strategy": "import lightning as L\nL.Trainer(strategy='ddp', devices=2)",
     "a process": "import multiprocessing as mp\nmp.Process(target=print).start()",
     "workers": "from torch.utils.data import DataLoader\nDataLoader(data, num_workers=2)",
     "started otherwise": (
@@ -92,6 +117,72 @@ def test_it_is_found_by_check_in_jobs_of_several_ranks() -> None:
     codes = [f.code for f in api.check(cell, ranks_per_replica=2)]
     assert "launcher.own-processes" in codes
     assert "launcher.own-processes" not in [f.code for f in api.check(cell, ranks_per_replica=1)]
+
+
+def test_a_strategy_that_starts_processes_has_its_name_put_right() -> None:
+    cell = "import lightning as L\nL.Trainer(strategy='ddp_notebook', devices=2)"
+    (finding,) = found(cell)
+    assert finding.severity is Severity.ERROR
+    assert found(finding.fixes[0].apply(cell)) == []
+
+
+LAUNCH = {
+    "launching.py": "import torch.multiprocessing as mp\ndef launch(fn, n):\n"
+    "    mp.spawn(fn, nprocs=n)\nif __name__ == '__main__':\n    launch(None, 2)\n"
+}
+
+
+def test_a_module_of_ones_own_is_read_as_far_as_the_program_names_it() -> None:
+    main = f"{TRAIN}from launching import launch\nlaunch(train, 2)"
+    (finding,) = own_processes(main, (), 2, LAUNCH)
+    assert (finding.severity, finding.where) == (Severity.ERROR, "launching.py, line 3")
+    assert own_processes(f"{TRAIN}import launching\ntrain()", (), 2, LAUNCH) == ()
+
+
+OWN_PLACE = (
+    "import os\nos.environ['MASTER_PORT'] = '9994'\nos.environ['RANK'] = '0'\n"
+    "os.environ['WORLD_SIZE'] = '1'\ntrain()"
+)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        OWN_PLACE,
+        "import os\nos.environ.update(RANK='0', WORLD_SIZE='1')\ntrain()",
+        "import os\nos.environ.update({'RANK': str(0)})\ntrain()",
+        "import os\ndef setup(rank=0):\n    os.environ['RANK'] = str(rank)\nsetup()\ntrain()",
+        "dist.init_process_group('gloo', 'tcp://localhost:9994', rank=0, world_size=1)",
+    ],
+)
+def test_one_place_for_all_ranks_is_refused(cell: str) -> None:
+    (finding,) = found(cell)
+    assert (finding.code, finding.severity) == ("launcher.own-place", Severity.ERROR)
+    assert found(cell, ranks=1) == []
+
+
+def test_the_lines_that_give_the_place_are_removed() -> None:
+    (finding,) = found(OWN_PLACE)
+    assert finding.fixes[0].apply(f"%%distrain -n 2\n{OWN_PLACE}") == (
+        "%%distrain -n 2\nimport os\ntrain()"
+    )
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "import os\nos.environ.setdefault('RANK', '0')\ntrain()",
+        "import os\nif 'RANK' not in os.environ:\n    os.environ['RANK'] = '0'\ntrain()",
+        "import os\ntry: os.environ['RANK']\nexcept KeyError: os.environ['RANK'] = '0'\ntrain()",
+        "import os\nos.environ['MASTER_PORT'] = '9994'\ntrain()",
+        "import os\ndef setup(rank):\n    os.environ['RANK'] = str(rank)\n"
+        "setup(int(os.environ['LOCAL_RANK']))\ntrain()",
+        "import os\nrank = int(os.environ['RANK'])\n"
+        "dist.init_process_group('gloo', rank=rank, world_size=2)",
+    ],
+)
+def test_a_place_of_its_own_for_each_rank_is_fine(cell: str) -> None:
+    assert found(cell) == []
 
 
 AS_RANKS = [program for program in programs() if not program.options.startswith("-n 1 ")]

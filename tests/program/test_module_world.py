@@ -59,10 +59,40 @@ def test_it_is_refused_with_the_line(kernel: Kernel, cell: str) -> None:
     assert "what knows `os.environ['RANK']` (Cell In[" in message
 
 
-def test_a_function_that_is_given_the_rank_may_set_it(kernel: Kernel) -> None:
-    said = findings(kernel, "state_module.bump(rank)", "import state_module")
-    assert {severity for severity, _ in said} == {"warning"}
-    assert all("may set it" in message for _, message in said)
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "state_module.bump(rank)",
+        "for name in ('LR', 'extra'): setattr(state_module, name, rank)",
+        "vars(state_module).update(LR=rank)",
+        "def tune(cfg): cfg.lr = rank\ntune(state_module.CFG)",
+        "def tune(): return int(os.environ.get('RANK', 0))\nstate_module.ITEMS.append(tune())",
+    ],
+)
+def test_what_a_function_sets_is_seen(kernel: Kernel, cell: str) -> None:
+    """`bump(0)` leaves the counter as it was: a rank that isn't the first would have another."""
+    assert {severity for severity, _ in findings(kernel, cell, "import state_module")} == {"error"}
+
+
+def test_what_has_been_set_since_to_something_else_is_not_refused(kernel: Kernel) -> None:
+    kernel.run("state_module.bump(rank)")
+    later = "state_module.calls = 7\nstate_module.ITEMS.clear()"
+    assert findings(kernel, later, "import state_module") == []
+
+
+ARGUMENTS = """
+class TrainingArguments:
+    __module__ = "transformers.training_args"
+    def __init__(self): self.learning_rate, self.local_rank = 0.25, int(os.environ.get("RANK", 0))
+args = TrainingArguments()
+"""
+
+
+def test_a_setting_of_what_knows_the_world_is_a_value_like_others(kernel: Kernel) -> None:
+    kernel.run(ARGUMENTS)
+    assert findings(kernel, "state_module.LR = args.learning_rate", "import state_module") == []
+    of_the_world = findings(kernel, "state_module.LR = args.local_rank", "import state_module")
+    assert [severity for severity, _ in of_the_world] == ["error"]
 
 
 @pytest.mark.parametrize(

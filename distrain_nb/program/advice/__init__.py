@@ -7,25 +7,29 @@ that are sure to fail.
 
 from __future__ import annotations
 
+import ast
 import re
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.advice import processes
 from distrain_nb.program.advice.branches import taken
 from distrain_nb.program.advice.horovod import horovod
-from distrain_nb.program.advice.processes import starters, without_nccl
+from distrain_nb.program.advice.own_place import own_place
+from distrain_nb.program.advice.processes import without_nccl
 from distrain_nb.program.advice.pytorch import pytorch
-from distrain_nb.program.advice.reading import Code
+from distrain_nb.program.advice.reading import Code, used_of
+from distrain_nb.program.advice.starters import starters
 from distrain_nb.program.advice.storage import BUCKETS, RemoteFolder, storage, told_by
 from distrain_nb.program.advice.tensorflow import tensorflow
 from distrain_nb.program.python.ipython_syntax import plain
 from distrain_nb.worker.rank.program import Segment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from distrain_nb.program.advice.training import Note
     from distrain_nb.program.program import Program
@@ -39,6 +43,7 @@ __all__ = [
     "findings_in",
     "one_process",
     "own_processes",
+    "texts_of_modules",
     "told_by",
     "unread_arguments",
 ]
@@ -99,12 +104,25 @@ def one_process(
 
 
 def own_processes(
-    main: str, segments: Sequence[Segment], ranks_per_replica: int
+    main: str,
+    segments: Sequence[Segment],
+    ranks_per_replica: int,
+    modules: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Finding, ...]:
-    """What starts processes itself in a program that is started as several ranks: an error where it
-    is sure to fail, which repairs of the cell put right."""
+    """What starts processes itself in a program that is started as several ranks, or gives each of
+    them the same place: an error where it is sure to fail, which repairs of the cell put right.
+    `modules` are the texts of the program's own modules, by their files."""
+    first, trees, places = main.count("\n") + 2, [], [*segments]
+    for file, text in modules.items():
+        tree = plain(text).tree
+        if tree is not None:
+            trees.append(ast.increment_lineno(tree, first - 1))
+            last = first + text.count("\n")
+            places.append(Segment(first, last, file, 1))
+            first = last + 1
     check = partial(starters, text=main, ranks_per_replica=ranks_per_replica)
-    return _found(main, segments, (check,))
+    place = partial(own_place, text=main, ranks_per_replica=ranks_per_replica)
+    return _found(main, places, (check, place), modules=trees)
 
 
 def avoids_nccl(main: str) -> str:
@@ -118,11 +136,15 @@ def _found(
     segments: Sequence[Segment],
     checks: Sequence[Callable[[Code], Iterator[Note]]],
     varied: Collection[str] = (),
+    modules: Sequence[ast.Module] = (),
 ) -> tuple[Finding, ...]:
     tree = plain(main).tree
     if tree is None:
         return ()
-    code = Code(taken(tree, varied))
+    whole = taken(tree, varied)
+    if modules:  # first, so that names mean what the program itself has by them
+        whole = ast.Module([*used_of(modules, whole), *whole.body], [])
+    code = Code(whole)
     notes = dict.fromkeys(note for check in checks for note in check(code))
     return tuple(
         _placed(note, next((s for s in segments if s.first <= note.line <= s.last), None))
@@ -154,7 +176,14 @@ def unread_arguments(program: Program, arguments: Sequence[str]) -> Iterator[Fin
 
 def _texts(program: Program) -> Iterator[str]:
     yield program.main
-    for name, file in program.files.items():
-        if name.endswith(".py"):
-            data = file.read_bytes() if isinstance(file, Path) else file
-            yield data.decode("utf-8", "replace")
+    yield from texts_of_modules(program).values()
+
+
+def texts_of_modules(program: Program) -> dict[str, str]:
+    """Return the texts of the modules that travel with a program, by their files."""
+    read = {
+        name: file.read_bytes() if isinstance(file, Path) else file
+        for name, file in program.files.items()
+        if name.endswith(".py")
+    }
+    return {name: data.decode("utf-8", "replace") for name, data in read.items()}

@@ -1,22 +1,21 @@
-"""Which processes a program has: one for all GPUs of a machine, several that exchange gradients,
-and those that it starts itself, which ranks of a world would each start again."""
+"""Which processes a program has: one for all GPUs of a machine, or several that exchange
+gradients."""
 
 from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from distrain_nb.findings import Fix, Severity
 from distrain_nb.program.advice.reading import keyword, last
-from distrain_nb.program.advice.training import Note, info, is_cared_for
+from distrain_nb.program.advice.training import info, is_cared_for
 from distrain_nb.program.advice.values import Values
-from distrain_nb.repairs import with_option, write_code
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from distrain_nb.program.advice.reading import Code
+    from distrain_nb.program.advice.training import Note
 
 # What shares a model or its gradients among processes, each with a GPU of its own.
 _PER_PROCESS = (
@@ -86,133 +85,3 @@ def _text(code: Code, node: ast.expr | None) -> str | None:
     if isinstance(node, ast.Attribute):
         return node.attr.lower() if code.name(node).endswith(f"Backend.{node.attr}") else None
     return None
-
-
-# -- processes of its own -------------------------------------------------------------------------
-
-
-class _Starter(NamedTuple):
-    """How a function that starts processes is called.
-
-    `number` is the name of its parameter that says how many, `at` the place of that, `default` how
-    many there are without it, None for all that the machine has. It calls `function` with a
-    process's number first where it `counts`. What `always` forms a world does so whatever it calls.
-    """
-
-    number: str
-    at: int
-    default: int | None
-    function: str = "fn"
-    counts: bool = False
-    always: bool = True
-
-
-_STARTERS: Mapping[str, _Starter] = {  # by patterns of full names
-    r"accelerate\.(.+\.)?notebook_launcher": _Starter("num_processes", 2, None, "function"),
-    r"accelerate\.(.+\.)?debug_launcher": _Starter("num_processes", 2, 2, "function"),
-    r"torch_xla\.distributed\.xla_multiprocessing\.spawn": _Starter("nprocs", 2, None, counts=True),
-    r"torch\.multiprocessing\.(spawn\.)?(spawn|start_processes)": _Starter(
-        "nprocs", 2, 1, counts=True, always=False
-    ),
-    r"ignite\.distributed\.Parallel": _Starter("nproc_per_node", 1, 1, ""),
-    r"ignite\.distributed\.spawn": _Starter("nproc_per_node", 4, 1, ""),
-    r"horovod(\.\w+)?\.run": _Starter("np", -1, 1, "func"),
-    r"(torch\.)?multiprocessing\.Process": _Starter("", -1, 2, "target", always=False),
-}
-# What forms a world, or waits for others in one.
-_FORMS = ("init_process_group", "init_device_mesh", "init_distributed", "Accelerator")
-_BY_PLACE = re.compile(r"environ|getenv|RANK|WORLD_SIZE|torchelastic|is_initialized|PROCID")
-_NODES = re.compile(
-    r"(NODE|GROUP)_RANK|RANK|WORLD_SIZE|CLUSTER_SPEC|TF_CONFIG|SM_(CURRENT_)?HOSTS?"
-)
-
-
-def starters(code: Code, text: str, ranks_per_replica: int) -> Iterator[Note]:
-    """What starts a world in each rank of one: an error where several ranks of a machine are sure
-    to get there. `text` is the program's."""
-    if ranks_per_replica < 2 and any(map(_NODES.fullmatch, code.texts)):
-        return  # it starts the processes of each machine, as one of several
-    for call in code.calls:
-        name = code.name(call.func).replace(".get_context()", "")
-        starter = next((_STARTERS[p] for p in _STARTERS if re.fullmatch(p, name)), None)
-        if starter is None or not code.runs(call) or _is_one(code, call, starter):
-            continue
-        tests = list(_conditions(code, call, frozenset()))
-        if any(map(_BY_PLACE.search, tests)) or not (
-            starter.always or _forms(code, _function(call, starter), frozenset())
-        ):
-            continue
-        many = ranks_per_replica > 1
-        severity = Severity.ERROR if many and not tests else Severity.WARNING
-        name, instead = ast.unparse(call.func), _instead(code, call, starter)
-        way_out = f"call the function, `{instead}`" if instead else "call what it starts"
-        yield Note(
-            "launcher.own-processes",
-            severity,
-            call.lineno,
-            f"`{name}` starts processes itself, in every rank again, and their worlds get into each"
-            f" other's way: {way_out}, in each rank, or keep `{name}` and take `-n 1`",
-            tuple(_fixes(call, instead, text)) if many else (),
-        )
-
-
-def _is_one(code: Code, call: ast.Call, starter: _Starter) -> bool:
-    """Return whether it is to start one process, which is to call the function."""
-    number = keyword(call, starter.number)
-    if number is None and 0 <= starter.at < len(call.args):
-        number = call.args[starter.at]
-    if number is None:
-        return starter.default == 1
-    ones = (1, None) if starter.default == 1 else (1,)
-    known = Values(code).nodes(number)
-    return all(isinstance(node, ast.Constant) and node.value in ones for node in known)
-
-
-def _function(call: ast.Call, starter: _Starter) -> ast.expr | None:
-    """What the processes call."""
-    by_place = starter.number and starter.function and call.args
-    return keyword(call, starter.function) or (call.args[0] if by_place else None)
-
-
-def _forms(code: Code, called: ast.expr | None, seen: frozenset[str]) -> bool:
-    """Return whether a function forms a world, itself or by others that the code defines."""
-    name = last(code.name(called)) if called is not None else ""
-    function = code.functions.get(name)
-    if function is None or name in seen:
-        return False
-    calls = [node.func for node in ast.walk(function) if isinstance(node, ast.Call)]
-    return any(
-        last(code.name(inner)) in _FORMS or _forms(code, inner, seen | {name}) for inner in calls
-    )
-
-
-def _conditions(code: Code, node: ast.AST, seen: frozenset[str]) -> Iterator[str]:
-    """Yield the tests on which it depends whether a node runs, of its function's calls too."""
-    yield from (t for t in map(ast.unparse, code.conditions(node)) if "__name__" not in t)
-    function = code.function_of(node)
-    if function is not None and function.name not in seen:
-        calls = code.called(function.name)
-        of_calls = [list(_conditions(code, call, seen | {function.name})) for call in calls]
-        if all(of_calls):
-            yield from (test for tests in of_calls for test in tests)
-
-
-def _fixes(call: ast.Call, instead: str, text: str) -> Iterator[Fix[str]]:
-    there = ast.get_source_segment(text, call)
-    if instead and there:
-        yield write_code(there, instead)
-    yield Fix("Take `-n 1`", lambda cell: with_option(cell, ["-n", "--ranks-per-replica"], "-n 1"))
-
-
-def _instead(code: Code, call: ast.Call, starter: _Starter) -> str:
-    """Return the call of the function that the processes run; empty where the code doesn't tell."""
-    function = _function(call, starter)
-    given = next(iter(call.args[1:2]), keyword(call, "args"))
-    known = given is None or isinstance(given, (ast.Tuple, ast.List))
-    if not (starter.number and function is not None and known):
-        return ""
-    arguments = list(map(ast.unparse, getattr(given, "elts", ())))
-    if starter.counts:
-        environ = "os" if code.aliases.get("os") == "os" else '__import__("os")'
-        arguments.insert(0, f'int({environ}.environ["RANK"])')
-    return f"{ast.unparse(function)}({', '.join(arguments)})"

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from distrain_nb.program.python.imports import imports_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
 ANY = None  # the place of an item that a loop takes, or one by a name
 Path = tuple[int | None, ...]
@@ -228,6 +229,27 @@ class Code:
         """The strings that are written out, the fixed parts of f-strings included."""
         constants = (node.value for node in self.nodes if isinstance(node, ast.Constant))
         return tuple(value for value in constants if isinstance(value, str))
+
+
+def used_of(modules: Sequence[ast.Module], main: ast.Module) -> Iterator[ast.stmt]:
+    """Yield the statements of modules that a program uses: their imports and assignments, and the
+    definitions that it names, also through others of these."""
+    statements = [s for module in modules for s in module.body]
+    yield from (s for s in statements if isinstance(s, (ast.Import, ast.ImportFrom, ast.Assign)))
+    waiting: list[ast.AST] = [main]
+    named = [s for s in statements if isinstance(s, (*_FUNCTIONS, ast.ClassDef))]
+    while waiting:
+        words = {word for node in ast.walk(waiting.pop()) for word in _words_of(node)}
+        used = [s for s in named if s.name in words]
+        named = [s for s in named if s.name not in words]
+        waiting += used
+        yield from used
+
+
+def _words_of(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.ImportFrom):
+        return [alias.name for alias in node.names]
+    return [word for word in (getattr(node, "attr", ""), getattr(node, "id", "")) if word]
 
 
 def last(name: str) -> str:

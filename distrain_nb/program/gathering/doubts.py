@@ -32,11 +32,14 @@ _BY_SHELL = "captured as a shell command gave it, whatever that asked about the 
 # -- statements that run again with other values --------------------------------------------------
 
 
-def rebound(found: Mapping[str, Needed], history: ExecutionHistory) -> Iterator[Finding]:
+def rebound(
+    found: Mapping[str, Needed], history: ExecutionHistory, world: World
+) -> Iterator[Finding]:
     """Yield a finding for each name that a statement saw and that another one has set since.
 
     What must be made again, because it depends on the world, must be made of the same.
     """
+    yield from _of_another_world(found, world)
     made = [(n.name, n.how) for n in found.values() if isinstance(n.how, SourceCode)]
     repeated = {executed.at for _, how in made for executed in how.chain}
     late = history.late_annotations
@@ -60,6 +63,20 @@ def rebound(found: Mapping[str, Needed], history: ExecutionHistory) -> Iterator[
                     message += f": run {executed.statement.where} again, or move it into the cell"
                 severity = Severity.ERROR if how.world else Severity.WARNING
                 yield Finding("capture.rebound", severity, where, message)
+
+
+def _of_another_world(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
+    """Refuse what a statement made of names that knew the world then, and are others now."""
+    for needed in found.values():
+        for executed in needed.how.chain if isinstance(needed.how, SourceCode) else ():
+            gone = world.gone_since(executed) - executed.statement.binds
+            if gone:
+                message = (
+                    f"`{needed.name}` was made of `{min(gone)}` ({executed.statement.where}), which"
+                    " knew the world and has been set since: ranks can't make it again. Run"
+                    f" {executed.statement.where} again, or move it into the cell"
+                )
+                yield Finding("capture.rebound", Severity.ERROR, needed.where[0], message)
 
 
 def _set_since(
@@ -86,7 +103,8 @@ def unseen(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     for those that shell commands gave."""
     values = [n.name for n in found.values() if isinstance(n.how, (Literal, Value))]
     before = [(name, made) for name in values for made in _made_unseen(name, world)]
-    by_shell = [(name, made) for name in values for made in _made_by_shell(name, world)]
+    shells = {name: p for p in world.history.executed for name in _bound_by_shell(p)}
+    by_shell = [(n, shells[n]) for n in values if n in shells and _is_latest(shells[n], n, world)]
     made_so = _BEFORE if world.seen.observer else _IN_SCRIPT
     for message, names in ((made_so, before), (_BY_SHELL, by_shell)):
         if names:
@@ -100,11 +118,14 @@ def _made_unseen(name: str, world: World) -> list[Executed]:
     return [p for p in chain if not world.saw(p.statement) and _calls(p.statement.node)][:1]
 
 
-def _made_by_shell(name: str, world: World) -> list[Executed]:
+def _bound_by_shell(executed: Executed) -> list[str]:
+    shell = _SHELL.match(executed.statement.text)
+    return [shell[1]] if shell else []
+
+
+def _is_latest(executed: Executed, name: str, world: World) -> bool:
     latest = next(iter(world.history.of(name)), None)
-    later = (p for p in reversed(world.history.executed) if latest is None or p.at > latest.at)
-    shells = ((p, _SHELL.match(p.statement.text)) for p in later)
-    return [p for p, shell in shells if shell and shell[1] == name][:1]
+    return latest is None or executed.at > latest.at
 
 
 def _calls(node: ast.stmt) -> bool:

@@ -13,7 +13,7 @@ from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.program.gathering.choice import Choices
 from distrain_nb.program.gathering.doubts import by_text, rebound, unseen
 from distrain_nb.program.gathering.lost import lost
-from distrain_nb.program.gathering.module_state import module_state
+from distrain_nb.program.gathering.module_state import module_state, modules_in
 from distrain_nb.program.gathering.module_world import from_the_world
 from distrain_nb.program.gathering.needed import Needed, PendingName
 from distrain_nb.program.gathering.own_names import set_by_functions
@@ -34,6 +34,7 @@ from distrain_nb.program.notebook.seen import SeenReads
 from distrain_nb.program.notebook.world import World
 from distrain_nb.program.progress import report
 from distrain_nb.program.values.pickling import try_value, unreadable
+from distrain_nb.program.values.sharing import shared_names
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -67,10 +68,13 @@ class Gathering:
     _waiting: deque[PendingName] = field(default_factory=deque)
     _settled: set[str] = field(default_factory=set)  # looked at, and nothing travels
     _missing: list[PendingName] = field(default_factory=list)  # what the notebook does not have
+    _shared: set[str] = field(init=False)
     _by_text: dict[tuple[ByText, str], None] = field(default_factory=dict)
+    _modules: set[str] = field(default_factory=set)  # that travel as files
     _bound: set[str] = field(default_factory=set)  # by the cell, and by what it captures
 
     def __post_init__(self) -> None:
+        self._shared = shared_names(self.notebook.namespace)
         seen = SeenReads(self.notebook.observer)
         self.world = World(self.notebook.namespace, self.history, seen)
         self._choices = Choices(self.notebook, self.history, self.world, self.limit)
@@ -99,6 +103,7 @@ class Gathering:
     def want_module_state(self, files: Iterable[str], imported: Collection[str]) -> None:
         """Take what modules that travel as files have and their files do not surely give, those
         that the program imports first."""
+        self._modules = modules_in(files)
         for name, value in module_state(files, self.world):
             trial = try_value(name, value, self.definitions, _MOST_OF_MODULES)
             if name not in self.found and trial.problem is None and trial.complete:
@@ -122,10 +127,10 @@ class Gathering:
 
     def finish(self) -> None:
         """Tell what is missing, and what has changed, once all is found."""
-        self.findings += rebound(self.found, self.history)
+        self.findings += rebound(self.found, self.history, self.world)
         self.findings += lost(self.found, self.world)
         self.findings += unseen(self.found, self.world)
-        self.findings += from_the_world(self.found, self.world)
+        self.findings += from_the_world(self.found, self._modules, self.world)
         set_inside = set_by_functions(self.found, self.history)
         for wanted in self._missing:
             if wanted.name not in set_inside:
@@ -214,7 +219,8 @@ class Gathering:
         return made.refused
 
     def _carry(self, wanted: PendingName, value: Any) -> None:
-        how = as_data(value)
+        is_own = wanted.name in self._shared and wanted.name not in self.notebook.given
+        how = Value(value) if is_own and not wanted.deleted else as_data(value)
         needed = Needed(wanted.name, value, how, (wanted.where,))
         if isinstance(how, Value):
             self._value(wanted, needed)

@@ -7,40 +7,85 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
+from distrain_nb.program.notebook.process_bound import is_bound
+from distrain_nb.program.notebook.seen import is_at
+from distrain_nb.worker.fingerprint import OF_THE_WORLD, dict_of, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from distrain_nb.program.notebook.history import Executed
+    from distrain_nb.program.notebook.reach import Reading
     from distrain_nb.program.notebook.world import World
 
 _SETTERS = ("setattr", "delattr")
 
 
-def from_the_world(paths: Iterable[str], world: World) -> Iterator[Finding]:
-    """Refuse state of modules, `module:CFG.lr`, that a statement set by what knows the world.
+def from_the_world(
+    paths: Iterable[str], modules: Collection[str], world: World
+) -> Iterator[Finding]:
+    """Refuse state of modules that a statement set by what knows the world: every rank would get
+    the kernel's value, that of a world of one.
 
-    Every rank would get the kernel's value, that of a world of one. A function of the module that
-    is given what knows the world may do the same: that is a warning.
+    What statements changed was seen; where nobody saw them, the paths of state that travels,
+    `module:CFG.lr`, are looked for in their texts.
     """
+    sets = {found[:2]: found for found in (*_unseen(paths, world), *_seen(modules, world))}
+    for module, inner, executed, reading in sets.values():
+        message = (
+            f"`{module}.{inner}` has the notebook's value in every rank, though"
+            f" {executed.statement.where} sets it by what knows `{reading.what}`"
+            f" ({reading.where}). Move that line into the cell"
+        )
+        yield Finding("capture.not-portable", Severity.ERROR, module, message)
+
+
+_Set = tuple[str, str, "Executed", "Reading"]
+
+
+def _seen(modules: Collection[str], world: World) -> Iterator[_Set]:
+    for change in world.seen.module_changes(modules):
+        path = change.path.removeprefix("len(").rstrip(")")
+        for executed in world.history.executed:
+            if is_at(change, executed.statement):
+                settings = settings_read(executed.statement.node, world)
+                reading = world.asked_by(executed, settings)
+                if reading is not None and reading.kind == "world":
+                    yield change.module, path.partition("[")[0], executed, reading
+
+
+def settings_read(node: ast.AST, world: World) -> set[str]:
+    """Return the names of objects of packages that know the world, such as `TrainingArguments`, of
+    which a statement reads only numbers and texts that are the same in all ranks."""
+    parents = {child: n for n in ast.walk(node) for child in ast.iter_child_nodes(n)}
+    read: dict[str, bool] = {}
+    for name in ast.walk(node):
+        if isinstance(name, ast.Name) and is_bound(world.namespace.get(name.id)):
+            plain = _is_setting(parents.get(name), dict_of(world.namespace[name.id]))
+            read[name.id] = plain and read.get(name.id, True)
+    return {name for name, plain in read.items() if plain}
+
+
+def _is_setting(node: ast.AST | None, has: Mapping[str, Any]) -> bool:
+    if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
+        return False
+    name = node.attr
+    return name[:1] != "_" and name not in OF_THE_WORLD and text_of(has.get(name, has)) is not None
+
+
+def _unseen(paths: Iterable[str], world: World) -> Iterator[_Set]:
     for path in paths:
         module, separator, inner = path.partition(":")
         if not separator or module not in sys.modules:
             continue
         roots = _names_of(sys.modules[module], inner, world.namespace)
         for executed in world.history.executed:
-            sets = _sets(executed.statement.node, inner, roots)
-            reading = world.asked_by(executed) if sets is not None else None
-            if reading is None or reading.kind != "world":
+            if world.saw(executed.statement) or not _sets(executed.statement.node, inner, roots):
                 continue
-            may = "sets" if sets else "may set"
-            message = (
-                f"`{module}.{inner}` has the notebook's value in every rank, though"
-                f" {executed.statement.where} {may} it by what knows `{reading.what}`"
-                f" ({reading.where}). Move that line into the cell"
-            )
-            severity = Severity.ERROR if sets else Severity.WARNING
-            yield Finding("capture.not-portable", severity, module, message)
-            break
+            reading = world.asked_by(executed, settings_read(executed.statement.node, world))
+            if reading is not None and reading.kind == "world":
+                yield module, inner, executed, reading
+                break
 
 
 def _names_of(module: Any, inner: str, namespace: Mapping[str, Any]) -> dict[str, str]:
@@ -53,24 +98,21 @@ def _names_of(module: Any, inner: str, namespace: Mapping[str, Any]) -> dict[str
     return {name: on_the_way[id(v)] for name, v in namespace.items() if id(v) in on_the_way}
 
 
-def _sets(node: ast.AST, inner: str, roots: Mapping[str, str]) -> bool | None:
-    """Return whether a statement sets the state at a path; False if a function may, else None."""
-    may = None
+def _sets(node: ast.AST, inner: str, roots: Mapping[str, str]) -> bool:
+    """Return whether a statement sets the state at a path."""
     for part in ast.walk(node):
+        path = None
         if isinstance(part, (ast.Attribute, ast.Subscript)) and not isinstance(part.ctx, ast.Load):
-            if _is_on(_path(part, roots), inner):
-                return True
+            path = _path(part, roots)
         elif isinstance(part, ast.Call):
-            of_method = _path(part.func, roots)
+            method = _path(part.func, roots)
             if isinstance(part.func, ast.Name) and part.func.id in _SETTERS:
-                if _is_on(_set_by_name(part.args, roots), inner):
-                    return True
-            elif of_method is not None and "." in of_method:
-                if _is_on(of_method.rpartition(".")[0], inner):
-                    return True
-            elif of_method is not None:
-                may = False
-    return may
+                path = _set_by_name(part.args, roots)
+            elif method is not None and "." in method:
+                path = method.rpartition(".")[0]
+        if _is_on(path, inner):
+            return True
+    return False
 
 
 def _set_by_name(arguments: Sequence[ast.expr], roots: Mapping[str, str]) -> str | None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.program.notebook.cells import Cell
 
+_MOST_STATEMENTS = 2**15
 _CELL_MAGIC = re.compile(r"\s*%%([\w.]+)")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _RUN_HERE = {"time", "timeit", "capture", "prun"}  # cell magics whose body runs in the notebook
@@ -42,17 +43,17 @@ class Statement:
     def where(self) -> str:
         return f"{self.label}, line {self.line}"
 
-    @lru_cache(maxsize=4096)  # noqa: B019 (statements are kept by the cell's text anyway)
+    @lru_cache(maxsize=_MOST_STATEMENTS)  # noqa: B019 (kept by the cell's text anyway)
     def names(self, late_annotations: bool = False) -> Names:
         """What the statement needs and binds."""
         return names_of([self.node], late_annotations=late_annotations)
 
-    @lru_cache(maxsize=4096)  # noqa: B019
+    @lru_cache(maxsize=_MOST_STATEMENTS)  # noqa: B019
     def imports(self) -> tuple[ImportedModule, ...]:
         """Return the modules that the statement imports, inside functions too."""
         return imports_of(self.node)
 
-    @lru_cache(maxsize=4096)  # noqa: B019
+    @lru_cache(maxsize=_MOST_STATEMENTS)  # noqa: B019
     def mentions(self) -> frozenset[str]:
         """Return every name that stands in the statement."""
         return frozenset(n.id for n in ast.walk(self.node) if isinstance(n, ast.Name))

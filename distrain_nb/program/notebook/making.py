@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from distrain_nb.observed.frames import is_model
@@ -124,15 +125,21 @@ class Makings:
 
     def _setter(self, name: str) -> Executed | None:
         """Return the statement that called a function which declares the name `global`."""
-        history = self.module.history
-        setters = {
-            next(iter(p.statement.binds))
-            for p in history.executed
-            if p.statement.is_definition
-            and name in p.statement.names(history.late_annotations).binds - p.statement.binds
-        }
-        others = (p for p in reversed(history.executed) if not p.statement.is_definition)
+        setters = self._setters.get(name)
+        if not setters:
+            return None
+        every = reversed(self.module.history.executed)
+        others = (p for p in every if not p.statement.is_definition)
         return next((p for p in others if setters & p.statement.mentions()), None)
+
+    @cached_property
+    def _setters(self) -> dict[str, set[str]]:
+        """The functions that declare a name `global`, by the name."""
+        history, setters = self.module.history, dict[str, set[str]]()
+        for statement in (p.statement for p in history.executed if p.statement.is_definition):
+            for name in statement.names(history.late_annotations).binds - statement.binds:
+                setters.setdefault(name, set()).update(statement.binds)
+        return setters
 
     def _set_up_since(self, name: str, latest: Executed) -> Iterator[Executed]:
         """Yield statements that changed the object; also through what it gave: argument groups."""

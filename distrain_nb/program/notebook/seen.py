@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.observed import Observer
     from distrain_nb.observed.changes import PartChange
+    from distrain_nb.observed.modules import ModuleChange
     from distrain_nb.observed.sites import SeenRead
     from distrain_nb.program.notebook.history import Executed, Statement
     from distrain_nb.program.notebook.own_modules import OwnModule
@@ -81,7 +82,9 @@ class SeenReads:
         """Return the statement that bound a name, which knew the world, by a function that it
         calls."""
         place = self.observer.replaced(name) if self.observer else None
-        return next((p for p in executed if place and _is_at(*place, p.statement)), None)
+        if place is None:
+            return None
+        return next((p for p in executed if _is_at(*place, p.statement)), None)
 
     def changed_parts(
         self, name: str, definition: Any
@@ -89,6 +92,17 @@ class SeenReads:
         """Return the attributes that a definition has otherwise than its statement gave them, by
         their paths, with what tells so; None where nobody saw it."""
         return self.observer.originals.changed(name, definition) if self.observer else None
+
+    def known_to(self, statement: Statement) -> set[str]:
+        """Return the names that knew the world when a statement read them."""
+        places = self.observer.readers(statement.label) if self.observer else {}
+        node = statement.node
+        return {n for place in places if _stands_in(Site(*place), node) for n in places[place]}
+
+    def module_changes(self, modules: Collection[str]) -> Iterator[ModuleChange]:
+        """Yield what statements that knew the world changed in modules, as it still is."""
+        if self.observer:
+            yield from self.observer.modules.changes(modules)
 
     def filled(self) -> set[str]:
         """Return every name whose object changed while some statement asked."""
@@ -100,7 +114,7 @@ class SeenReads:
             yield from (site for site in sites if _stands_in(site, statement.node))
 
 
-def is_at(change: PartChange, statement: Statement) -> bool:
+def is_at(change: PartChange | ModuleChange, statement: Statement) -> bool:
     """Return whether a change was seen when that statement had run."""
     return _is_at(change.label, change.line, change.column, statement)
 

@@ -21,7 +21,7 @@ from distrain_nb.program.notebook.seen import SeenReads
 from distrain_nb.worker.fingerprint import dict_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory, Statement
 
@@ -66,15 +66,37 @@ class World:
         """What a name of a module has learned of the world or the machine."""
         return _first(self._asked([(module, name)]))
 
-    def asked_by(self, executed: Executed) -> Reading | None:
-        """What a statement of the notebook asks of the world or the machine while it runs."""
+    def asked_by(self, executed: Executed, but: Collection[str] = ()) -> Reading | None:
+        """What a statement of the notebook asks of the world or the machine while it runs, itself
+        or by names that it reads `but` some."""
         statement = executed.statement
         for read in self.seen.asked(statement):
             return Reading("world", read.what, read.where)
         for reading in self._of_text(statement, self._notebook):
             return reading
         reach = self._reaches.of(statement, self._notebook)
-        return _first(self._asked([*reach.names, *reach.inner]))
+        names = [n for n in reach.names if n not in {(self._notebook, name) for name in but}]
+        as_read = (
+            (module, name)
+            for module, name in (*names, *reach.inner)
+            if module is not self._notebook or not self.is_later(name, executed)
+        )
+        reading = _first(self._asked(as_read))
+        gone = self.gone_since(executed) - {*but}
+        if gone and (reading is None or reading.kind != "world"):
+            return Reading("world", min(gone), statement.where)
+        return reading
+
+    def gone_since(self, executed: Executed) -> set[str]:
+        """Return the names that knew the world when a statement read them, and that stand for
+        something else since."""
+        read = self.seen.known_to(executed.statement)
+        return {name for name in read if self.is_later(name, executed)}
+
+    def is_later(self, name: str, executed: Executed) -> bool:
+        """Return whether a name was set, or deleted, after a statement ran."""
+        latest = next(iter(self.history.of(name)), None)
+        return name not in self.namespace or (latest is not None and latest.at > executed.at)
 
     def reads(self, executed: Executed, name: str) -> bool:
         """Return whether a statement, or code that it calls, reads a name of the notebook."""

@@ -9,6 +9,11 @@ have a default, states and files; a reader ignores what it doesn't know and fill
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
+CONFIG_FILE = "config.yaml"  # settings for all runs, beside their folders
+
 # The number of what this module says, which each run's record has. It is raised when a reader that
 # goes by the rules above would get something wrong.
 SCHEMA = 1
@@ -70,3 +75,10 @@ SUCCEEDED_FILE = "succeeded-{}"  # empty: that rank has come to its end
 PIPE = "pipe-{}.{}"  # a named pipe by which it reaches the log: stream `o` or `e`
 
 RESERVE_FILE = "reserve-{}"  # nothing but room, given up on a full disk
+
+
+def home_of_runs() -> Path:
+    """Return the folder of all runs: `DISTRAIN_HOME`, or `~/.distrain`. Raises RuntimeError where
+    there is no such home."""
+    named = os.environ.get("DISTRAIN_HOME")
+    return Path(named).expanduser() if named else Path.home() / ".distrain"

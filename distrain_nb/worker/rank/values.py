@@ -31,6 +31,7 @@ from typing import (
     Optional,
     Sequence,
     Set,
+    Tuple,
 )
 
 from distrain_nb.worker.files.disk import replace
@@ -108,27 +109,51 @@ def write(
     writer: Callable[[BinaryIO, BinaryIO], Writer] = Writer,
 ) -> Index:
     """Write values to two seekable files. `together` keeps what they share shared."""
+    start = objects.tell(), arrays.tell()
+    unsaved: Dict[str, str] = {}
+    while True:  # a pickle may refer to those before it: so what fails is left out from the start
+        entries, failed = _written(values, objects, arrays, together, writer, unsaved)
+        unsaved.update(failed)
+        if not (together and failed):
+            return Index(entries, unsaved, together)
+        for file, position in zip((objects, arrays), start):
+            file.seek(position)
+            file.truncate()
+
+
+def _written(
+    values: Mapping[str, Any],
+    objects: BinaryIO,
+    arrays: BinaryIO,
+    together: bool,
+    writer: Callable[[BinaryIO, BinaryIO], Writer],
+    left_out: Mapping[str, str],
+) -> Tuple[List[Entry], Dict[str, str]]:
+    """Write values but some; the names of those that fail come back with the reason."""
     pickler = writer(objects, arrays)
     entries: List[Entry] = []
-    unsaved: Dict[str, str] = {}
+    failed: Dict[str, str] = {}
     for name, value in values.items():
+        if name in left_out:
+            continue
         starts = objects.tell(), arrays.tell()
-        memo = pickler.memo.copy() if together else {}
-        pickler.memo = memo
+        if not together:
+            pickler.clear_memo()
         try:
             pickler.dump(value)
         except OSError:
             raise
         except Exception as error:
-            unsaved[name] = reason(error)
-            pickler.memo = memo
+            failed[name] = reason(error)
+            if together:
+                continue  # the others are tried too, and then written again
             objects.seek(starts[0])
             objects.truncate()
             pickler.forget_from(starts[1])
         else:
             size = objects.tell() - starts[0] + arrays.tell() - starts[1]
             entries.append(Entry(name, type(value).__name__, starts[0], size))
-    return Index(entries, unsaved, together)
+    return entries, failed
 
 
 def reason(error: BaseException) -> str:

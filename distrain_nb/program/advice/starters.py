@@ -1,0 +1,226 @@
+"""What starts processes of its own that form a world, in ranks that are one already."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from distrain_nb.findings import Fix, Severity
+from distrain_nb.program.advice.reading import keyword, last
+from distrain_nb.program.advice.training import Note
+from distrain_nb.program.advice.values import Values
+from distrain_nb.repairs import with_option, write_code
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from distrain_nb.program.advice.reading import Code
+
+
+class _Starter(NamedTuple):
+    """How a function that starts processes is called.
+
+    `number` is the name of its parameter that says how many, `at` the place of that, `default` how
+    many there are without it, None for all that the machine has. It calls `function` with a
+    process's number first where it `counts`. What `always` forms a world does so whatever it calls.
+    """
+
+    number: str
+    at: int
+    default: int | None
+    function: str = "fn"
+    counts: bool = False
+    always: bool = True
+
+
+_STARTERS: Mapping[str, _Starter] = {  # by patterns of full names
+    r"accelerate\.(.+\.)?notebook_launcher": _Starter("num_processes", 2, None, "function"),
+    r"accelerate\.(.+\.)?debug_launcher": _Starter("num_processes", 2, 2, "function"),
+    r"torch_xla\.distributed\.xla_multiprocessing\.spawn": _Starter("nprocs", 2, None, counts=True),
+    r"torch\.multiprocessing\.(spawn\.)?(spawn|start_processes)": _Starter(
+        "nprocs", 2, 1, counts=True, always=False
+    ),
+    r"ignite\.distributed\.Parallel": _Starter("nproc_per_node", 1, 1, ""),
+    r"ignite\.distributed\.spawn": _Starter("nproc_per_node", 4, 1, ""),
+    r"horovod(\.\w+)?\.run": _Starter("np", -1, 1, "func"),
+    r"(torch\.)?multiprocessing\.(context\.)?(\w*Process|process\.BaseProcess)": _Starter(
+        "", -1, 2, "target", always=False
+    ),
+    r"((torch\.)?multiprocessing\.Pool|concurrent(\.\w+)+\.ProcessPoolExecutor)\(\)\.\w+": (
+        _Starter("", 9, 2, "fn", always=False)
+    ),
+    r"(lightning|pytorch_lightning|lightning_fabric)(\.\w+)*\.(Trainer|Fabric)": _Starter(
+        "devices", -1, None, ""
+    ),
+    r"subprocess\.\w+|os\.(system|popen)": _Starter("", -1, 2, ""),
+}
+# What forms a world, or waits for others in one.
+_FORMS = ("init_process_group", "init_device_mesh", "init_distributed", "Accelerator")
+_BY_PLACE = re.compile(r"environ|getenv|RANK|WORLD_SIZE|torchelastic|is_initialized|PROCID")
+_NODES = re.compile(
+    r"(NODE|GROUP)_RANK|RANK|WORLD_SIZE|CLUSTER_SPEC|TF_CONFIG|SM_(CURRENT_)?HOSTS?"
+)
+_COMMAND = re.compile(r"\btorchrun\b|torch\.distributed\.(run|launch)\b|accelerate launch")
+_SPAWNING = re.compile(r"ddp\w*_(spawn|fork|notebook)\w*")  # strategies of Lightning
+
+
+class _Started(NamedTuple):
+    """A call that starts processes, with the arguments that `partial` has given it before."""
+
+    call: ast.Call
+    given: ast.Call
+    starter: _Starter
+
+
+def starters(code: Code, text: str, ranks_per_replica: int) -> Iterator[Note]:
+    """What starts a world in each rank of one: an error where several ranks of a machine are sure
+    to get there. `text` is the program's."""
+    if ranks_per_replica < 2 and any(map(_NODES.fullmatch, code.texts)):
+        return  # it starts the processes of each machine, as one of several
+    for call, given, starter in _started(code):
+        if not code.runs(call) or _is_one(code, given, starter):
+            continue
+        tests = list(conditions(code, call, frozenset()))
+        function = _function(given, starter)
+        if any(map(_BY_PLACE.search, tests)) or not (
+            starter.always or _forms(code, function, frozenset())
+        ):
+            continue
+        many = ranks_per_replica > 1
+        severity = Severity.ERROR if many and not tests else Severity.WARNING
+        name, instead = ast.unparse(call.func), _instead(code, given, starter)
+        way_out = f"call the function, `{instead}`" if instead else "call what it starts"
+        way_out = 'write `strategy="ddp"`' if _strategy(given) else way_out
+        yield Note(
+            "launcher.own-processes",
+            severity,
+            call.lineno,
+            f"`{name}` starts processes itself, in every rank again, and their worlds get into each"
+            f" other's way: {way_out}, in each rank, or keep `{name}` and take `-n 1`",
+            tuple(_fixes(call, instead, text)) if many else (),
+        )
+
+
+def _started(code: Code) -> Iterator[_Started]:
+    for call in code.calls:
+        for name, given in _called(code, call):
+            starter = next((_STARTERS[p] for p in _STARTERS if re.fullmatch(p, name)), None)
+            if starter is not None and (starter.function or _spawns(given, name)):
+                yield _Started(call, given, starter)
+                break
+
+
+def _called(code: Code, call: ast.Call) -> Iterator[tuple[str, ast.Call]]:
+    """Yield the full names of what a call may call, by names, parameters, `partial` and classes of
+    the program's own, with what it is given in all."""
+    values = Values(code)
+    for function in {call.func: None, **dict.fromkeys(values.nodes(call.func))}:
+        if isinstance(function, ast.Call) and last(code.name(function.func)) == "partial":
+            inner, *first = function.args or [function.func]
+            keywords = [*function.keywords, *call.keywords]
+            whole = ast.Call(inner, [*first, *call.args], keywords)
+            yield from ((_plain(code.name(node)), whole) for node in (inner, *values.nodes(inner)))
+            continue
+        yield _plain(code.name(function)), call
+        if isinstance(function, ast.Attribute):
+            for holder in values.nodes(function.value):
+                yield f"{_plain(code.name(holder))}.{function.attr}", call
+        for base in getattr(code.classes.get(last(code.name(function))), "bases", ()):
+            runs = ast.keyword("target", ast.Name("run", ast.Load()))
+            yield _plain(code.name(base)), ast.Call(call.func, [], [runs])
+
+
+def _plain(name: str) -> str:
+    """`multiprocessing.Process` of `multiprocessing.get_context().Process`."""
+    return name.replace(".get_context()", "")
+
+
+def _spawns(call: ast.Call, name: str) -> bool:
+    """Return whether a call without a function, such as `Trainer(…)`, asks for processes."""
+    if name.startswith(("subprocess", "os")):
+        return any(map(_COMMAND.search, map(str, _constants(call))))
+    return "ignite" in name or bool(_strategy(call))
+
+
+def _strategy(call: ast.Call) -> str:
+    """Return the strategy of Lightning that starts processes; empty for none."""
+    constants = _constants(keyword(call, "strategy") or ast.Constant(None))
+    return next((str(name) for name in constants if _SPAWNING.match(str(name))), "")
+
+
+def _constants(tree: ast.AST) -> list[object]:
+    return [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+
+
+def _is_one(code: Code, call: ast.Call, starter: _Starter) -> bool:
+    """Return whether it is to start one process, which is to call the function."""
+    number = keyword(call, starter.number)
+    if number is None and 0 <= starter.at < len(call.args):
+        number = call.args[starter.at]
+    if number is None:
+        return starter.default == 1
+    ones = (1, None) if starter.default == 1 else (1,)
+    known = Values(code).nodes(number)
+    return all(isinstance(node, ast.Constant) and node.value in ones for node in known)
+
+
+def _function(call: ast.Call, starter: _Starter) -> ast.expr | None:
+    """What the processes call."""
+    first = call.args[0] if call.args and starter.function not in ("", "target") else None
+    return keyword(call, starter.function) or first
+
+
+def _forms(code: Code, called: ast.AST | None, seen: frozenset[ast.AST]) -> bool:
+    """Return whether a function forms a world, itself or by others that the code defines."""
+    for node in (called, *Values(code).nodes(called)) if isinstance(called, ast.expr) else ():
+        if isinstance(node, ast.Call) and last(code.name(node.func)) == "partial" and node.args:
+            if _forms(code, node.args[0], seen):
+                return True
+            continue
+        name = last(code.name(node)) if node is not None else ""
+        body = node if isinstance(node, ast.Lambda) else code.functions.get(name)
+        if body is None or body in seen:
+            continue
+        calls = [inner.func for inner in ast.walk(body) if isinstance(inner, ast.Call)]
+        if any(
+            last(code.name(inner)) in _FORMS or _forms(code, inner, seen | {body})
+            for inner in calls
+        ):
+            return True
+    return False
+
+
+def conditions(code: Code, node: ast.AST, seen: frozenset[str]) -> Iterator[str]:
+    """Yield the tests on which it depends whether a node runs, of its function's calls too."""
+    yield from (t for t in map(ast.unparse, code.conditions(node)) if "__name__" not in t)
+    function = code.function_of(node)
+    if function is not None and function.name not in seen:
+        calls = code.called(function.name)
+        of_calls = [list(conditions(code, call, seen | {function.name})) for call in calls]
+        if all(of_calls):
+            yield from (test for tests in of_calls for test in tests)
+
+
+def _fixes(call: ast.Call, instead: str, text: str) -> Iterator[Fix[str]]:
+    in_main = call.lineno <= text.count("\n") + 1
+    there = ast.get_source_segment(text, call) if in_main else None
+    if instead and there:
+        yield write_code(there, instead)
+    if strategy := _strategy(call):
+        yield write_code(strategy, "ddp")
+    yield Fix("Take `-n 1`", lambda cell: with_option(cell, ["-n", "--ranks-per-replica"], "-n 1"))
+
+
+def _instead(code: Code, call: ast.Call, starter: _Starter) -> str:
+    """Return the call of the function that the processes run; empty where the code doesn't tell."""
+    function = _function(call, starter)
+    given = next(iter(call.args[1:2]), keyword(call, "args"))
+    known = given is None or isinstance(given, (ast.Tuple, ast.List))
+    if not (starter.number and isinstance(function, (ast.Name, ast.Attribute)) and known):
+        return ""
+    arguments = list(map(ast.unparse, getattr(given, "elts", ())))
+    if starter.counts:
+        environ = "os" if code.aliases.get("os") == "os" else '__import__("os")'
+        arguments.insert(0, f'int({environ}.environ["RANK"])')
+    return f"{ast.unparse(function)}({', '.join(arguments)})"

@@ -1,0 +1,46 @@
+"""Which lists, dicts and sets something else refers to: written out, each would be another one."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_CHANGING = (list, dict, set)
+_DEEPEST = 4
+
+
+def shared_names(namespace: Mapping[str, Any]) -> set[str]:
+    """Return the names of lists, dicts and sets that more than the name refers to, or to a part of
+    which more does than what it is in. To be called before anything else holds them."""
+    names = [n for n in namespace if type(namespace[n]) in (*_CHANGING, tuple)]
+    return {n for n in names if _is_shared(namespace, n) or _shares(namespace[n], _DEEPEST)}
+
+
+def _shares(holder: Any, depth: int) -> bool:
+    """Return whether more than the holder refers to something that it holds."""
+    return any(
+        _is_shared(holder, key)
+        or (type(holder[key]) in (list, dict, tuple) and depth and _shares(holder[key], depth - 1))
+        for key in _keys(holder)
+    )
+
+
+def _keys(holder: Any) -> Iterator[Any]:
+    if isinstance(holder, (list, tuple)):
+        yield from range(len(holder))
+    elif isinstance(holder, dict):
+        yield from holder
+
+
+def _is_shared(holder: Any, key: Any) -> bool:
+    return type(holder[key]) in _CHANGING and _references(holder, key) > _ALONE
+
+
+def _references(holder: Any, key: Any) -> int:
+    return sys.getrefcount(holder[key])
+
+
+_ALONE = _references({"": []}, "")  # which depends on the version of Python

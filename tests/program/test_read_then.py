@@ -1,0 +1,47 @@
+"""Definitions are made of what their names stood for when they ran, not of what these are now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.program.notebooks import Kernel, Server
+
+RANK = "import os\nu = int(os.environ.get('RANK', 0))"
+REGISTRY = (
+    "u = {}\ndef register(x):\n    u[x.__name__] = x\n    x.n = len(u)\n    return x\n"
+    "@register\ndef f(): return 2\n@register\nclass A:\n    pass"
+)
+
+
+def test_a_registry_whose_name_is_a_rank_by_now(kernel: Kernel, server: Server) -> None:
+    """The decorator ran again with the rank in the registry's place: a TypeError in every rank."""
+    kernel.run(REGISTRY)
+    kernel.run(RANK)
+    program = kernel.capture("import json\nprint('RESULT', json.dumps([f.n, f(), A.n, u]))")
+    assert server.results(program) == [1, 2, 2, 0]
+
+
+@pytest.mark.parametrize("since", ["u = 5", "del u"])
+@pytest.mark.parametrize(
+    "cell", ["def deco(f):\n    f.n = u\n    return f\n@deco\ndef f(): return 1", "class f: n = u"]
+)
+def test_a_rank_whose_name_is_another_by_now_is_refused(
+    kernel: Kernel, cell: str, since: str
+) -> None:
+    """The ranks had the kernel's rank, or what the name stands for now."""
+    for text in (RANK, cell, since):
+        kernel.run(text)
+    errors = [f for f in kernel.capture("print(f.n)").findings if f.code == "capture.rebound"]
+    assert "was made of `u` (Cell In[2], line " in errors[0].message
+
+
+@pytest.mark.parametrize(
+    "text", ["def f(): return u", "f = lambda: u", "class f:\n    def n(): u", "def f(o): o.u = 1"]
+)
+def test_what_reads_it_when_it_is_called_reads_what_it_is_then(kernel: Kernel, text: str) -> None:
+    for cell in (RANK, text, "u = 5"):
+        kernel.run(cell)
+    assert [f for f in kernel.capture("print(f)").findings if f.severity == "error"] == []

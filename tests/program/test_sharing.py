@@ -1,0 +1,36 @@
+"""Short lists, dicts and sets that the notebook has in two places are one object in a run too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.program.notebooks import Kernel, Server
+
+HOLDING = {
+    "a dict": ("b = {'a': a}", "b['a']"),
+    "a tuple": ("b = (a, a)", "b[1]"),
+    "deep inside": ("b = {'k': ({'a': a},)}", "b['k'][0]['a']"),
+    "an object": ("class H:\n    pass\nb = H()\nb.x = a", "b.x"),
+    "a class": ("class H:\n    x = a\na.append(4)", "H.x"),
+    "a default": ("def f(x=a): return x\na.append(4)", "f()"),
+    "a closure": ("def make(x):\n    def f(): return x\n    return f\nf = make(a)", "f()"),
+    "another name": ("b = a", "b"),
+}
+
+
+@pytest.mark.parametrize("how", HOLDING)
+def test_it_is_one_object(kernel: Kernel, server: Server, how: str) -> None:
+    """Each was written out by itself, and so was another one: `b` never saw what `a` got."""
+    cell, expression = HOLDING[how]
+    kernel.run(f"a = [1]\n{cell}")
+    program = kernel.capture(f"import json\nprint('RESULT', json.dumps({expression} is a))")
+    assert server.results(program) is True
+
+
+def test_what_nothing_else_holds_is_written_out(kernel: Kernel) -> None:
+    kernel.run("tags = ['x', ('y', [1])]\noptions = {'k': {'n': [2]}}\nd = tags[0]")
+    main = kernel.capture("print(tags, options)").main
+    assert "tags = ['x', ('y', [1])]\noptions = {'k': {'n': [2]}}\n" in main
