@@ -13,9 +13,11 @@ from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
 from distrain_nb.places.sagemaker.instances import Instances
 from distrain_nb.places.sagemaker.jobs import observed
+from distrain_nb.places.sagemaker.stand_in import SYNTAX as SAGEMAKER
 from distrain_nb.places.sagemaker.stand_in.capacity import allocated, check_choices
+from distrain_nb.places.vertex.stand_in import SYNTAX as VERTEX
 from distrain_nb.rehearsal.errors import ApiError, JobFailed
-from distrain_nb.rehearsal.faults import SAGEMAKER, VERTEX, Faults
+from distrain_nb.rehearsal.faults import Faults
 from distrain_nb.worker.replica.ranks import per_replica
 
 from .jobs import PLAN, SCRIPT, laid, planned
