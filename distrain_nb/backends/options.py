@@ -43,6 +43,8 @@ class Declaration:
     read: Callable[[str], tuple[str, ...]] | None = None
     label: str = ""
     choices: Choices | None = None
+    folded: bool = False
+    request: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -79,6 +81,8 @@ def option(
     read: Callable[[str], tuple[str, ...]] | None = None,
     label: str = "",
     choices: Choices | None = None,
+    folded: bool = False,
+    request: tuple[str, ...] = (),
 ) -> Default:
     """Declare an option: a field of a frozen dataclass, `queue: str = option("NAME", "…", "")`.
 
@@ -89,15 +93,19 @@ def option(
     such option. `bare` is the value of an option that is written without one. `topic` is what
     `--help` shows it under besides. `read` makes texts of what was written for one that may be
     given several times. What may hold secrets isn't `shown`. `label` names a field of the form for
-    it, which has a text. `choices` gives what it can take beside a layout: Tab and the form offer
-    it. It is asked at every keystroke and may ask the service, so it keeps what it was answered;
-    where it raises, nothing is offered.
+    it, which has a text, or several with spaces between, or yes for a switch; a `folded` one is
+    shown where more settings are asked for. `choices` gives what it can take beside a layout: Tab
+    and the form offer it. It is asked at every keystroke and may ask the service, so it keeps what
+    it was answered; where it raises, nothing is offered. `request` says where a request in JSON
+    has it, `scheduling.disableRetries`, and behind that how other forms call it: the form reads it
+    from there and writes it there.
     """
-    if label and not isinstance(default, (str, type(None))):
+    if label and default not in ("", (), False, None) and not isinstance(default, str):
         raise TypeError(f"option({form!r}): a field of the form is for a text, not {default!r}")
     metadata = {
         "form": form, "help": what, "setting": setting, "like": like, "elsewhere": elsewhere,
         "bare": bare, "topic": topic, "read": read, "label": label, "choices": choices,
+        "folded": folded, "request": request,
     }  # fmt: skip
     return field(default=default, repr=shown, metadata=metadata)
 

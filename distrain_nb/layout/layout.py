@@ -138,9 +138,12 @@ class Layout:
 
     def variants(self) -> tuple[Layout, ...]:
         """Return the layouts that may come of this one, the first choice first: of each pool that
-        has alternatives one machine type. Without any it is this layout alone."""
+        has alternatives one machine type. Where there are none, or the place reads none, it is the
+        first choice alone."""
         pools = [(role.value, pool) for role, pool in self.pools() if pool.alternatives]
-        most = max((len(pool.alternatives) for _, pool in pools), default=0)
+        place = place_of(self.on)
+        read = [pool for name, pool in pools if not place or place.reads(f"{name}.alternatives")]
+        most = max((len(pool.alternatives) for pool in read), default=0)
         return tuple(
             self.edited({name: pool.taking(number) for name, pool in pools})
             for number in range(most + 1)
@@ -148,8 +151,8 @@ class Layout:
 
     @property
     def size(self) -> int:
-        """Replicas of all roles together."""
-        return sum(pool.replicas for _, pool in self.pools())
+        """Replicas of all roles together; of machines to choose from the most that there may be."""
+        return max(sum(pool.replicas for _, pool in one.pools()) for one in self.variants())
 
     @property
     def title(self) -> str:

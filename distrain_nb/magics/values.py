@@ -73,6 +73,7 @@ def values(
 
 def _machines(role: str, place: str, word: str) -> tuple[str, Iterable[Completion]]:
     """Return machines, or behind a machine's `+` the accelerators that it takes."""
+    word = word.rpartition("|")[2]  # an alternative is a machine too
     machine, plus, accelerators = word.rpartition("+")
     if plus:
         pool = Pool(machine=machine.rpartition("*")[2])

@@ -43,6 +43,7 @@ def completer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
         ("%%distrain --on vertex --primary 2*n1-standard-1", "n1-standard-16", "16 vCPU, 60 GB"),
         ("%%distrain --primary n1-standard-8+2*T", "2*T4", "accelerators for n1-standard-8"),
         ("%%distrain --on sagemaker --workers ml.p4d", "ml.p4d.24xlarge", "8 × A100"),
+        ("%%distrain --on sagemaker --workers 2*ml.p5.48xlarge|ml.p4d", "ml.p4d.24xlarge", "A100"),
         ("%%distrain --on vertex --region us-cen", "us-central1", ""),
         ("%%distrain --on sagemaker --region eu-c", "eu-central-1", "Europe (Frankfurt)"),
         ("%%distrain --region us-e", "us-east1", "Vertex AI"),

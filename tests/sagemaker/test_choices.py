@@ -15,9 +15,11 @@ from distrain_nb.places.sagemaker.instances import Instances
 from distrain_nb.places.sagemaker.jobs import observed
 from distrain_nb.places.sagemaker.stand_in import SYNTAX as SAGEMAKER
 from distrain_nb.places.sagemaker.stand_in.capacity import allocated, check_choices
+from distrain_nb.places.sagemaker.tuning_plan import plan_study
 from distrain_nb.places.vertex.stand_in import SYNTAX as VERTEX
 from distrain_nb.rehearsal.errors import ApiError, JobFailed
 from distrain_nb.rehearsal.faults import Faults
+from distrain_nb.tuning import options
 from distrain_nb.worker.replica.ranks import per_replica
 
 from .jobs import PLAN, SCRIPT, laid, planned
@@ -81,6 +83,33 @@ def test_ranks_of_script_mode_are_the_containers_to_count() -> None:
     chosen = laid(BOTH, launcher="mpi", framework="pytorch-2.0.1", ranks_per_replica=4)
     told = planned(chosen, options=SCRIPT).request["HyperParameters"]
     assert told["sagemaker_mpi_num_of_processes_per_host"] == "4"
+
+
+def test_a_container_asks_for_its_own_type_where_there_are_several() -> None:
+    def told(workers: str) -> Any:
+        layout = laid(workers, framework="pytorch-2.0.1", distribution="smdistributed.dataparallel")
+        return planned(layout, options=SCRIPT).request["HyperParameters"]
+
+    assert told("2*ml.p4d.24xlarge")["sagemaker_instance_type"] == '"ml.p4d.24xlarge"'
+    assert "sagemaker_instance_type" not in told("2*ml.p4d.24xlarge|ml.p4de.24xlarge")
+
+
+def test_advice_is_for_the_most_replicas_and_ranks_that_there_may_be() -> None:
+    assert laid("ml.p4d.24xlarge|3*ml.g5.12xlarge").size == 3
+    assert Layout.of("vertex", primary="one|3*other").size == 1, "which reads no alternatives"
+    plan = planned(laid("ml.g5.xlarge|ml.g5.12xlarge"), options={"encrypt": True})
+    assert plan.ranks_per_replica == 4
+    assert "sagemaker.encrypt" in codes(plan)
+    assert "sagemaker.encrypt" not in codes(
+        planned(laid("ml.g5.xlarge|2*ml.g5.12xlarge"), options={"encrypt": True})
+    )
+
+
+def test_trials_have_them_too() -> None:
+    study = plan_study(planned(laid(BOTH)), options.study({"tune": ["a=1..2"], "goal": "max:b"}))
+    definition: Any = study.request["TrainingJobDefinition"]
+    assert len(definition["ResourceConfig"]["InstancePreferences"]) == 2
+    assert not errors(study.findings)
 
 
 @pytest.mark.parametrize(
@@ -199,11 +228,12 @@ world = int(os.environ["WORLD_SIZE"])
 def test_the_second_choice_is_taken_where_the_first_has_no_capacity(base: str) -> None:
     asked: dict[str, Any] = {
         "on": "sagemaker", "base": base, "wait": True, "result": "world", "launcher": "torchrun",
-        "workers": "ml.g5.12xlarge|2*ml.g5.2xlarge",
+        "workers": "ml.g5.12xlarge|2*ml.g5.2xlarge", "check_machines": True,
     }  # fmt: skip
     run = submit(TELLS, rehearse="full=ml.g5.12xlarge", **asked)
     assert run.results["world"] == 2
     assert [process.rank for process in run.status.processes][:3] == [0, 1, None]
     assert run.logs(1) == "[rank 1] rank 1 of 2 on ml.g5.2xlarge"
     assert "[service] SageMaker has taken 2 x ml.g5.2xlarge: choice 2 of 2" in run.logs()
+    assert "a rehearsal has no health check" in run.logs()
     assert any(step.phase == "running on 2*ml.g5.2xlarge" for step in run.status.trail)

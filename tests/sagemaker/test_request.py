@@ -35,6 +35,8 @@ LAYOUTS = {
     "the document's Horovod": laid(launcher="mpi", ranks_per_replica="1", mpi_options=MPI_OPTIONS),
     "the document's parameter servers": laid(launcher="parameter-server"),
     "spot": laid(P4, spot=True, timeout="2h", max_wait="1d", checkpoint="s3://my-bucket/kept"),
+    "instance types to choose from": laid("2*ml.p4d.24xlarge|4*ml.g5.12xlarge"),
+    "the same count of each": laid("2*ml.p4d.24xlarge|ml.p4de.24xlarge", max_wait="2h"),
     "a primary besides": Layout.of(
         "sagemaker", primary="ml.m5.xlarge,disk=50", workers="3*ml.m5.xlarge,disk=50",
         region="eu-west-1",

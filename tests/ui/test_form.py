@@ -68,6 +68,7 @@ def test_alternatives_are_typed_and_each_is_checked(built: Form) -> None:
     built.repair(finding.code, finding.where, "Use ml.g5.12xlarge for the workers")
     assert built.layout.workers.machines[-1] == "ml.g5.12xlarge"
     assert built.findings == ()
+    assert built.widget.view["totals"][:2] == [["first", "of 3 choices"], ["1", "replica"]]
     lost = {name: text for name, _, _, text in built.widget.view["exports"]}
     assert lost["sagemaker-python"] == "Not in this form: Workers, alternatives"
     assert lost["sagemaker-json"] == ""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from IPython.core.completer import CompletionContext
 
 from distrain_nb.backends.base import Backend
@@ -15,6 +18,7 @@ from distrain_nb.backends.options import option
 from distrain_nb.layout import Layout
 from distrain_nb.layout.choices import Choice
 from distrain_nb.magics.completion import match
+from distrain_nb.repairs import joined
 from distrain_nb.ui.form import Form
 from tests import guests
 
@@ -120,6 +124,99 @@ def test_tab_offers_them(line: str, offered: dict[str, str]) -> None:
     assert plain == offered
 
 
-def test_a_field_is_for_a_text() -> None:
-    with pytest.raises(TypeError, match="a field of the form is for a text, not False"):
-        option("", "a switch", False, label="Exclusive")
+def test_a_field_is_for_texts_and_switches() -> None:
+    with pytest.raises(TypeError, match="a field of the form is for a text, not 1"):
+        option("N", "a number", 1, label="Nodes")
+
+
+JOB = {
+    "workerPoolSpecs": [{"machineSpec": {"machineType": "n1-standard-4"}, "replicaCount": 1}],
+    "scheduling": {"disableRetries": True, "timeout": "3600s"},
+    "pscInterfaceConfig": {"networkAttachment": "attachments/a"},
+    "reservedIpRanges": ["one", "two"],
+}
+TRAINING = {
+    "ResourceConfig": {"InstanceType": "ml.p4d.24xlarge", "InstanceCount": 2},
+    "AlgorithmSpecification": {"TrainingImage": "mine:1"},
+    "InfraCheckConfig": {"EnableInfraCheck": True},
+}
+PYTHON = """
+Estimator(image_uri="mine:1", instance_type="ml.p4d.24xlarge", instance_count=2,
+        enable_infra_check=True)
+"""
+RESUMED = """
+job = aiplatform.CustomJob(display_name="a", worker_pool_specs=[
+    {"machine_spec": {"machine_type": "n1-standard-4"}, "replica_count": 1}])
+job.run(disable_retries=True)
+"""
+
+
+def snake(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {re.sub("[A-Z]", lambda it: f"_{it[0].lower()}", key): snake(member)
+                for key, member in value.items()}  # fmt: skip
+    return [snake(member) for member in value] if isinstance(value, list) else value
+
+
+COMMAND = f"""
+cat > job.yaml <<EOF
+{yaml.safe_dump(JOB)}EOF
+gcloud ai custom-jobs create --config=job.yaml
+"""
+NETWORK = "--network-attachment attachments/a --ip-range one --ip-range two"
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        (json.dumps(JOB), f"--no-retries {NETWORK}"),
+        (json.dumps({"displayName": "a", "jobSpec": JOB}), f"--no-retries {NETWORK}"),
+        (json.dumps(snake(JOB)), f"--no-retries {NETWORK}"),
+        (yaml.safe_dump(JOB), f"--no-retries {NETWORK}"),
+        (COMMAND, f"--no-retries {NETWORK}"),
+        (json.dumps(TRAINING), "--check-machines"),
+        (PYTHON, "--check-machines"),
+        (RESUMED, "--no-retries"),
+    ],
+)
+def test_they_are_read_from_requests(built: Form, text: str, options: str) -> None:
+    lost = built.paste(text)
+    assert " ".join(joined(built.line).split()).endswith(options)
+    assert not [finding.where for finding in lost if "isplay" not in finding.where]
+    again = Form(built.line)
+    assert (again.line, again.layout) == (built.line, built.layout)
+
+
+def test_what_says_more_than_an_option_is_named(built: Form) -> None:
+    more = {**JOB["pscInterfaceConfig"], "dnsPeeringConfigs": [{"domain": "a"}]}  # type: ignore[dict-item]
+    lost = built.paste(json.dumps({**JOB, "pscInterfaceConfig": more}))
+    assert [finding.where for finding in lost] == ["pscInterfaceConfig"]
+    lost = built.paste(json.dumps({**TRAINING, "InfraCheckConfig": {"EnableInfraCheck": False}}))
+    assert [finding.where for finding in lost] == ["InfraCheckConfig"]
+
+
+@pytest.mark.parametrize(("text", "form"), [(JOB, "vertex-json"), (TRAINING, "sagemaker-json")])
+def test_they_are_written_into_requests(built: Form, text: dict[str, Any], form: str) -> None:
+    built.paste(json.dumps(text))
+    exports = {name: (text, lost) for name, _, text, lost in built.widget.view["exports"]}
+    written, lost = exports[form]
+    for name in ("InfraCheckConfig", "pscInterfaceConfig", "reservedIpRanges", "scheduling"):
+        assert json.loads(written).get(name) == text.get(name)
+    assert not lost
+    if form == "vertex-json":
+        assert yaml.safe_load(exports["vertex-yaml"][0]) == json.loads(written)
+        assert exports["vertex-gcloud"][1].endswith("No retries, Network attachment, IP ranges")
+    else:
+        assert "    enable_infra_check=True,\n)" in exports["sagemaker-python"][0]
+        assert not exports["sagemaker-python"][1]
+
+
+def test_a_switch_is_a_choice_of_yes(built: Form) -> None:
+    built.set("on", "sagemaker")
+    (field,) = [it for it in built.widget.view["settings"] if it["path"] == "own.check_machines"]
+    assert (field["kind"], field["extra"], field["hint"]) == ("combo", True, "no")
+    assert built.widget.options["own.check_machines"][0][0] == "yes"
+    built.set("own.check_machines", "yes")
+    assert built.line.endswith("--check-machines")
+    built.set("own.check_machines", "no")
+    assert "--check-machines" not in built.line

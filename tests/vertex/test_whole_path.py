@@ -137,8 +137,10 @@ def with_mpi(images: str, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_mpirun_on_two_replicas_of_an_own_image(with_mpi: str) -> None:
     ranks = {"workers": "n1-standard-4", "ranks_per_replica": 2}
-    run = rehearsed(MPI, with_mpi, image=with_mpi, result="hosts,total", **ranks)
+    network = {"network_attachment": "attachments/a", "no_retries": True}
+    run = rehearsed(MPI, with_mpi, image=with_mpi, result="hosts,total", **ranks, **network)
     assert run.results["total"] == 4
+    assert "[service] attachments/a is not used: a rehearsal has a network of its own" in run.logs()
     assert [host.rpartition("workerpool")[2][0] for host in run.results["hosts"]] == ["0", "1"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.layout.formats.form import Export
+from distrain_nb.layout.formats.form import Export, as_json
 from distrain_nb.layout.formats.pieces import Imported
 from distrain_nb.layout.formats.reading import read_any
 from distrain_nb.layout.options import heading, printed
@@ -14,7 +14,16 @@ from distrain_nb.layout.place import place_of, places
 if TYPE_CHECKING:
     from distrain_nb.layout.layout import Layout
 
-__all__ = ["Export", "Imported", "all_exports", "exports", "exports_of", "left_out", "read_any"]
+__all__ = [
+    "Export",
+    "Imported",
+    "all_exports",
+    "as_json",
+    "exports",
+    "exports_of",
+    "left_out",
+    "read_any",
+]
 
 _OPTIONS = Export("options", "%%distrain", lambda it: heading(printed(it)) + "\n")
 _YAML = Export("yaml", "layouts/NAME.yaml", lambda it: it.to_yaml())

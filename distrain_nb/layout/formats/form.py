@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -82,6 +83,11 @@ class PythonForm:
 
 
 ReadForm = CommandForm | MappingForm | PythonForm
+
+
+def as_json(value: object) -> str:
+    """Return a value as exports write it."""
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def _without(layout: Layout) -> Iterator[tuple[str, Layout]]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.formats.placeholders import WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from distrain_nb.layout.layout import Layout
     from distrain_nb.types import Json
@@ -26,12 +26,14 @@ _VARIABLE = re.compile(
 @dataclass(frozen=True)
 class Imported:
     """A layout read from another form, the paths of what a layout has no place for, and the script
-    that runs on it with its arguments, as the words behind `%distrain run`."""
+    that runs on it with its arguments, as the words behind `%distrain run`. `values` has what is at
+    those paths, as far as it can be read."""
 
     form: str
     layout: Layout
     left_out: tuple[str, ...] = ()
     script: tuple[str, ...] = ()
+    values: Mapping[str, object] = field(default_factory=dict, compare=False)
 
 
 @dataclass
@@ -96,6 +98,19 @@ class MappingReader:
     def at(self, key: str) -> str:
         """Return the path of a key."""
         return f"{self.path}.{key}" if self.path else key
+
+
+def values_at(source: object, paths: Iterable[str]) -> dict[str, object]:
+    """Return what a mapping has at these paths, `scheduling.disableRetries`; nothing for a path
+    that isn't there."""
+    found = {}
+    for path in paths:
+        value = source
+        for key in path.split("."):
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is not None:
+            found[path] = value
+    return found
 
 
 def as_arguments(values: Mapping[str, object]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.layout.place import place_of, places
 from distrain_nb.layout.resolved import ResolvedLayout, resolve
 from distrain_nb.layout.rules.change import Change, change
-from distrain_nb.layout.rules.variants import alternatives_to, combined, naming, place_in
+from distrain_nb.layout.rules.variants import combined, naming, place_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -163,7 +163,7 @@ def names_accelerators(place: Place) -> bool:
 def verdict(job: ResolvedLayout) -> Iterator[tuple[Rule, Problem]]:
     """Yield everything that is wrong with a job, in the order of the rules; what is wrong with one
     of its alternatives is wrong with the job."""
-    layouts = alternatives_to(job.layout)
+    layouts = job.layout.variants()[1:]
     others = [resolve(one, job.channels, job.catalog, job.implied) for one in layouts]
     for rule in rules_for(job.layout.on):
         found = list(rule.look(job))

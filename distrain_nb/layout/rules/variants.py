@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from distrain_nb.layout.place import place_of
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -17,13 +15,6 @@ if TYPE_CHECKING:
     Labelled: TypeAlias = "tuple[str, Mapping[str, Any]]"
 
 _VARY = ("machine", "replicas", "accelerator", "accelerator_count")
-
-
-def alternatives_to(layout: Layout) -> tuple[Layout, ...]:
-    """Return a layout's variants after the first; none where the place reads no alternatives."""
-    place = place_of(layout.on)
-    reads = place is None or any(place.reads(f"{name}.alternatives") for name in _pools(layout))
-    return layout.variants()[1:] if reads else ()
 
 
 def place_in(layout: Layout, number: int, where: str) -> str:

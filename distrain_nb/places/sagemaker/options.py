@@ -56,7 +56,11 @@ class SageMakerOptions(CloudOptions):
         "N", "how often the service starts the job at most", "", like=("restart",)
     )
     reservation: str = option("ARN", "training plan whose machines to use", "")
-    check_machines: bool = option("", "test the machines before the program starts", False)
+    check_machines: bool = option(
+        "", "test the machines before the program starts", False,
+        label="Check machines", folded=True,
+        request=("InfraCheckConfig.EnableInfraCheck", "enable_infra_check"),
+    )  # fmt: skip
     web_access: bool = option("", "allow a shell in the replicas", False)
     warm_start: tuple[str, ...] = option(
         "JOB[,transfer]", "a tuning job whose trials a study begins with", ()

@@ -65,7 +65,8 @@ class SageMakerPlan:
 
     @property
     def ranks_per_replica(self) -> int:
-        return self.start.ranks
+        """The most ranks that a host may have."""
+        return max(ranks for _, ranks in self.start.ranks_of)
 
     @property
     def gpus(self) -> int:

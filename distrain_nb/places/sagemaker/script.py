@@ -31,13 +31,14 @@ def hyperparameters(
 
     `layout` names its launcher; `ranks` are those of a host, None where the container decides.
     """
+    pool = hosts(layout)
     named = distributions(replace(layout, ranks_per_replica=ranks))
     found: dict[str, Json] = {
         "sagemaker_program": ENTRY,
         "sagemaker_container_log_level": 20,
         "sagemaker_job_name": RUN,
         "sagemaker_region": settings.region or REGION,
-        **of_distribution(named, hosts(layout).machine),
+        **of_distribution(named, pool.machine, others=bool(pool.alternatives)),
     }
     if framework == "tensorflow":
         on_disk = {"mpi", "smdistributed"} & {name.partition(".")[0] for name in named}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+from distrain_nb.layout.formats.form import as_json
 from distrain_nb.places.sagemaker.forms import study_python
 from distrain_nb.places.sagemaker.forms.study import from_tuning_config, tuning_config
 from distrain_nb.places.sagemaker.rules.study import findings
@@ -17,7 +16,7 @@ STUDIES = StudyPlace(
         StudyForm(
             "sagemaker-json",
             "HyperParameterTuningJobConfig (JSON)",
-            lambda spec: json.dumps(tuning_config(spec), indent=2, ensure_ascii=False) + "\n",
+            lambda spec: as_json(tuning_config(spec)),
         ),
     ),
     dict.fromkeys(_KEYS, from_tuning_config),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 
-from distrain_nb.layout.formats.form import Export, MappingForm, PythonForm
+from distrain_nb.layout.formats.form import Export, MappingForm, PythonForm, as_json
 from distrain_nb.layout.place import Place
 from distrain_nb.layout.pool import Role
 from distrain_nb.places.sagemaker.forms.python import POSITIONS, from_sagemaker, is_for_sagemaker
@@ -53,7 +52,7 @@ PLACE = Place(
         Export(
             "sagemaker-json",
             "CreateTrainingJob (JSON)",
-            lambda it: json.dumps(training_job(it), indent=2, ensure_ascii=False) + "\n",
+            lambda it: as_json(training_job(it)),
         ),
     ),
     readers=(

@@ -11,7 +11,7 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.places.sagemaker import options
 from distrain_nb.places.sagemaker.containers import BARE, containers, framework_of, python_of
 from distrain_nb.places.sagemaker.delivery import needed
-from distrain_nb.places.sagemaker.forms.request import groups, hosts
+from distrain_nb.places.sagemaker.forms.request import groups
 from distrain_nb.places.sagemaker.names import CODE_CHANNEL, SOURCE_CHANNEL
 from distrain_nb.secrets import STORED
 
@@ -77,7 +77,7 @@ def _of_network(job: SageMakerJob) -> Iterator[Finding]:
         if channel.name in (CODE_CHANNEL, SOURCE_CHANNEL):
             message = f"{channel.name!r} is the channel of our own code; choose another name"
             yield _error("channel-name", "channel", message)
-    if given.encrypt and "encrypt" not in job.defaults and hosts(job.layout).replicas == 1:
+    if given.encrypt and "encrypt" not in job.defaults and job.layout.size == 1:
         message = "there is one host, so no traffic between hosts to encrypt"
         yield _warning("encrypt", "encrypt", message)
 

@@ -59,11 +59,18 @@ class VertexOptions(CloudOptions):
     restart: bool = option(
         "", "start the whole job again when a replica is lost", False, like=("attempts",)
     )
-    no_retries: bool = option("", "end the job at an internal error of the service", False)
+    no_retries: bool = option(
+        "", "end the job at an internal error of the service", False,
+        label="No retries", folded=True, request=("scheduling.disableRetries", "disable_retries"),
+    )  # fmt: skip
     network_attachment: str = option(
-        "NAME", "network attachment by which the job reaches your VPC", "", like=("subnet",)
-    )
-    ip_range: tuple[str, ...] = option("NAME", "reserved IP range for the job's machines", ())
+        "NAME", "network attachment by which the job reaches your VPC", "", like=("subnet",),
+        label="Network attachment", folded=True, request=("pscInterfaceConfig.networkAttachment",),
+    )  # fmt: skip
+    ip_range: tuple[str, ...] = option(
+        "NAME", "reserved IP range for the job's machines", (),
+        label="IP ranges", folded=True, request=("reservedIpRanges",),
+    )  # fmt: skip
     kms_key: str = option("ID", "key that volumes and output are encrypted with", "")
 
 

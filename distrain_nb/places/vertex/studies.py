@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
+from distrain_nb.layout.formats.form import as_json
 from distrain_nb.layout.yamls import data_yaml
 from distrain_nb.places.vertex.forms import study_python
 from distrain_nb.places.vertex.forms.study import from_tuning_job, tuning_job
@@ -29,7 +29,7 @@ STUDIES = StudyPlace(
         StudyForm(
             "vertex-json",
             "HyperparameterTuningJob (JSON)",
-            lambda spec: json.dumps(tuning_job(spec), indent=2, ensure_ascii=False) + "\n",
+            lambda spec: as_json(tuning_job(spec)),
         ),
         StudyForm(
             "vertex-yaml",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 
-from distrain_nb.layout.formats.form import CommandForm, Export, MappingForm, PythonForm
+from distrain_nb.layout.formats.form import CommandForm, Export, MappingForm, PythonForm, as_json
 from distrain_nb.layout.place import Place
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.yamls import data_yaml
@@ -55,7 +54,7 @@ PLACE = Place(
         Export(
             "vertex-json",
             "workerPoolSpecs (JSON)",
-            lambda it: json.dumps(custom_job_spec(it), indent=2, ensure_ascii=False) + "\n",
+            lambda it: as_json(custom_job_spec(it)),
         ),
         Export("vertex-yaml", "workerPoolSpecs (YAML)", lambda it: data_yaml(custom_job_spec(it))),
         Export("vertex-gcloud", COMMAND, lambda it: custom_job_command(it) + "\n"),

@@ -25,10 +25,10 @@ from distrain_nb.ui.form.fields import bytes_of, seconds_of
 from distrain_nb.ui.form.messages import ACTIONS
 from distrain_nb.ui.form.ordering import PageOrder
 from distrain_nb.ui.form.own import from_line as own_from_line
-from distrain_nb.ui.form.own import own_words
+from distrain_nb.ui.form.own import from_request, own_words, with_own
 from distrain_nb.ui.form.saving import SavedLayouts
 from distrain_nb.ui.form.tuning import Tuning, offered
-from distrain_nb.ui.form.view import options, view
+from distrain_nb.ui.form.view import not_in_form, options, view
 from distrain_nb.ui.form.widget import FormWidget
 
 if TYPE_CHECKING:
@@ -196,6 +196,8 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         Raises OptionError naming what can't be read.
         """
         imported, study, own = self._pasted(text)
+        imported, more = from_request(imported)
+        own = {**own, **more}
         self._script = imported.script
         tuning = self._history.now.tuning if study is None else Tuning.of(study)
         self._do(self._history.then(Editing(imported.layout, tuning=tuning, own=own)))
@@ -282,8 +284,10 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
     def _with_study(self, name: str, title: str, text: str, lost: str) -> list[str]:
         """Return a form of the layout; the magic's own has all else too."""
         now = self._history.now
-        has_it = name == "options" and (now.tuning.rows or own_words(now.layout.on, now.own))
-        return [name, title, f"{self.line}\n" if has_it else text, lost]
+        if name == "options" and (now.tuning.rows or own_words(now.layout.on, now.own)):
+            return [name, title, f"{self.line}\n", lost]
+        text, more = with_own(name, now.layout.on, text, now.own)
+        return [name, title, text, not_in_form(more, lost)]
 
     def _hints_of(self, place: str) -> Mapping[str, str]:
         """Return this machine's values for empty fields, with where they come from; found once."""

@@ -229,7 +229,9 @@ def _choice(path: str, choice: Choice) -> list[Any]:
 
 def _totals(layout: Layout) -> Iterator[list[str]]:
     """Yield the sums as pairs of a figure and what it counts."""
-    sums = totals(layout)
+    sums, choices = totals(layout), len(layout.variants())
+    if choices > 1:
+        yield ["first", f"of {choices} choices"]
     yield [f"{sums.replicas:,}", "replica" if sums.replicas == 1 else "replicas"]
     if layout.on != "local":
         yield [f"{sums.accelerators:,}", "accelerators"]
@@ -268,7 +270,15 @@ def _exports(layout: Layout) -> Iterator[list[str]]:
     """Name, title and text of the forms, and what they leave out; the magic's own first."""
     for form in sorted(exports_of(layout.on), key=lambda form: form.name not in _FIRST_EXPORTS):
         try:
-            text, lost = form.text(layout), ", ".join(map(label_of, form.left_out(layout)))
+            text, lost = form.text(layout), not_in_form(map(label_of, form.left_out(layout)))
         except OptionError as error:
             text, lost = f"# {error}\n", ""
-        yield [form.name, form.title, text, f"Not in this form: {lost}" if lost else ""]
+        yield [form.name, form.title, text, lost]
+
+
+def not_in_form(labels: Iterable[str], before: str = "") -> str:
+    """Say which fields an export has no place for, behind what was said of others."""
+    lost = ", ".join(labels)
+    if not lost:
+        return before
+    return f"{before}, {lost}" if before else f"Not in this form: {lost}"

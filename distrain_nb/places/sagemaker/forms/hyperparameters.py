@@ -40,10 +40,10 @@ _WITHOUT_INSTANCE_TYPE = {"parameter_server", "multi_worker_mirrored_strategy", 
 
 
 def hyperparameters(
-    distributions: Mapping[str, Mapping[str, Json]], machine: str | None
+    distributions: Mapping[str, Mapping[str, Json]], machine: str | None, *, others: bool = False
 ) -> dict[str, Json]:
     """Return the hyperparameters of distributions, by full name with their options, on an instance
-    type; yet to be encoded."""
+    type; yet to be encoded. Where it may also be one of `others`, a host knows its own."""
     encoded: dict[str, Json] = {}
     for name, options in distributions.items():
         encoded |= _ENABLED.get(name, {})
@@ -51,7 +51,7 @@ def hyperparameters(
             encoded[_MPI_RANKS] = options["processes_per_host"]
         if name in _MPI_OPTIONS:
             encoded[_MPI_OPTIONS[name]] = options.get("custom_mpi_options", "")
-    if distributions.keys() - _WITHOUT_INSTANCE_TYPE:
+    if distributions.keys() - _WITHOUT_INSTANCE_TYPE and not others:
         encoded[_INSTANCE_TYPE] = machine or placeholders.INSTANCE_TYPE
     return encoded
 

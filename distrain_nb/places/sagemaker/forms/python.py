@@ -149,7 +149,8 @@ def _from_estimator(name: str, values: dict[str, object]) -> Imported:
     if number and not framework:
         dropped = (*dropped, "framework_version")
     script = _script(reader, "entry_point", reader)
-    return Imported("SageMaker estimator", layout, (*reader.rest(), *dropped), script)
+    lost = (*reader.rest(), *dropped)
+    return Imported("SageMaker estimator", layout, lost, script, reader.values)
 
 
 def _script(reader: MappingReader, entry: str, hyper: MappingReader) -> tuple[str, ...]:
@@ -262,8 +263,10 @@ def _from_trainer(values: dict[str, object]) -> Imported:
     layout, dropped = _launched(layout, reader)
     code = _part(reader, "source_code")
     script = _script(code, "entry_script", reader)
-    rest = (path for part in (reader, compute, stop, checkpoint, code) for path in part.rest())
-    return Imported("SageMaker ModelTrainer", layout, (*rest, *dropped), script)
+    parts = (reader, compute, stop, checkpoint, code)
+    lost = (*(path for part in parts for path in part.rest()), *dropped)
+    values = {part.at(name): value for part in parts for name, value in part.values.items()}
+    return Imported("SageMaker ModelTrainer", layout, lost, script, values)
 
 
 def _part(reader: MappingReader, key: str) -> MappingReader:

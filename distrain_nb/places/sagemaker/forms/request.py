@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.formats import placeholders
-from distrain_nb.layout.formats.pieces import Imported, MappingReader, present
+from distrain_nb.layout.formats.pieces import Imported, MappingReader, present, values_at
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Alternative, Pool
 from distrain_nb.places.sagemaker.forms import hyperparameters
@@ -136,7 +136,9 @@ def estimator_text(layout: Layout) -> str:
 def training_job(layout: Layout) -> dict[str, Json]:
     """Write the layout's part of a `CreateTrainingJob` request."""
     pool, apart = hosts(layout), groups(layout)
-    encoded = hyperparameters.hyperparameters({} if apart else distributions(layout), pool.machine)
+    encoded = hyperparameters.hyperparameters(
+        {} if apart else distributions(layout), pool.machine, others=bool(pool.alternatives)
+    )
     return present(
         TrainingJobName=placeholders.TRAINING_JOB_NAME,
         HyperParameters={name: json.dumps(value) for name, value in encoded.items()},
@@ -215,7 +217,8 @@ def from_training_job(value: object) -> Imported:
     layout = hyperparameters.read(layout, more)
     dropped = reader.rest(machines, stop, checkpoint, algorithm, output)
     # The program's own are no placeholders, whatever they look like.
-    return Imported("SageMaker training job", layout, (*dropped, *more.done()))
+    values = values_at(value, dropped)
+    return Imported("SageMaker training job", layout, (*dropped, *more.done()), values=values)
 
 
 def pools_of(machines: MappingReader) -> tuple[Pool | None, Pool]:

@@ -154,6 +154,8 @@ class TrainingJobExecution:
                 notes.append(
                     f"Each {instance} runs without its {hardware}: a rehearsal has no accelerators."
                 )
+        if (self._job.request.get("InfraCheckConfig") or {}).get("EnableInfraCheck"):
+            notes.append("No instance is tested first: a rehearsal has no health check.")
         files = [x for x in self._job.request.get("InputDataConfig", ()) if _of_file_system(x)]
         notes += [
             f"Channel {x['ChannelName']} is empty: a rehearsal has no file systems." for x in files

@@ -97,9 +97,9 @@ def from_custom_job(words: Sequence[str], config: object) -> Imported:
     dropped += [] if script else [f"--args={argument}" for argument in arguments]
     imported = from_specs(spec)
     layout = _near_image(replace(imported.layout, region=region))
-    return Imported(
-        COMMAND, layout, (*imported.left_out, *dropped), (*script, *arguments) if script else ()
-    )
+    lost = (*imported.left_out, *dropped)
+    runs = (*script, *arguments) if script else ()
+    return Imported(COMMAND, layout, lost, runs, imported.values)
 
 
 def _script_of_specs(specs: Sequence[dict[str, Json]]) -> tuple[str, ...]:

@@ -98,6 +98,7 @@ def _from_job(job: Call) -> Imported:
         read,
         layout=read.layout.edited({"region": region}) if region else read.layout,
         left_out=(*read.left_out, *reader.rest(), *dropped),
+        values={**read.values, **reader.values},
     )
 
 
@@ -151,7 +152,8 @@ def _from_run(job: Call) -> Imported:
     script = tuple(_script(reader))
     layout = read.layout.edited({"region": region}) if region else read.layout
     named = (*read.left_out, *reader.rest(), *dropped)
-    return Imported("Vertex AI training job", layout, named, script)
+    values = {**read.values, **reader.values}
+    return Imported("Vertex AI training job", layout, named, script, values)
 
 
 def _reducers(reader: MappingReader) -> dict[str, object]:

@@ -15,6 +15,7 @@ from distrain_nb.layout.formats.pieces import (
     present,
     seconds_of,
     snake,
+    values_at,
 )
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool, Role
@@ -102,7 +103,8 @@ def from_specs(spec: object) -> Imported:
     if not _is_in_snake_case(spec):
         return _from_specs(spec)
     imported = _from_specs(camel_keys(spec))
-    return replace(imported, left_out=tuple(map(snake, imported.left_out)))
+    values = {snake(path): value for path, value in imported.values.items()}
+    return replace(imported, left_out=tuple(map(snake, imported.left_out)), values=values)
 
 
 def _is_in_snake_case(spec: object) -> bool:
@@ -113,7 +115,8 @@ def _is_in_snake_case(spec: object) -> bool:
 
 
 def _from_specs(spec: object) -> Imported:
-    reader = MappingReader.of({"workerPoolSpecs": spec} if isinstance(spec, list) else spec, "")
+    source = {"workerPoolSpecs": spec} if isinstance(spec, list) else spec
+    reader = MappingReader.of(source, "")
     outer = reader.done() if "jobSpec" in reader.values else ()
     if "jobSpec" in reader.values:
         reader = reader.below("jobSpec")
@@ -136,7 +139,8 @@ def _from_specs(spec: object) -> Imported:
             pool_of_role[_role(number, pool).value] = pool
             dropped += lost
     layout = shared_image(layout.edited(pool_of_role))
-    return Imported("Vertex AI job", layout, (*dropped, *reader.done(times)))
+    lost = (*dropped, *reader.done(times))
+    return Imported("Vertex AI job", layout, lost, values=values_at(source, lost))
 
 
 def _pool(part: MappingReader) -> tuple[Pool, tuple[str, ...]]:

@@ -162,6 +162,9 @@ class CustomJobExecution:
 
     def _note_omissions(self) -> None:
         self._say(f"This is a rehearsal on one machine. {self._engine.note}")
+        ours = self._spec.psc_interface_config.network_attachment, *self._spec.reserved_ip_ranges
+        for name in filter(None, ours):
+            self._say(f"{name} is not used: a rehearsal has a network of its own.")
         for position, pool in enumerate(self._spec.worker_pool_specs):
             machine = pool.machine_spec
             if left_out(pool, self._spec):
