@@ -115,7 +115,7 @@ def to_a_rehearsal(page: Page) -> Hand:
     hand.type("n1-standard-4")
     hand.press("Tab")
     expect(form.locator(".dn-verdict")).to_have_text("Everything fits")
-    rehearse = form.get_by_role("button", name="Rehearse here")
+    rehearse = form.get_by_role("button", name="Rehearse in a new cell")
     if rehearse.count():
         hand.click(rehearse)
         page.wait_for_function("() => document.activeElement.matches('.jp-CodeCell .cm-content')")

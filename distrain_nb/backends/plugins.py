@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, TypeAlias
 from distrain_nb import installed
 from distrain_nb.backends.options import declared
 from distrain_nb.backends.tuning import Tunes
-from distrain_nb.errors import OptionError, did_you_mean
+from distrain_nb.errors import OptionError, closest
 from distrain_nb.layout import OPTIONS, Pool, Role
 from distrain_nb.layout.place import declare
+from distrain_nb.repairs import write_in_option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from importlib.metadata import EntryPoint
 
@@ -33,9 +34,11 @@ def find(name: str) -> AnyBackend:
     """Return the backend of that name. Raises OptionError naming those that there are."""
     entry = installed.entry(GROUP, name)
     if entry is None:
-        hint = did_you_mean(name, names(), ".")
-        allowed = ", ".join(names())
-        raise OptionError(f"--on {name}: no such backend is installed{hint} There are {allowed}")
+        meant = closest(name, names())
+        hint = f"; did you mean {meant}?" if meant else "."
+        message = f"--on {name}: no such backend is installed{hint} There are {', '.join(names())}"
+        fixes = (write_in_option(name, meant),) if meant else ()
+        raise OptionError(message, where=name, fixes=fixes)
     try:
         return _load(entry)
     except Exception as error:
@@ -101,6 +104,13 @@ def rehearsal_of(name: str) -> Rehearsal:
         stand_in: Rehearsal = entry.load()
         return stand_in
     raise OptionError(f"--rehearse: nothing is installed that stands in for {title_of(name)}")
+
+
+def lacks_for_rehearsal(name: str) -> Sequence[str]:
+    """Return what this machine lacks for a rehearsal, as its stand-in's own `lacks` lists it; each
+    with the way to get it."""
+    lacks: Callable[[], Sequence[str]] = getattr(rehearsal_of(name), "lacks", tuple)
+    return lacks()
 
 
 def _usable(name: str) -> AnyBackend | Exception:

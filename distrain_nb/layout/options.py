@@ -7,13 +7,13 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.errors import OptionError, did_you_mean, shown
+from distrain_nb.errors import OptionError, closest, did_you_mean, shown
 from distrain_nb.findings import Finding, Fix
 from distrain_nb.layout.place import PLACES
 from distrain_nb.layout.pool import POOL_FORM, Pool
 from distrain_nb.layout.sizing import sized_reducers
 from distrain_nb.layout.yamls import check_length
-from distrain_nb.repairs import joined, with_option
+from distrain_nb.repairs import joined, with_option, write_in_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,6 +41,11 @@ class Option:
     write: Callable[[Any], str] = str
     choices: tuple[str, ...] = ()
     flag: str = ""
+
+    @property
+    def expected(self) -> str:
+        """What an error asks for."""
+        return "an integer" if self.read is int else self.form
 
     @property
     def name(self) -> str:
@@ -154,7 +159,7 @@ def split(text: str) -> dict[str, object]:
         option = _BY_FLAG[name]
         value = value if equals else next(words, "")
         if not value:
-            raise OptionError(f"{option.name} has no value: expected {option.form}")
+            raise OptionError(f"{option.name} has no value: expected {option.expected}")
         options[option.field] = value
     return options
 
@@ -249,6 +254,8 @@ def _value(field: str, value: object) -> Any:
     except OptionError as error:
         raise OptionError(f"{option.name}: {error}") from None
     except ValueError:
-        hint = did_you_mean(str(value), option.choices)
-        expected = f"expected {option.form}{hint}"
-        raise OptionError(f"invalid {option.name} {shown(value)}: {expected}") from None
+        meant = closest(str(value), option.choices)
+        hint = f"; did you mean {meant}?" if meant else ""
+        message = f"invalid {option.name} {shown(value)}: expected {option.expected}{hint}"
+        fixes = (write_in_option(str(value), meant),) if meant else ()
+        raise OptionError(message, where=str(value), fixes=fixes) from None

@@ -14,11 +14,16 @@ if TYPE_CHECKING:
 
 # Its class three times: JupyterLab's own rules for tables would win over a plain one.
 _OURS = ".dn-help.dn-help.dn-help table"
+_TWO_LINES_BELOW = 1000
 STYLE = (
     f"<style>{_OURS} {{ margin: 0 0 8px; }}"
     f"{_OURS} :is(td, th) {{ text-align: left; vertical-align: top; font-weight: normal; }}"
     f"{_OURS} code {{ background: none; padding: 0; white-space: pre; }}"
-    f"@media (max-width: 700px) {{ {_OURS} :is(td, th) {{ display: block; padding: 2px 0; }}"
+    # By the output's width: a side panel leaves a part of the window.
+    ".dn-help { container: dn-help / inline-size; overflow-x: auto; }"
+    f"@container dn-help (max-width: {_TWO_LINES_BELOW}px) {{"
+    f" {_OURS} :is(td, th) {{ display: block; padding: 2px 0; }}"
+    f" {_OURS} td {{ padding-left: 2em; }}"
     f" {_OURS} code {{ white-space: pre-wrap; overflow-wrap: anywhere; }} }}</style>"
 )
 
@@ -55,7 +60,8 @@ class HelpPage:
     def _repr_html_(self) -> str:
         body = "".join(section.html() for section in self.sections)
         more = f"<p>{escape(self.more)}</p>" if self.more else ""
-        return f"{STYLE}<div class='dn-help'>{body}{more}</div>"
+        region = "class='dn-help' role='region' aria-label='help' tabindex='0'"  # it may scroll
+        return f"{STYLE}<div {region}>{body}{more}</div>"
 
 
 def page_of(*parsers: Parser) -> HelpPage:

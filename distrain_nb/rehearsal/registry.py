@@ -15,6 +15,7 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal.access import is_allowed
 from distrain_nb.rehearsal.engine import processes
 from distrain_nb.rehearsal.engine.gateway import Gateway
+from distrain_nb.rehearsal.needs import PROGRAMS, REGISTRY
 from distrain_nb.scratch import Scratch
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-PROGRAMS = ("docker-registry", "registry")
 _START_S = 60.0
 
 
@@ -35,9 +35,8 @@ def registry(folder: Path) -> Iterator[str]:
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if program is None:
         raise DistrainError(
-            "A rehearsal keeps images in a registry of its own, and this machine has none. "
-            "Install it: `apt-get install docker-registry` on Debian and Ubuntu, or the program "
-            "`registry` of https://github.com/distribution/distribution on the PATH."
+            "A rehearsal keeps images in a registry of its own, and this machine has none: "
+            f"{REGISTRY}."
         )
     folder.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, "OTEL_TRACES_EXPORTER": "none"}

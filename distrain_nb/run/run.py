@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from distrain_nb.errors import OptionError, RunNotReady, RunUnreadable
 from distrain_nb.run.damage import readable
 from distrain_nb.run.log.reader import Line, LogReader, still
 from distrain_nb.run.results import Results, is_ours
-from distrain_nb.run.summary import UNREADABLE
+from distrain_nb.run.summary import UNREADABLE, clock
 from distrain_nb.run.waiting import Waitable
 from distrain_nb.types import R
 from distrain_nb.worker.files.folder import (
@@ -234,8 +235,10 @@ class Run(Waitable[R]):
         return Results(folder, self.id, self.backend == "local" and is_ours(folder))
 
     def __repr__(self) -> str:
+        """Say when a state was so that may still change: a notebook keeps the text."""
         try:
-            state = str(self.state)
+            state, final = str(self.state), self.state.final
         except RunUnreadable:
-            state = UNREADABLE
-        return f"Run({self.id}, {self.name!r}, on={self.backend!r}, state={state!r})"
+            state, final = UNREADABLE, True
+        time_of_state = "" if final else f", as of {clock(time.time())}"
+        return f"Run({self.id}, {self.name!r}, on={self.backend!r}, state={state!r}{time_of_state})"

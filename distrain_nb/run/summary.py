@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Protocol
@@ -82,6 +83,10 @@ class RunSummary:
     def as_json(self) -> dict[str, Json]:
         """Return JSON values; a time that is not finite is None."""
         return finite.without_nan(asdict(self))
+
+    def saved_line(self, now: float) -> str:
+        """Write the line for a document, which says when a run was so that may still change."""
+        return self.line(now) if self.final else f"{self.line(now)}, as of {clock(now)}"
 
     def line(self, now: float) -> str:
         """Write the summary in one line of text."""
@@ -231,6 +236,11 @@ def duration(seconds: float) -> str:
     if seconds < 3600:
         return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
     return f"{int(seconds) // 3600} h {int(seconds) % 3600 // 60:02d} min"
+
+
+def clock(seconds: float) -> str:
+    """Write a time since the epoch on this machine's clock: `2026-11-26 14:05 UTC`."""
+    return time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(seconds))
 
 
 def brief(value: float) -> str:

@@ -15,6 +15,7 @@ from distrain_nb.run.summary import (
     MonitoredRun,
     RunSummary,
     brief,
+    clock,
     duration,
     plural,
     progress_text,
@@ -47,15 +48,24 @@ _WRAP = (
 SIGNS = {"succeeded": "✓", "failed": "✕", "cancelled": "■", "queued": "◌", "starting": "◐"}
 
 
-def run_reference(run: MonitoredRun, part: str = "run") -> dict[str, Any]:
+def run_reference(run: MonitoredRun, part: str = "run", final: bool = True) -> dict[str, Any]:
     """Return the reference by which JupyterLab's extension finds the run on the page's server, by
     MIME type.
 
     A number alone is that of another run in another place. The `part` is `run`, which stands for
-    all of it, or `charts`, which are shown with it then.
+    all of it, or `charts`, which are shown with it then. One that isn't `final` is of a run that
+    was saved before its end, which the page may add.
     """
     home = fingerprint(run.folder.parents[1])
-    return {RUN_TYPE: {"run": run.id, "home": home, "created": run.created, "part": part}}
+    return {
+        RUN_TYPE: {
+            "run": run.id,
+            "home": home,
+            "created": run.created,
+            "part": part,
+            "final": final,
+        }
+    }
 
 
 def study_reference(number: int, created: float) -> dict[str, Any]:
@@ -137,7 +147,7 @@ def chart_text(metrics: Metrics) -> str:
 def run_text(summary: RunSummary, tail: Tail, metrics: Metrics) -> str:
     """Write the run in plain text."""
     lines = tail.last(TEXT_LINES, TEXT_CHARACTERS)
-    parts = [summary.line(time.time()), *_notes(summary, metrics)]
+    parts = [summary.saved_line(time.time()), *_notes(summary, metrics)]
     parts += ["  ".join(f"{tag} {brief(value)}" for tag, value in metrics.last().items())]
     if len(lines) < tail.total:
         parts.append(f"the last {len(lines)} of {tail.total:,} lines; %distrain logs {summary.id}")
@@ -189,8 +199,13 @@ def _head(summary: RunSummary) -> str:
         f'<span class="dn-time">{duration(summary.elapsed(time.time()))}</span> '
         f'<span class="dn-name">{html.escape(summary.name)} #{summary.id}</span> '
         f'<span class="dn-soft">{html.escape(where)}</span> '
-        f'<span class="dn-steps">{steps}</span></div>'
+        f'<span class="dn-steps">{steps}</span>{as_of(summary.final, time.time())}</div>'
     )
+
+
+def as_of(final: bool, now: float) -> str:
+    """Return the time at which something was so that may still change; empty if it can't."""
+    return "" if final else f' <span class="dn-soft">as of {clock(now)}</span>'
 
 
 def _progress(summary: RunSummary) -> str:

@@ -148,8 +148,9 @@ class Monitor:
         ]
 
     def _first_bundle(self) -> outputs.Bundle:
-        text = f"{self._summary.line(time.time())}; its log: %distrain logs {self._summary.id}"
-        bundle = {**document.run_reference(self._run), "text/plain": text}
+        line = self._summary.saved_line(time.time())
+        text = f"{line}; its log: %distrain logs {self._summary.id}"
+        bundle = {**self._reference(), "text/plain": text}
         if self._live is None or self._lacks_widgets:
             return bundle
         widget = {"version_major": 2, "version_minor": 0, "model_id": self._live.widget.model_id}
@@ -183,7 +184,10 @@ class Monitor:
         bundle = document.run_bundle(self._summary, self._tail, self._metrics)
         place = _place_of(live) if live else ""
         html = {"text/html": f"{place}{bundle['text/html']}"}
-        return {**document.run_reference(self._run), **bundle, **html}
+        return {**self._reference(), **bundle, **html}
+
+    def _reference(self) -> outputs.Bundle:
+        return document.run_reference(self._run, final=self._summary.final)
 
     def _leave_live(self, live: LiveView, bundle: outputs.Bundle) -> None:
         charts = self._of_run(live.charts.still())

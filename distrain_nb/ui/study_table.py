@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import DistrainError
-from distrain_nb.run.summary import brief, duration, plural
+from distrain_nb.run.summary import brief, clock, duration, plural
 from distrain_nb.study.charts.drawing import StudyDrawing
 from distrain_nb.study.files import TrialState
 from distrain_nb.study.summary import summary_of, written
@@ -48,7 +48,9 @@ class StudyTable:
         return [tuple(self._row(trial)) for trial in self._shown]
 
     def __repr__(self) -> str:
-        lines = [self.summary.line, self.summary.note, self.summary.error]
+        summary = self.summary
+        time = "" if summary.state.final else f", as of {clock(summary.now)}"
+        lines = [f"{summary.line}{time}", summary.note, summary.error]
         table = as_text(self.headings, self.rows, "") if self.rows else ""
         return "\n".join(line.rstrip() for line in (*lines, table, self._more) if line)
 
@@ -82,6 +84,8 @@ class StudyTable:
     # -- parts of the page ------------------------------------------------------------------------
 
     def _head(self) -> str:
+        from distrain_nb.ui.document import as_of
+
         summary = self.summary
         running = f"{summary.running} running" if summary.running else ""
         where = " · ".join(filter(None, (summary.progress, running)))
@@ -91,7 +95,7 @@ class StudyTable:
             f"<span>{html.escape(summary.state_text)}</span></span> "
             f'<span class="dn-time">{duration((summary.end or summary.now) - summary.begin)}</span>'
             f' <span class="dn-name">{html.escape(summary.name)} #{summary.id}</span> '
-            f'<span class="dn-soft">{where}</span></div>'
+            f'<span class="dn-soft">{where}</span>{as_of(summary.state.final, summary.now)}</div>'
         )
 
     def _best(self) -> str:

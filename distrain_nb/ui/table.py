@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.escapes import plain
 from distrain_nb.run.pages.listing import Listing, RunRow, frame
-from distrain_nb.run.summary import brief, duration, plural, progress_text
+from distrain_nb.run.summary import brief, clock, duration, plural, progress_text
 from distrain_nb.ui.outputs import LITERAL
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.run.pages.listing import ListedRun
 
-HEADINGS = ("run", "name", "state", "where", "best metric", "duration", "age")
+HEADINGS = ("run", "name", "state", "where", "best metric", "duration", "started")
 LONGEST_CAUSE = 60
 SIGNS = {
     "succeeded": "✓",
@@ -71,7 +71,8 @@ class RunsTable:
         return any(summary.experiment for summary in self.summaries[:MOST_ROWS])
 
     def __repr__(self) -> str:
-        return as_text(self.headings, self.rows, self.more) if self.rows else NONE_YET
+        more = "\n".join(filter(None, (self.more, self._time)))
+        return as_text(self.headings, self.rows, more) if self.rows else NONE_YET
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return {"text/html": f"{_live_mark()}{self.still()}", "text/plain": repr(self)}
@@ -80,7 +81,13 @@ class RunsTable:
         """Return the table in HTML that needs neither kernel nor scripts."""
         if not self.rows:
             return f"<p>{html.escape(NONE_YET)}</p>"
-        return table_html(self.headings, self.rows, self.summaries)
+        return table_html(self.headings, self.rows, self.summaries, self._time)
+
+    @property
+    def _time(self) -> str:
+        """When the runs were so, where one of them may still change."""
+        changing = any(not row.summary.final for row in self.summaries)
+        return f"as of {clock(self.now)}" if changing else ""
 
 
 def runs_table(runs: Iterable[ListedRun]) -> RunsTable:
@@ -109,14 +116,20 @@ def as_text(headings: Sequence[str], rows: Iterable[Sequence[str]], more: str) -
 
 
 def table_html(
-    headings: Iterable[str], rows: Iterable[Sequence[str]], summaries: Sequence[RunRow]
+    headings: Iterable[str],
+    rows: Iterable[Sequence[str]],
+    summaries: Sequence[RunRow],
+    time: str = "",
 ) -> str:
-    """Return a table with a row of cells for each of the first runs, the state in the third."""
+    """Return a table with a row of cells for each of the first runs, the state in the third.
+
+    Below it stands the `time` at which they were so.
+    """
     from distrain_nb.ui.document import style
 
     head = "".join(f'<th scope="col">{html.escape(heading)}</th>' for heading in headings)
     body = "".join(map(_row_html, rows, summaries))
-    more = f"<p>{older(summaries)}</p>" if older(summaries) else ""
+    more = "".join(f"<p>{line}</p>" for line in (older(summaries), time) if line)
     return (
         f'{style()}<div class="distrain {LITERAL}" style="overflow-x:auto"><table class="dn-table">'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}</div>"
@@ -144,7 +157,7 @@ def _row(row: RunRow, now: float) -> tuple[str, ...]:
         ", ".join(filter(None, (summary.where, summary.size, row.machines))),
         f"{row.best.tag} {brief(row.best.value)}" if row.best else "",
         duration(summary.elapsed(now)),
-        f"{duration(now - summary.begin)} ago",
+        clock(summary.begin),
     )
 
 

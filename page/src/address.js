@@ -5,6 +5,7 @@ const OWN = new RegExp(
   "^(?:"
   + "distrain/(?:version|runs|studies|compare|curves)"
   + `|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?`
+  + "|lab/extensions/distrain-nb/static/plotly-basic\\.min\\.js"
   + "|api/kernels/[0-9A-Za-z-]+/interrupt"
   + ")(?:\\?[\\w.~*%+=&-]*)?$",
 );

@@ -2,15 +2,19 @@
 
 import { element, LITERAL, OWN_KEYS } from "./dom.js";
 import { Form } from "./form/form.js";
+import { keepFocus, stand, standsWhereMarked } from "./standing.js";
 
-/** @import { FormState, Widget } from "./protocol.d.ts" */
+/** @import { FormState, Model, View, Widget } from "./protocol.d.ts" */
 
+const LEFT_MS = 300;
 const TRAITS = ["view", "options", "files", "heard"];
 
-/** @param {Widget<FormState>} widget */
-function render({ model, el }) {
+/**
+ * @param {Model<FormState>} model
+ * @returns {View}
+ */
+function openForm(model) {
   const root = element("section", { class: `distrain dn-form ${LITERAL}`, "aria-label": "Job layout", tabindex: "-1", ...OWN_KEYS });
-  el.append(root);
   const form = new Form(model, root);
   root.addEventListener("keydown", (event) => form.pressed(event));
   // What the kernel sends together is drawn together.
@@ -26,19 +30,60 @@ function render({ model, el }) {
   const look = async () => {
     form.setLive(await isLive(model));
   };
+  const keeper = new Keeper(model, root);
   for (const name of TRAITS) model.on(`change:${name}`, react);
   model.on("comm_live_update", look);
   form.draw();
   look();
-  return () => {
+  const end = () => {
+    keeper.close();
     for (const name of TRAITS) model.off(`change:${name}`, react);
     model.off("comm_live_update", look);
   };
+  return { root, moved: keepFocus(root), end };
+}
+
+/**
+ * In Jupyter's page the live form stands in a document, which the notebook is saved with. The kernel
+ * writes it anew when the focus has left the form: a document that is replaced moves the form, and
+ * what is moved loses the focus.
+ */
+class Keeper {
+  /**
+   * @param {Model<FormState>} model
+   * @param {HTMLElement} root
+   */
+  constructor(model, root) {
+    this.model = model;
+    this.root = root;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.timer = undefined;
+    if (!document.querySelector("script#jupyter-config-data")) return;
+    root.addEventListener("focusout", () => this.later());
+    this.later();
+  }
+
+  later() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.keep(), LEFT_MS);
+  }
+
+  keep() {
+    const focused = document.activeElement;
+    if (this.root.contains(focused)) return;
+    // What had the focus may have been drawn anew: it comes back with the kernel's answer.
+    if (focused === document.body) return void this.later();
+    try {
+      this.model.send({ do: "keep" });
+    } catch { /* the kernel has gone: what is kept is how the form was last */ }
+  }
+
+  close() { clearTimeout(this.timer); }
 }
 
 /**
  * Whether a kernel answers. What anywidget gives for a model doesn't say it; ipywidgets' own does.
- * @param {Widget<FormState>["model"]} model
+ * @param {Model<FormState>} model
  */
 async function isLive(model) {
   try {
@@ -49,4 +94,7 @@ async function isLive(model) {
   }
 }
 
-export default { render };
+/** @param {Widget<FormState>} widget */
+const render = (widget) => stand(widget, openForm);
+
+export default { initialize: standsWhereMarked(openForm), render };

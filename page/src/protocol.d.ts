@@ -286,6 +286,7 @@ export interface RunReference {
   home: string;
   created: number;
   part: "run" | "charts";
+  final?: boolean;
 }
 
 /** The same for a study. */

@@ -196,6 +196,7 @@ const ANSWERS = {
   runs: record({ runs: list(tableRun) }),
   studies: record({ studies: list(studyRow) }),
   study: record({ seen: text, end: absent(flag), summary: studySummary, charts: maybe(studyCharts) }),
+  ending: record({ final: flag, text }),
   row: studyRow,
   compare: record({
     titles: list(text), runs: list(tableRun),
@@ -219,7 +220,7 @@ const home = one((value) => typeof value === "string" && /^[0-9a-f]{0,12}$/.test
 /** @type {Shape<protocol.RunReference["part"]>} */
 const part = one((value) => value === "run" || value === "charts", "run or charts");
 /** @type {Shape<protocol.RunReference>} */
-const runReference = record({ run: id, home, created: number, part });
+const runReference = record({ run: id, home, created: number, part, final: absent(flag) });
 /** @type {Shape<protocol.StudyReference>} */
 const studyReference = record({ study: id, home, created: number });
 

@@ -57,6 +57,13 @@ export function messageOf(error) {
 /** The other half has said no: its words are for the reader. */
 export class Refused extends Error {}
 
+/** Nobody is there who could answer. */
+export class Gone extends Error {
+  constructor() {
+    super("The kernel of this output has ended or restarted, and Jupyter's server does not answer instead. Run its cell again.");
+  }
+}
+
 /**
  * Asks the server or the kernel about one run.
  * @template {Asking} [State=Asking]
@@ -115,6 +122,9 @@ export class Source {
     return this.served;
   }
 
+  /** Whether the server answers now. */
+  async answersItself() { return this.served ?? this.probed; }
+
   /**
    * The answer. Raises Refused for a question that makes no sense.
    * @param {string} path
@@ -169,10 +179,27 @@ export class Source {
    */
   askKernel(path, query) {
     const id = `${this.name}-${++this.number}`;
-    this.waitingSince ??= Date.now();
+    const since = this.waitingSince ?? Date.now();
     const answer = new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject }));
-    this.model.send({ kind: "ask", id, path, query: asText(query) });
-    return answer;
+    if (this.toKernel({ kind: "ask", id, path, query: asText(query) })) {
+      this.waitingSince = since;
+      return answer;
+    }
+    this.waiting.delete(id);
+    return Promise.reject(new Gone());
+  }
+
+  /**
+   * Tell the kernel something; says whether there is one.
+   * @param {object} message
+   */
+  toKernel(message) {
+    try {
+      this.model.send(message);
+      return true;
+    } catch {  // it has ended, or restarted and knows nothing of this view
+      return false;
+    }
   }
 
   /** @param {{kind: string, id: string, body?: any, error?: string}} message */

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asPicture } from "../src/charts/layout.js";
+import { asPicture, hoverMode } from "../src/charts/layout.js";
 import { across, byNumber, csv, refined, smoothed, stepsWithin, unpacked } from "../src/charts/lines.js";
 import { ridges } from "../src/charts/ridges.js";
 
@@ -81,4 +81,10 @@ test("a picture has a title for each metric, and a legend that names each series
   assert.deepEqual(data.map(({ showlegend }) => showlegend), [false, true, true, false, false]);
   assert.deepEqual([layout.showlegend, layout.annotations[0].text], [true, "<b>loss</b>"]);
   assert.equal(asPicture([[lines[0]], { width: 400, height: 200 }], boxes, "#fff")[1].showlegend, false);
+});
+
+test("what many lines say at a step is said of the nearest one", () => {
+  const ranks = (/** @type {number} */ count) => Array.from({ length: count }, (_, rank) => ({ name: `rank-${rank}` }));
+  assert.equal(hoverMode([...ranks(8), ...ranks(8)]), "x unified");
+  assert.equal(hoverMode(ranks(64)), "closest");
 });

@@ -144,6 +144,7 @@ test("a log without lines says what is waited for", () => {
   assert.equal(noOutput({ final: false, state: "starting", phase: "importing torch" }), "no output yet: importing torch");
   assert.equal(noOutput({ final: false, state: "running", phase: "running" }), "no output yet");
   assert.equal(noOutput({ final: true, state: "failed", phase: "failed" }), "no output");
+  assert.equal(noOutput({ final: true, state: "succeeded", phase: "" }, false), "reading the log…");
 });
 
 test("a report marks the notebook's lines, places and what was raised", () => {

@@ -12,7 +12,7 @@ const DOORS = {
   "innerHTML|outerHTML|insertAdjacentHTML|document\\.write|createContextualFragment|setHTML\\w*|\\beval\\(|new Function": [],
   DOMParser: ["markup.js"],
   srcdoc: ["charts/frame.js"],  // a text without a place for anything
-  "(?<!async |[.\\w])fetch\\(|XMLHttpRequest|WebSocket|sendBeacon|EventSource": ["lab/view.js", "source.js"],
+  "(?<!async |[.\\w])fetch\\(|XMLHttpRequest|WebSocket|sendBeacon|EventSource": ["lab/charts.js", "source.js"],
   "\\bbaseUrl\\b": ["source.js"],
 };
 

@@ -21,7 +21,7 @@ from distrain_nb.study.study import Study
 from distrain_nb.ui.document import RUN_TYPE
 from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.status import Progress, State, Status
-from tests.browser.jupyter import Lab, OpenNotebook, serve
+from tests.browser.jupyter import NOTEBOOK, Lab, OpenNotebook, serve
 from tests.browser.measures import kernel_process
 from tests.browser.test_monitor import BUSY, LOAD, badge, count_of, go_to_line, view_of
 from tests.browser.test_runs import with_runs
@@ -40,6 +40,8 @@ while not Path("{name}").exists():
     print("line", step)
     time.sleep(0.05)
 """
+HAS_END = f"""() => JSON.stringify(
+    {NOTEBOOK}.content.model.cells.get(1).toJSON().outputs).includes("succeeded after")"""
 CLOSE = "() => { for (const it of [...jupyterapp.shell.widgets('main')]) it.dispose(); }"
 OPEN = Callable[..., OpenNotebook]
 
@@ -111,6 +113,30 @@ def test_a_run_is_live_once_a_server_answers_that_did_not_at_first(opened: OPEN)
     expect(badge(page)).to_contain_text("succeeded")
 
 
+def test_a_run_that_was_saved_before_its_end_gets_it(opened: OPEN) -> None:
+    notebook = opened("ending", LOAD, TRAIN.format(name="ending"))
+    page = notebook.page
+    notebook.run_cells(2)
+    expect_live(view_of(page))
+    notebook.shut_down_kernel()
+    (saved, *_) = notebook.save()["cells"][1]["outputs"]
+    assert ", as of 20" in "".join(saved["data"]["text/plain"])
+    assert saved["data"][RUN_TYPE]["final"] is False
+
+    (notebook.path.parent / "ending").touch()
+    expect(badge(page)).to_contain_text("succeeded")
+    notebook.reload()
+    expect(badge(page)).to_contain_text("succeeded")
+    page.wait_for_function(HAS_END)
+    (ended, *_) = notebook.save()["cells"][1]["outputs"]
+    text = "".join(ended["data"]["text/plain"])
+    assert "succeeded after" in text
+    assert "[rank 0] line" in text
+    assert "as of" not in text
+    assert set(ended["data"]) == {RUN_TYPE, "text/plain"}
+    expect(view_of(page)).to_have_count(1)
+
+
 def test_runs_in_the_side_panel_and_a_word_when_one_ends(opened: OPEN) -> None:
     notebook = opened("panel", LOAD, TRAIN.format(name="ends"), TRAIN.format(name="stops"))
     page = notebook.page
@@ -124,6 +150,19 @@ def test_runs_in_the_side_panel_and_a_word_when_one_ends(opened: OPEN) -> None:
     stopped = panel.locator("li", has_text="stops #")
     stopped.get_by_role("button", name="Stop run").click()
     expect(stopped).to_contain_text("cancelled")
+
+    store = Store(notebook.path.parents[1] / "home")
+    older = [stored_run(store, f"{number}\n").id for number in range(105)]
+    expect(panel.locator("ul[aria-label='runs'] li")).to_have_count(100)
+    panel.get_by_role("button", name="Show older").click()
+    expect(panel.get_by_role("button", name=f"#{older[0]}", exact=False).first).to_be_visible()
+    panel.get_by_role("searchbox").fill("stops cancelled")
+    expect(panel.locator("ul[aria-label='runs'] li")).to_have_count(1)
+    panel.get_by_role("searchbox").fill("")
+    ask = panel.get_by_role("button", name="Notify me")
+    page.evaluate("() => { Notification.requestPermission = async () => 'denied'; }")
+    ask.click()
+    expect(panel.get_by_role("status")).to_contain_text("browser refuses notifications")
 
     page.evaluate(CLOSE)  # a run before the reader's eyes needs no word
     expect(view_of(page)).to_have_count(0)

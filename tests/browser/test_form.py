@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from distrain_nb.layout import Layout, load
 from distrain_nb.layout.formats import exports
-from tests.browser.jupyter import Lab, OpenNotebook
+from tests.browser.jupyter import NOTEBOOK, Lab, OpenNotebook
 from tests.browser.waits import becomes
 
 START = """import distrain_nb
@@ -77,6 +77,8 @@ CHOOSE_ALL = """() => {
 }"""
 CODE = "import torch"
 IS_COPIED = "async (text) => await navigator.clipboard.readText() === text"
+IS_KEPT = f"""(line) => JSON.stringify(
+    {NOTEBOOK}.content.model.cells.get(0).toJSON().outputs).includes(line)"""
 OPEN = Callable[..., OpenNotebook]
 
 
@@ -197,7 +199,7 @@ def test_the_documents_job_by_keyboard(shown: OPEN, lab: Lab) -> None:
     assert {"options", "yaml", "vertex-json", "vertex-yaml", "vertex-gcloud"} <= set(wanted)
 
     assert new_cell(opened, "Put in a new cell") == wanted["options"] + CODE
-    assert new_cell(opened, "Rehearse here") == (
+    assert new_cell(opened, "Rehearse in a new cell") == (
         wanted["options"].rstrip() + " \\\n    --rehearse\n" + CODE
     )
     form(page).get_by_label("Layout", exact=True).fill("five")
@@ -205,7 +207,9 @@ def test_the_documents_job_by_keyboard(shown: OPEN, lab: Lab) -> None:
     expect(form(page).locator(".dn-note-of-files")).to_contain_text("--layout five")
     assert load("five", lab.folder / "layouts") == FIVE
     assert new_cell(opened, "Put in a new cell") == "%%distrain --layout five\n" + CODE
-    assert new_cell(opened, "Rehearse here") == "%%distrain --layout five --rehearse\n" + CODE
+    assert (
+        new_cell(opened, "Rehearse in a new cell") == "%%distrain --layout five --rehearse\n" + CODE
+    )
 
     opened.reload()
     expect(field(page, "reducers.replicas")).to_have_value("16")
@@ -441,3 +445,30 @@ def test_a_form_whose_kernel_has_restarted_changes_no_more_and_says_how_to_go_on
     opened.run_cell(1)
     second = page.locator(".dn-form").nth(1)
     expect(second.locator(".dn-code")).to_contain_text("--primary n1-standard-4")
+
+
+def test_a_form_is_saved_as_it_was_left_and_opens_so(notebook: OPEN) -> None:
+    opened = notebook("kept", starting(Layout.of("vertex", primary="n1-standard-4")), "")
+    page = opened.page
+    opened.run_cell(0)
+    expect(verdict(page)).to_have_text("Everything fits")
+    form(page).get_by_role("button", name="+ Workers").click()
+    field(page, "workers.machine").fill("n1-standard-8")
+    expect(form(page).locator(".dn-code")).to_contain_text("--workers n1-standard-8")
+    page.locator(".jp-Notebook .jp-InputArea-editor").nth(1).click()
+    line = "--on vertex --primary n1-standard-4 --workers n1-standard-8"
+    page.wait_for_function(IS_KEPT, arg=line)
+    expect(form(page)).to_have_count(1)
+    saved = str(opened.save()["cells"][0]["outputs"])
+    assert line in saved
+    assert "widget-view" not in saved
+
+    opened.reload()
+    expect(field(page, "workers.machine")).to_have_value("n1-standard-8")
+    expect(form(page)).to_have_count(1)
+    opened.shut_down_kernel()
+    opened.reload()
+    document = page.locator(".jp-OutputArea-output")
+    expect(document).to_contain_text(f"distrain_nb.form('{line}')")
+    expect(document).not_to_contain_text("not found")
+    expect(form(page)).to_have_count(0)

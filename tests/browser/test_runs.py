@@ -31,7 +31,7 @@ CUT_OFF = """() => [...document.querySelectorAll(
     })
     .map((it) => it.outerHTML)"""
 NAMELESS = """() => [...document.querySelectorAll("section.distrain :is(button, input, select)")]
-    .filter((it) => !(it.ariaLabel || it.title || it.textContent.trim()))
+    .filter((it) => !(it.ariaLabel || it.title || it.textContent.trim() || it.labels?.length))
     .map((it) => it.outerHTML)"""
 
 
@@ -167,6 +167,40 @@ def test_the_table_answers_while_the_kernel_is_busy(notebook: OPEN, lab: Lab, pa
     assert "widget-view" not in saved
     assert "✕ failed" in saved
     Status(State.SUCCEEDED).write(sent.folder)
+
+
+def test_a_table_whose_kernel_has_restarted_opens_compares_and_deletes(
+    notebook: OPEN, lab: Lab, page: Page
+) -> None:
+    first, second, third = with_runs(lab)
+    opened = notebook("restarted", LOAD, "%distrain")
+    opened.run_cells(2)
+    expect(row(page, third)).to_be_visible()
+    opened.restart_kernel()
+    opened.wait_for_kernel()
+    row(page, third).get_by_role("button", name="Open").click()
+    panel = page.locator(".dn-panel", has_text=f"run {third}: log and charts")
+    expect(panel).to_contain_text("30 lines")
+    expect(panel.locator(".dn-figure").first).to_be_attached()
+    expect(panel.get_by_role("note")).to_be_hidden()
+    panel.get_by_role("button", name="Close").click()
+    for number in (second, third):
+        row(page, number).get_by_role("checkbox").check()
+    page.get_by_role("button", name="Compare 2").click()
+    compared = page.locator(".dn-panel", has_text="what differs")
+    expect(compared.locator("tr", has_text="cause")).to_contain_text(CAUSE)
+    expect(compared.get_by_role("note")).to_contain_text(f"%distrain compare {third} {second}")
+    row(page, first).get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name=f"Yes, delete run {first}").click()
+    expect(row(page, first)).to_have_count(0)
+
+    page.route("**/distrain/**", lambda route: route.abort())
+    row(page, second).get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name=f"Yes, delete run {second}").click()
+    status = page.locator(".dn-bar [role='status']").first
+    expect(status).to_contain_text("has ended or restarted")
+    page.unroute("**/distrain/**")
+    assert second in [record.id for record in Store(lab.home).all()]
 
 
 def test_without_the_server_the_kernel_answers_when_it_is_free(bare: Lab, bare_page: Page) -> None:

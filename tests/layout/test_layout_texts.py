@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from layout_strategies import examples, layouts, pools
 
+from distrain_nb.backends.plugins import find
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout, Pool, Role, load, save, saved
 from distrain_nb.layout.options import duration, seconds
@@ -135,3 +136,18 @@ def test_edited_sets_fields_of_pools_by_path() -> None:
 @pytest.mark.parametrize(("text", "value"), [("7d", 604800), ("1h30m", 5400), ("45", 45)])
 def test_durations(text: str, value: int) -> None:
     assert seconds(text) == value == seconds(duration(value))
+
+
+@pytest.mark.parametrize(
+    ("cell", "repaired"),
+    [
+        ("%%distrain --on vertx --workers 2\n1", "%%distrain --on vertex --workers 2\n1"),
+        ("%%distrain --launcher torchrn\nx", "%%distrain --launcher torchrun\nx"),
+    ],
+)
+def test_a_value_that_is_nearly_one_has_a_repair_of_the_cell(cell: str, repaired: str) -> None:
+    _, option, value, *_ = cell.replace("\n", " ").split(" ")
+    with pytest.raises(OptionError) as refused:
+        find(value) if option == "--on" else Layout.from_line(f"{option} {value}")
+    ((fix,),) = (finding.fixes for finding in refused.value.findings)
+    assert fix.apply(cell) == repaired

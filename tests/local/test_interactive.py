@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -90,9 +91,11 @@ def test_a_figure_that_is_shown_is_told_where_to_go(
 ) -> None:
     monkeypatch.setenv("DISPLAY", ":99")  # with which matplotlib itself would warn, obscurely
     run = api.submit(PLOTS, wait=True, ranks_per_replica=2)
-    (said,) = still(run.lines())
-    assert (said.process, said.stream) == (0, "e")
-    assert "figure.savefig('name.png') writes a file" in said.text
+    said = list(still(run.lines()))
+    assert {(line.process, line.stream) for line in said} == {(0, "e")}
+    assert "figure.savefig('name.png') writes a file." in [line.text for line in said]
+    assert any("SummaryWriter" in line.text for line in said) == bool(find_spec("tensorboard"))
+    assert all(len(line.text) < 80 for line in said), "a log cuts long lines"
 
 
 def test_a_notebooks_progress_bar_is_one_of_text(home: Path) -> None:

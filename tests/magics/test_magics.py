@@ -233,7 +233,7 @@ def test_loading_again_says_nothing(patient: Kernel) -> None:
     ("line", "says"),
     [
         ("%%distrain --wrokers 2\n1", "--wrokers"),
-        ("%%distrain -n two\n1", "'two'"),
+        ("%%distrain -n two\n1", "invalid --ranks-per-replica 'two': expected an integer"),
         ("%%distrain --name 12\n1", "invalid --name '12'"),
         ("%%distrain --on mars\n1", "There are local, sagemaker, vertex"),
         ("%%distrain --launcher bash\n1", "torchrun"),

@@ -10,6 +10,7 @@ from tensorboardX import SummaryWriter
 
 from distrain_nb.run.charts import drawing, figure
 from distrain_nb.run.charts.lines import Metrics
+from distrain_nb.run.metrics.events import Key
 from distrain_nb.ui import document
 from distrain_nb.ui.charts import RunCharts
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, RESOURCES_FOLDER
@@ -30,6 +31,12 @@ def test_every_series_is_in_the_legend_once(tmp_path: Path) -> None:
                 summary.add_scalar(tag, 1.0, 1)
     drawn = drawing.charts(metrics_of(tmp_path))
     assert sorted(re.findall('data-series="([^"]*)"', drawn)) == ["test", "train"]
+
+
+def test_ranks_are_in_the_order_of_their_numbers() -> None:
+    keys = [Key(f"rank-{rank}", "loss") for rank in (1, 10, 11, 2, 0)]
+    assert figure.series_of(keys) == ["rank-0", "rank-1", "rank-2", "rank-10", "rank-11"]
+    assert figure.series_of([Key("val", "loss"), Key("", "loss")]) == ["", "val"]
 
 
 def test_of_very_many_metrics_the_first_are_drawn(tmp_path: Path) -> None:

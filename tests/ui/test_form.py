@@ -14,17 +14,20 @@ import pytest
 from botocore.session import Session
 from hypothesis import given
 from hypothesis import strategies as st
+from IPython.display import DisplayHandle
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout, Pool, Role, load
 from distrain_nb.layout.formats import exports
 from distrain_nb.layout.rules import check
 from distrain_nb.repairs import joined
-from distrain_nb.ui.form import Form, form, ordering
+from distrain_nb.ui import outputs
+from distrain_nb.ui.form import Form, form, kept, ordering
 from distrain_nb.ui.form.editing import MOST_STEPS, Editing, History
 from distrain_nb.ui.form.fields import POOL_FIELDS, SETTINGS, bytes_of, text_of, with_text
 from distrain_nb.ui.form.picture import picture
 from distrain_nb.ui.form.view import options, view
+from distrain_nb.ui.frontend import Frontend
 from tests.layout.layout_strategies import examples, layouts
 
 FIVE = Layout.of(
@@ -415,3 +418,27 @@ def test_a_form_opens_with_the_options_that_another_has_written(home: Path) -> N
     second = Form(ast.literal_eval(code))
     assert (second.line, second.layout) == (first.line, first.layout)
     assert "lr=" in second.line
+
+
+def test_a_document_keeps_the_form_as_it_is(built: Form, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the page does is kept once it asks for it, what Python does at once."""
+    monkeypatch.setattr(kept, "frontend", lambda: Frontend.PAGE)
+    monkeypatch.setattr(outputs, "frontend", lambda: Frontend.PAGE)
+    replaced: list[outputs.Bundle] = []
+    monkeypatch.setattr(outputs._Updated, "replace", lambda _, bundle: replaced.append(bundle))
+    shown: list[outputs.Bundle] = []
+    monkeypatch.setattr(DisplayHandle, "display", lambda _, bundle, **__: shown.append(bundle))
+    built._ipython_display_()
+    (first,) = shown
+    assert first["application/vnd.jupyter.widget-view+json"]["model_id"] == built.widget.key
+    assert "data-distrain-live" not in first["text/html"]
+    built.widget._handle_custom_msg({"do": "keep"}, [])
+    said(built, do="set", path="on", text="vertex", group="")
+    assert len(replaced) == 1
+    built.widget._handle_custom_msg({"do": "keep"}, [])
+    built.layout = Layout.of("sagemaker", workers="2*ml.p3.2xlarge")
+    last = replaced.pop()
+    assert f'data-distrain-live="{built.widget.key}"' in last["text/html"]
+    assert "distrain_nb.form(&#x27;--on sagemaker --workers 2*ml.p3.2xlarge" in last["text/html"]
+    assert last["text/plain"] == repr(built)
+    assert "--on vertex" in replaced.pop()["text/html"]

@@ -18,7 +18,15 @@ from distrain_nb.run.charts import drawing
 from distrain_nb.run.charts.lines import Metrics, chart_line
 from distrain_nb.run.log.reader import LogReader
 from distrain_nb.run.metrics.records import POINT
-from distrain_nb.run.summary import MOST_STEPS, brief, duration, plural, progress_text, summary_of
+from distrain_nb.run.summary import (
+    MOST_STEPS,
+    brief,
+    clock,
+    duration,
+    plural,
+    progress_text,
+    summary_of,
+)
 from distrain_nb.ui import ansi, document
 from distrain_nb.ui.experiment_table import experiment_table
 from distrain_nb.ui.report import in_a_line, report_html
@@ -340,12 +348,15 @@ def test_the_table_of_runs(run: RunFolder, tmp_path: Path) -> None:
     table = runs_table([other, run])
     lines = repr(table).splitlines()
     assert " ".join(lines[0].split()) == (
-        "run name state where best metric duration age experiment"
+        "run name state where best metric duration started experiment"
     )
     assert lines[1].split()[:4] == ["8", "<night>", "●", "running"]
     assert "✓ succeeded" in lines[2]
     assert "this machine, 2 ranks  loss 1 " in lines[2]
     assert lines[1].endswith("nights")
+    assert lines[3] == f"as of {clock(table.now)}"
+    assert f"as of {clock(table.now)}" in table.still()
+    assert "as of" not in runs_table([run]).still()
     assert table.frame.loc[7, "time_series_metric.lr"] == pytest.approx(1.111, abs=1e-3)
     assert "&lt;night&gt;" in table.still()
     assert "no runs yet" in repr(runs_table([]))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, TypeVar
 from distrain_nb.backends.base import Backend, Plan
 from distrain_nb.backends.checks import Health, packages
 from distrain_nb.backends.folders import Folder
-from distrain_nb.backends.plugins import rehearsal_of
+from distrain_nb.backends.plugins import lacks_for_rehearsal
 from distrain_nb.backends.remote.clock import is_recent
 from distrain_nb.backends.remote.options import RemoteOptions, RemoteOptionsT
 from distrain_nb.backends.remote.processes import processes_of
@@ -133,12 +133,8 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
     def _write(self, plan: RemotePlanT, what: Spec, folder: Path, known: Mapping[str, str]) -> None:
         """Have in a folder all that is needed to carry that, with what is known by now in the place
         of its stand-ins. Raises as `submit` does."""
-        needed = packages("packages", self.packages, self.extra)
-        if needed.state is not Health.GOOD:
-            raise DistrainError(f"{self.title}: {needed.found}; {needed.remedy}")
         job = plan.job
-        if job.options.rehearsed:
-            rehearsal_of(self.name)
+        self._refuse_lacks(rehearsed=job.options.rehearsed)
         job.program.write(folder / PROGRAM_FOLDER)
         report("looking for secrets")
         refuse_secrets(folder / PROGRAM_FOLDER, _readable(job.options), job.allowed_secrets)
@@ -151,6 +147,18 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         spec = substituted(asdict(what), known)
         Submission(self.name, spec, processes, kernel, job.options.rehearsal).write(folder)
         self._begin(folder, rehearsed=job.options.rehearsed)
+
+    def _refuse_lacks(self, *, rehearsed: bool) -> None:
+        """Raise DistrainError for all at once that this machine lacks."""
+        needed = packages("packages", self.packages, self.extra)
+        lacks = [] if needed.state is Health.GOOD else [f"{needed.found}; {needed.remedy}"]
+        if rehearsed:
+            lacks += lacks_for_rehearsal(self.name)
+        if len(lacks) == 1:
+            raise DistrainError(f"{self.title}: {lacks[0]}")
+        if lacks:
+            listed = "".join(f"\n- {lack}" for lack in lacks)
+            raise DistrainError(f"{self.title} needs more on this machine:{listed}")
 
     def _begin(self, folder: Path, *, rehearsed: bool) -> None:
         phase = "starting the rehearsal" if rehearsed else "preparing to submit"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ COLOURS = ("#3b82f6", "#f59e0b", "#10b981", "#ef4444", "#8b5cf6", "#ec4899", "#1
 LINE_PX, DOT_PX = 2, 5
 DOTS_UP_TO = 24
 MOST_TAGS = 60
+_DIGITS = re.compile(r"([0-9]+)")
 TOGETHER_UP_TO = 6  # more metrics are grouped by their prefixes
 
 
@@ -105,5 +107,9 @@ def tags_of(keys: Sequence[Key]) -> list[str]:
 
 
 def series_of(keys: Sequence[Key]) -> list[str]:
-    """Return the series in order of first appearance."""
-    return list(dict.fromkeys(key.series for key in keys))
+    """Return the series by name, numbers in them as numbers: `rank-2` comes before `rank-10`."""
+    return sorted(dict.fromkeys(key.series for key in keys), key=_by_number)
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    return [(int(part) if part.isdigit() else -1, part) for part in _DIGITS.split(name)]

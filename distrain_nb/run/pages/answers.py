@@ -6,8 +6,10 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from distrain_nb import escapes
 from distrain_nb.errors import OptionError
 from distrain_nb.run.log.folds import folds
+from distrain_nb.run.log.index import Filter
 from distrain_nb.run.log.matching import SearchTerm
 from distrain_nb.run.log.search import first_error, search
 from distrain_nb.run.pages.charts import charts
@@ -20,7 +22,7 @@ from distrain_nb.run.summary import summary_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from distrain_nb.run.log.index import Filter, LogIndex, Numbered
+    from distrain_nb.run.log.index import LogIndex, Numbered
     from distrain_nb.run.pages.protocol import Answer, LineRow, LogAnswer
     from distrain_nb.run.pages.query import Query
     from distrain_nb.run.run import Run
@@ -29,6 +31,7 @@ WINDOW = 200
 WINDOW_AT_MOST = 2_000
 LONGEST_TRACEBACK = 200
 LONGEST_TEXT = 20_000
+ENDING_LINES = 30
 
 
 def answer(run: Run, path: str, query: Query) -> Answer:
@@ -68,6 +71,18 @@ def _search(run: Run, query: Query) -> Answer:
     step = number(query, "step", 0, -1, 1)
     log, only = _chosen(run, query)
     return asdict(search(log, only, term, near, step))
+
+
+def _ending(run: Run, query: Query) -> Answer:  # noqa: ARG001
+    """Answer with what a document has of a run that has ended: its state, error and last lines."""
+    summary = summary_of(run)
+    log = streams(run.folder).log
+    log.update()
+    last = [line for _, line in log.lines(log.rows(Filter())[-ENDING_LINES:])]
+    lines = [f"[{summary.labels.get(line.process, line.process)}] {line.text}" for line in last]
+    parts = [summary.saved_line(time.time()), summary.note, *lines, summary.error]
+    text = "\n".join(escapes.plain(shortened(part)) for part in parts if part)
+    return {"final": summary.final, "text": text}
 
 
 def _first_error(run: Run, query: Query) -> Answer:
@@ -138,5 +153,6 @@ _ANSWERS: dict[str, Callable[[Run, Query], Answer]] = {
     "metrics": _metrics,
     "charts": _charts,
     "media": _media,
+    "ending": _ending,
     "resources": _resources,
 }

@@ -22,6 +22,7 @@ from distrain_nb.tuning.formats import has_study, read_study
 from distrain_nb.tuning.options import from_line
 from distrain_nb.ui.form.editing import Editing, History
 from distrain_nb.ui.form.fields import bytes_of, seconds_of
+from distrain_nb.ui.form.kept import FormOutputs
 from distrain_nb.ui.form.messages import ACTIONS
 from distrain_nb.ui.form.ordering import PageOrder
 from distrain_nb.ui.form.own import from_line as own_from_line
@@ -57,6 +58,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         self._saved = SavedLayouts(None if is_line else layout, folder)
         self._script: tuple[str, ...] = ()
         self._hints: dict[str, Mapping[str, str]] = {}
+        self._is_heard = False
         start = self._saved.first
         self._history = History(Editing(start))
         key = uuid4().hex
@@ -67,8 +69,9 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
             files=self._saved.files("", "good"),
             key=key,
         )
-        heard = PageOrder(self._heard)
-        self.widget.on_msg(lambda _, message, __: heard.put(message))
+        self._outputs = FormOutputs(self.widget)
+        self._order = PageOrder(self._heard)
+        self.widget.on_msg(self._received)
         super().__init__(layout=start)
         self.observe(self._set, "layout")
         self.observe(lambda _: self._show(), ["gradient_bytes", "step_s"])
@@ -234,9 +237,8 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         """Take the form off the page."""
         self.widget.close()
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        data, metadata = self.widget._repr_mimebundle_(**kwargs) or ({}, {})
-        return {**data, "text/plain": repr(self)}, metadata
+    def _ipython_display_(self) -> None:
+        self._outputs.show(repr(self))
 
     def __repr__(self) -> str:
         return f"Form({str(self.layout)!r})"
@@ -265,6 +267,8 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         with self.widget.hold_sync():
             self.widget.view = self._view()
             self.widget.options = self._options()
+        if not self._is_heard:  # what the page does is kept when it leaves the form
+            self._outputs.changed(repr(self))
 
     def _options(self) -> dict[str, Any]:
         now = self._history.now
@@ -304,7 +308,14 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         own = own_words(now.layout.on, now.own)
         return [*self._saved.words(now.layout), *own, *now.tuning.words()]
 
+    def _received(self, _: Any, message: Mapping[str, Any], __: Any) -> None:
+        if message["do"] == "keep":
+            self._outputs.keep(repr(self))
+        else:
+            self._order.put(message)
+
     def _heard(self, message: Mapping[str, Any]) -> None:
+        self._is_heard = True
         with self.widget.hold_sync():
             try:
                 ACTIONS[message["do"]](self, message)
@@ -314,6 +325,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
                 self._tell(f"that failed: {type(error).__name__}: {error}", "bad")
                 raise
             finally:  # the page waits for it
+                self._is_heard = False
                 self.widget.heard = [message["page"], message["number"]]
 
 

@@ -57,7 +57,7 @@ function saveAs(name, parts, type) {
 // src/address.js
 var NUMBER = "[1-9][0-9]{0,15}";
 var OWN = new RegExp(
-  `^(?:distrain/(?:version|runs|studies|compare|curves)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
+  `^(?:distrain/(?:version|runs|studies|compare|curves)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|lab/extensions/distrain-nb/static/plotly-basic\\.min\\.js|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
 );
 function isNumber(value) {
   return Number.isSafeInteger(value) && Number(value) > 0;
@@ -281,6 +281,7 @@ var ANSWERS = {
   runs: record({ runs: list(tableRun) }),
   studies: record({ studies: list(studyRow) }),
   study: record({ seen: text, end: absent(flag), summary: studySummary, charts: maybe(studyCharts) }),
+  ending: record({ final: flag, text }),
   row: studyRow,
   compare: record({
     titles: list(text),
@@ -295,7 +296,7 @@ function taken(path, answer) {
 }
 var home = one((value) => typeof value === "string" && /^[0-9a-f]{0,12}$/.test(value), "the start of a hash");
 var part = one((value) => value === "run" || value === "charts", "run or charts");
-var runReference = record({ run: id, home, created: number, part });
+var runReference = record({ run: id, home, created: number, part, final: absent(flag) });
 var studyReference = record({ study: id, home, created: number });
 function named(shape) {
   return (value) => {
@@ -339,6 +340,11 @@ function messageOf(error) {
   return error instanceof Error ? error.message : String(error);
 }
 var Refused = class extends Error {
+};
+var Gone = class extends Error {
+  constructor() {
+    super("The kernel of this output has ended or restarted, and Jupyter's server does not answer instead. Run its cell again.");
+  }
 };
 var Source = class {
   /** @param {Model<State>} model */
@@ -386,6 +392,10 @@ var Source = class {
       if (!(error instanceof NoServer)) this.lost();
     }
     return this.served;
+  }
+  /** Whether the server answers now. */
+  async answersItself() {
+    return this.served ?? this.probed;
   }
   /**
    * The answer. Raises Refused for a question that makes no sense.
@@ -437,10 +447,26 @@ var Source = class {
    */
   askKernel(path, query) {
     const id2 = `${this.name}-${++this.number}`;
-    this.waitingSince ??= Date.now();
+    const since = this.waitingSince ?? Date.now();
     const answer = new Promise((resolve, reject) => this.waiting.set(id2, { resolve, reject }));
-    this.model.send({ kind: "ask", id: id2, path, query: asText(query) });
-    return answer;
+    if (this.toKernel({ kind: "ask", id: id2, path, query: asText(query) })) {
+      this.waitingSince = since;
+      return answer;
+    }
+    this.waiting.delete(id2);
+    return Promise.reject(new Gone());
+  }
+  /**
+   * Tell the kernel something; says whether there is one.
+   * @param {object} message
+   */
+  toKernel(message) {
+    try {
+      this.model.send(message);
+      return true;
+    } catch {
+      return false;
+    }
   }
   /** @param {{kind: string, id: string, body?: any, error?: string}} message */
   receive(message) {
@@ -664,6 +690,7 @@ function mark({ x, xaxis }) {
     const texts = plot._fullData
       .filter((line) => line.xaxis === across._id && line.visible === true && line.hoverinfo !== "skip" && line.x.length)
       .map((line) => line.name + ": " + nearest(across, line, at).toPrecision(4));
+    if (texts.length > 8) texts.splice(7, Infinity, "… " + (texts.length - 7) + " more");
     const side = left > across._length / 2 ? { right: document.body.clientWidth - across._offset - left + 3 } : { left: across._offset + left + 3 };
     put("span", { ...side, top: up._offset + 2, maxHeight: up._length - 4, color: font.color, fontFamily: font.family, background: hoverlabel.bgcolor }, texts.join("\\n"));
   }
@@ -865,6 +892,7 @@ var PlotFrame = class {
 };
 
 // src/charts/layout.js
+var TOLD_TOGETHER = 8;
 var GREY = "#808080";
 var GRID = "rgba(128,128,128,.25)";
 var AXIS = { zeroline: false, automargin: false, tickangle: 0, tickfont: { size: 11 }, ticklabeloverflow: "allow", gridcolor: GRID };
@@ -872,6 +900,9 @@ var X_AXIS = { ...AXIS, nticks: 6, showgrid: false, showline: true, linecolor: G
 var Y_AXIS = { ...AXIS, nticks: 5, exponentformat: "e", minexponent: 4 };
 function axisNumber(place) {
   return place ? String(place + 1) : "";
+}
+function hoverMode(data) {
+  return new Set(data.map(({ name }) => name)).size > TOLD_TOGETHER ? "closest" : "x unified";
 }
 function layoutFor(tags, boxes, { figure, mode, scale: scale2 }) {
   const { clientWidth: width, clientHeight: height } = figure;
@@ -885,7 +916,6 @@ function layoutFor(tags, boxes, { figure, mode, scale: scale2 }) {
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { color: text2, size: 12, family: font },
-    hovermode: "x unified",
     hoverlabel: { font: { size: 11, color: text2 }, bgcolor: raised, bordercolor: GREY },
     uirevision: "the reader's"
     // zoom stays when points come
@@ -1166,7 +1196,7 @@ var Charts = class {
       rested: () => {
         if (this.isNewer) this.update();
       },
-      missing: () => model.send({ kind: "undrawn" })
+      missing: () => source.toKernel({ kind: "undrawn" })
     });
     this.settled = debounce(SETTLED_MS, () => this.average());
     this.updating = () => this.update();
@@ -1238,7 +1268,7 @@ var Charts = class {
     this.shown = lines.map((line2, number2) => this.closer(line2, number2));
     const { boxes } = this.sheet;
     const data = this.shown.flatMap((line2, number2) => boxes.has(keys[number2][1]) ? this.traces(number2, keys[number2], line2, dots) : []);
-    this.plot.draw(data, layoutFor(this.tags, boxes, this));
+    this.plot.draw(data, { ...layoutFor(this.tags, boxes, this), hovermode: hoverMode(data) });
   }
   get keys() {
     return [...this.shape.keys, ...this.found.keys];

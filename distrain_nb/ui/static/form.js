@@ -266,7 +266,7 @@ var Files = class {
     this.save = button("Save", () => this.#send("save"), { class: "dn-button" });
     this.load = button("Load", () => this.#send("load"), { class: "dn-button" });
     this.note = element("span", { class: "dn-note-of-files", role: "status" });
-    this.rehearse = button("Rehearse here", () => this.#putInCell(form.view.rehearsal), {
+    this.rehearse = button("Rehearse in a new cell", () => this.#putInCell(form.view.rehearsal), {
       class: "dn-button",
       title: "A new cell with --rehearse: the same request, to stand-ins on this machine"
     });
@@ -1351,11 +1351,135 @@ var Form = class {
   }
 };
 
+// src/standing.js
+var LOOK_EVERY_MS = 250;
+var PARKED_MS = 5e3;
+var STANDING = /* @__PURE__ */ new Map();
+var PARKED = /* @__PURE__ */ new Map();
+var MODELS = /* @__PURE__ */ new Map();
+function keepFocus(root) {
+  let kept = null;
+  root.addEventListener("focusin", ({ target }) => {
+    kept = /** @type {HTMLElement} */
+    target;
+  });
+  root.addEventListener("focusout", () => setTimeout(() => {
+    if (root.isConnected && !root.contains(document.activeElement)) kept = null;
+  }));
+  return () => {
+    const now = document.activeElement;
+    if (kept && (now === document.body || now?.contains(root))) kept.focus({ preventScroll: true });
+  };
+}
+function stand({ model, el }, open) {
+  const key = model.get("key");
+  const view = unpark(key) ?? open(lastingModel(model));
+  const standing = { view };
+  el.append(view.root);
+  view.moved?.();
+  STANDING.set(key, standing);
+  return () => {
+    if (STANDING.get(key) === standing) STANDING.delete(key);
+    if (standing.view) park(key, view);
+  };
+}
+function taken(key) {
+  const standing = STANDING.get(key);
+  if (!standing) return void 0;
+  STANDING.delete(key);
+  const { view } = standing;
+  standing.view = null;
+  return view;
+}
+function park(key, view) {
+  const timer = setTimeout(() => {
+    if (PARKED.get(key)?.view === view) PARKED.delete(key);
+    view.end();
+  }, PARKED_MS);
+  PARKED.set(key, { view, timer });
+}
+function unpark(key) {
+  const parked = PARKED.get(key);
+  clearTimeout(parked?.timer);
+  PARKED.delete(key);
+  return parked?.view;
+}
+function lastingModel(model) {
+  return MODELS.get(model.get("key")) ?? model;
+}
+function moveAfter(place, moved) {
+  const parent = (
+    /** @type {Element & {moveBefore?: (node: Node, before: Node | null) => void}} */
+    place.parentElement
+  );
+  const kept = moved.isConnected && parent.moveBefore !== void 0;
+  if (kept) parent.moveBefore?.(moved, place.nextSibling);
+  else place.after(moved);
+  return kept;
+}
+function revive(place, model, open, own) {
+  const still = [...place.parentElement?.querySelectorAll(":scope > :is(.distrain, .distrain-charts)") ?? []];
+  const key = model.get("key");
+  const view = own ?? unpark(key) ?? taken(key) ?? open(model);
+  const kept = moveAfter(place, view.root);
+  Promise.resolve(view.ready?.(kept)).then(() => {
+    for (const part of still) part.remove();
+  });
+  view.moved?.();
+  return { view, end: () => {
+    view.end();
+    view.root.replaceWith(...still);
+  } };
+}
+function whenever(selector, found) {
+  const observer = new MutationObserver((records) => {
+    for (const { addedNodes } of records) {
+      for (const node of addedNodes) {
+        if (!(node instanceof Element)) continue;
+        if (node.matches(selector)) found(node);
+        for (const inside of node.querySelectorAll(selector)) found(inside);
+      }
+    }
+  });
+  observer.observe(document.body, { childList: true, subtree: true });
+  for (const there of document.querySelectorAll(selector)) found(there);
+  return observer;
+}
+function standsWhereMarked(open) {
+  return ({ model }) => {
+    const key = model.get("key");
+    const revived = /* @__PURE__ */ new Map();
+    MODELS.set(key, model);
+    const left = () => {
+      const [gone, { view }] = [...revived].find(([place]) => !place.isConnected) ?? [null, {}];
+      if (gone) revived.delete(gone);
+      return view;
+    };
+    const observer = whenever(`[data-distrain-live="${key}"]`, (place) => {
+      if (place.isConnected && !revived.has(place)) revived.set(place, revive(place, model, open, left()));
+    });
+    const clock = setInterval(() => {
+      for (const [place, { end }] of revived) {
+        if (place.isConnected) continue;
+        end();
+        revived.delete(place);
+      }
+    }, LOOK_EVERY_MS);
+    return () => {
+      observer.disconnect();
+      clearInterval(clock);
+      MODELS.delete(key);
+      unpark(key)?.end();
+      for (const { end } of revived.values()) end();
+    };
+  };
+}
+
 // src/form.js
+var LEFT_MS = 300;
 var TRAITS = ["view", "options", "files", "heard"];
-function render({ model, el }) {
+function openForm(model) {
   const root = element("section", { class: `distrain dn-form ${LITERAL}`, "aria-label": "Job layout", tabindex: "-1", ...OWN_KEYS });
-  el.append(root);
   const form = new Form(model, root);
   root.addEventListener("keydown", (event) => form.pressed(event));
   let isDue = false;
@@ -1370,15 +1494,48 @@ function render({ model, el }) {
   const look = async () => {
     form.setLive(await isLive(model));
   };
+  const keeper = new Keeper(model, root);
   for (const name of TRAITS) model.on(`change:${name}`, react);
   model.on("comm_live_update", look);
   form.draw();
   look();
-  return () => {
+  const end = () => {
+    keeper.close();
     for (const name of TRAITS) model.off(`change:${name}`, react);
     model.off("comm_live_update", look);
   };
+  return { root, moved: keepFocus(root), end };
 }
+var Keeper = class {
+  /**
+   * @param {Model<FormState>} model
+   * @param {HTMLElement} root
+   */
+  constructor(model, root) {
+    this.model = model;
+    this.root = root;
+    this.timer = void 0;
+    if (!document.querySelector("script#jupyter-config-data")) return;
+    root.addEventListener("focusout", () => this.later());
+    this.later();
+  }
+  later() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.keep(), LEFT_MS);
+  }
+  keep() {
+    const focused = document.activeElement;
+    if (this.root.contains(focused)) return;
+    if (focused === document.body) return void this.later();
+    try {
+      this.model.send({ do: "keep" });
+    } catch {
+    }
+  }
+  close() {
+    clearTimeout(this.timer);
+  }
+};
 async function isLive(model) {
   try {
     const own = await model.widget_manager.get_model(model.get("key"));
@@ -1387,7 +1544,8 @@ async function isLive(model) {
     return true;
   }
 }
-var form_default = { render };
+var render = (widget) => stand(widget, openForm);
+var form_default = { initialize: standsWhereMarked(openForm), render };
 export {
   form_default as default
 };

@@ -76,6 +76,7 @@ function mark({ x, xaxis }) {
     const texts = plot._fullData
       .filter((line) => line.xaxis === across._id && line.visible === true && line.hoverinfo !== "skip" && line.x.length)
       .map((line) => line.name + ": " + nearest(across, line, at).toPrecision(4));
+    if (texts.length > 8) texts.splice(7, Infinity, "… " + (texts.length - 7) + " more");
     const side = left > across._length / 2 ? { right: document.body.clientWidth - across._offset - left + 3 } : { left: across._offset + left + 3 };
     put("span", { ...side, top: up._offset + 2, maxHeight: up._length - 4, color: font.color, fontFamily: font.family, background: hoverlabel.bgcolor }, texts.join("\\n"));
   }
@@ -279,7 +280,7 @@ var PlotFrame = class {
 // src/address.js
 var NUMBER = "[1-9][0-9]{0,15}";
 var OWN = new RegExp(
-  `^(?:distrain/(?:version|runs|studies|compare|curves)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
+  `^(?:distrain/(?:version|runs|studies|compare|curves)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|lab/extensions/distrain-nb/static/plotly-basic\\.min\\.js|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
 );
 function isNumber(value) {
   return Number.isSafeInteger(value) && Number(value) > 0;
@@ -503,6 +504,7 @@ var ANSWERS = {
   runs: record({ runs: list(tableRun) }),
   studies: record({ studies: list(studyRow) }),
   study: record({ seen: text, end: absent(flag), summary: studySummary, charts: maybe(studyCharts) }),
+  ending: record({ final: flag, text }),
   row: studyRow,
   compare: record({
     titles: list(text),
@@ -517,7 +519,7 @@ function taken(path, answer) {
 }
 var home = one((value) => typeof value === "string" && /^[0-9a-f]{0,12}$/.test(value), "the start of a hash");
 var part = one((value) => value === "run" || value === "charts", "run or charts");
-var runReference = record({ run: id, home, created: number, part });
+var runReference = record({ run: id, home, created: number, part, final: absent(flag) });
 var studyReference = record({ study: id, home, created: number });
 function named(shape) {
   return (value) => {
@@ -561,6 +563,11 @@ function messageOf(error) {
   return error instanceof Error ? error.message : String(error);
 }
 var Refused = class extends Error {
+};
+var Gone = class extends Error {
+  constructor() {
+    super("The kernel of this output has ended or restarted, and Jupyter's server does not answer instead. Run its cell again.");
+  }
 };
 var Source = class {
   /** @param {Model<State>} model */
@@ -608,6 +615,10 @@ var Source = class {
       if (!(error instanceof NoServer)) this.lost();
     }
     return this.served;
+  }
+  /** Whether the server answers now. */
+  async answersItself() {
+    return this.served ?? this.probed;
   }
   /**
    * The answer. Raises Refused for a question that makes no sense.
@@ -659,10 +670,26 @@ var Source = class {
    */
   askKernel(path, query) {
     const id2 = `${this.name}-${++this.number}`;
-    this.waitingSince ??= Date.now();
+    const since = this.waitingSince ?? Date.now();
     const answer = new Promise((resolve, reject) => this.waiting.set(id2, { resolve, reject }));
-    this.model.send({ kind: "ask", id: id2, path, query: asText(query) });
-    return answer;
+    if (this.toKernel({ kind: "ask", id: id2, path, query: asText(query) })) {
+      this.waitingSince = since;
+      return answer;
+    }
+    this.waiting.delete(id2);
+    return Promise.reject(new Gone());
+  }
+  /**
+   * Tell the kernel something; says whether there is one.
+   * @param {object} message
+   */
+  toKernel(message) {
+    try {
+      this.model.send(message);
+      return true;
+    } catch {
+      return false;
+    }
   }
   /** @param {{kind: string, id: string, body?: any, error?: string}} message */
   receive(message) {

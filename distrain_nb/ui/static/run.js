@@ -67,7 +67,7 @@ function saveAs(name, parts, type) {
 // src/address.js
 var NUMBER = "[1-9][0-9]{0,15}";
 var OWN = new RegExp(
-  `^(?:distrain/(?:version|runs|studies|compare|curves)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
+  `^(?:distrain/(?:version|runs|studies|compare|curves)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|lab/extensions/distrain-nb/static/plotly-basic\\.min\\.js|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
 );
 function isNumber(value) {
   return Number.isSafeInteger(value) && Number(value) > 0;
@@ -291,6 +291,7 @@ var ANSWERS = {
   runs: record({ runs: list(tableRun) }),
   studies: record({ studies: list(studyRow) }),
   study: record({ seen: text, end: absent(flag), summary: studySummary, charts: maybe(studyCharts) }),
+  ending: record({ final: flag, text }),
   row: studyRow,
   compare: record({
     titles: list(text),
@@ -305,7 +306,7 @@ function taken(path, answer) {
 }
 var home = one((value) => typeof value === "string" && /^[0-9a-f]{0,12}$/.test(value), "the start of a hash");
 var part = one((value) => value === "run" || value === "charts", "run or charts");
-var runReference = record({ run: id, home, created: number, part });
+var runReference = record({ run: id, home, created: number, part, final: absent(flag) });
 var studyReference = record({ study: id, home, created: number });
 function named(shape) {
   return (value) => {
@@ -349,6 +350,11 @@ function messageOf(error) {
   return error instanceof Error ? error.message : String(error);
 }
 var Refused = class extends Error {
+};
+var Gone = class extends Error {
+  constructor() {
+    super("The kernel of this output has ended or restarted, and Jupyter's server does not answer instead. Run its cell again.");
+  }
 };
 var Source = class {
   /** @param {Model<State>} model */
@@ -396,6 +402,10 @@ var Source = class {
       if (!(error instanceof NoServer)) this.lost();
     }
     return this.served;
+  }
+  /** Whether the server answers now. */
+  async answersItself() {
+    return this.served ?? this.probed;
   }
   /**
    * The answer. Raises Refused for a question that makes no sense.
@@ -447,10 +457,26 @@ var Source = class {
    */
   askKernel(path, query) {
     const id2 = `${this.name}-${++this.number}`;
-    this.waitingSince ??= Date.now();
+    const since = this.waitingSince ?? Date.now();
     const answer = new Promise((resolve, reject) => this.waiting.set(id2, { resolve, reject }));
-    this.model.send({ kind: "ask", id: id2, path, query: asText(query) });
-    return answer;
+    if (this.toKernel({ kind: "ask", id: id2, path, query: asText(query) })) {
+      this.waitingSince = since;
+      return answer;
+    }
+    this.waiting.delete(id2);
+    return Promise.reject(new Gone());
+  }
+  /**
+   * Tell the kernel something; says whether there is one.
+   * @param {object} message
+   */
+  toKernel(message) {
+    try {
+      this.model.send(message);
+      return true;
+    } catch {
+      return false;
+    }
   }
   /** @param {{kind: string, id: string, body?: any, error?: string}} message */
   receive(message) {
@@ -1086,6 +1112,7 @@ var Log = class {
     this.style = 0;
     this.listeners = [];
     this.lacking = null;
+    this.known = "";
     this.fetching = false;
     this.scheduled = 0;
     this.soon = void 0;
@@ -1105,7 +1132,7 @@ var Log = class {
       hidden: true
     });
     this.frame = element("div", { class: "dn-frame" }, this.view, this.latest);
-    this.bars = element("div", { class: "dn-bars", "aria-label": "progress" });
+    this.bars = element("div", { class: "dn-bars", role: "group", "aria-label": "progress" });
     this.note = element("div", { class: "dn-note dn-hint", role: "note", hidden: true });
     this.root = root;
     root.append(this.frame, this.bars, this.note);
@@ -1218,8 +1245,13 @@ var Log = class {
     return this.refresh();
   }
   // ---- Lines -----------------------------------------------------------------------------
+  /** Whether what is known of the log is all that the run can have said by what is known of its state. */
+  get isRead() {
+    return this.source.summary.final ? this.known === "whole" : this.known !== "";
+  }
   /** @param {Batch} batch */
   take(batch) {
+    this.known = "whole";
     this.rows.takeBatch(batch);
     this.draw();
   }
@@ -1232,6 +1264,7 @@ var Log = class {
     const { generation } = this.rows;
     const answer = await this.source.ask("log", { ...this.rows.query, ...span });
     if (generation !== this.rows.generation) return;
+    this.known = answer.end ? "whole" : "begun";
     this.rows.takeAnswer(answer);
     if (this.source.served) this.rows.bars = answer.bars.map(asLine);
     this.draw();
@@ -1633,7 +1666,7 @@ var Toolbar = class {
     write(this.count, `${some}${plural(total + bars.length, "line")}`);
     this.bar.hidden = !total && !bars.length;
     this.empty.hidden = !this.bar.hidden;
-    write(this.empty, noOutput(this.source.summary));
+    write(this.empty, noOutput(this.source.summary, this.log.isRead));
   }
   // ---- Actions -------------------------------------------------------------------------------
   /** @param {string} text */
@@ -1679,7 +1712,8 @@ var Toolbar = class {
 function pairs(names) {
   return names.map((name) => [name, name]);
 }
-function noOutput({ final, phase, state }) {
+function noOutput({ final, phase, state }, isRead = true) {
+  if (!isRead) return "reading the log…";
   if (final) return "no output";
   const waits = phase && phase !== state ? `: ${phase}` : "";
   return `no output yet${waits}`;
@@ -1785,8 +1819,8 @@ function standsWhereMarked(open) {
     const revived = /* @__PURE__ */ new Map();
     MODELS.set(key, model);
     const left = () => {
-      const [gone, { view }] = [...revived].find(([place]) => !place.isConnected) ?? [null, {}];
-      if (gone) revived.delete(gone);
+      const [gone2, { view }] = [...revived].find(([place]) => !place.isConnected) ?? [null, {}];
+      if (gone2) revived.delete(gone2);
       return view;
     };
     const observer = whenever(`[data-distrain-live="${key}"]`, (place) => {
@@ -1836,10 +1870,10 @@ var StateLine = class {
     this.skew = 0;
     this.sign = element("span", { class: "dn-sign", "aria-hidden": "true" });
     this.word = element("span");
-    this.time = element("span", { class: "dn-time", "aria-label": "elapsed" });
+    this.time = element("span", { class: "dn-time", role: "timer", "aria-label": "elapsed" });
     this.name = element("span", { class: "dn-name" });
     this.where = element("span", { class: "dn-soft" });
-    this.steps = element("span", { class: "dn-steps", "aria-label": "phases" });
+    this.steps = element("span", { class: "dn-steps", role: "group", "aria-label": "phases" });
     this.spoken = element("span", { class: "dn-unseen", "aria-live": "polite" });
     const badge = element("span", { class: "dn-badge" }, this.sign, this.word);
     const parts = [badge, this.time, this.name, this.where, this.steps, stop];
@@ -1921,6 +1955,7 @@ function progressText({ phase, total, done, since }, now) {
 }
 
 // src/run/report.js
+var NOTEBOOK = ".jp-Notebook";
 var PLACE = /^\s*(File "|Cell In\[|  File )/;
 function report(root, source) {
   const note = element("div", { class: "dn-note", role: "note" });
@@ -1943,10 +1978,32 @@ function reportBox(text2) {
   const body = element("pre");
   lines.forEach((line2, number2) => {
     const kind2 = kindOf(line2, lines[number2 - 1] ?? "");
-    body.append(kind2 ? element("span", { class: kind2 }, line2) : line2, "\n");
+    const [, indent = "", place = ""] = line2.match(/^(\s*)(Cell In\[\d+\], line \d+)/) ?? [];
+    const rest = line2.slice(indent.length + place.length);
+    if (place && document.querySelector(NOTEBOOK)) body.append(indent, link(place, body), rest, "\n");
+    else body.append(kind2 ? element("span", { class: kind2 }, line2) : line2, "\n");
   });
   if (lines.length) box.append(body);
   return box;
+}
+function link(place, body) {
+  const [count2, line2] = (place.match(/\d+/g) ?? []).map(Number);
+  const go = () => {
+    if (!showCell(body, count2, line2)) made.title = "This notebook has no such cell now";
+  };
+  const made = button(place, go, { class: "dn-cell dn-to-cell", title: "Go to this line of the cell" });
+  return made;
+}
+function showCell(body, count2, line2) {
+  const prompts = (body.closest(NOTEBOOK) ?? document).querySelectorAll(".jp-InputPrompt");
+  const cell = [...prompts].find(({ textContent }) => textContent.trim() === `[${count2}]:`)?.closest(".jp-Cell");
+  const editor = cell?.querySelector(".cm-content");
+  if (!(editor instanceof HTMLElement)) return false;
+  const there = editor.querySelectorAll(".cm-line")[line2 - 1] ?? editor;
+  editor.focus({ preventScroll: true });
+  window.getSelection()?.collapse(there, 0);
+  there.scrollIntoView({ block: "center" });
+  return true;
 }
 function kindOf(line2, before) {
   if (isInCell(line2)) return "dn-cell";
@@ -1958,6 +2015,7 @@ function kindOf(line2, before) {
 // src/run/stop.js
 var ANSWERED_WITHIN_MS = 1500;
 var busy = (what) => `The kernel is busy with another cell, and stops this ${what} when that is done. To stop at once: “jupyter server extension enable distrain_nb.server”, then restart Jupyter.`;
+var gone = (what, number2) => `The kernel has ended or restarted, and Jupyter's server does not answer instead: the ${what} goes on. To stop it, run: ${what === "study" ? `%distrain tune ${number2} --stop` : `%distrain cancel ${number2}`}`;
 var unreachable = (what) => `Jupyter's server does not answer: the ${what} goes on. Try again when it is back.`;
 async function askToStop(source) {
   if (source.served) {
@@ -1971,26 +2029,30 @@ async function askToStop(source) {
     /** @type {Model} */
     source.model
   );
-  model.send({ kind: "stop" });
+  if (!source.toKernel({ kind: "stop" })) throw new Gone();
   if (model.get("waiting") && model.get("kernel")) {
     await request(`api/kernels/${model.get("kernel")}/interrupt`, { method: "POST" });
   }
 }
 function stopButton(root, source, what = "run") {
   const said = source.model.lacksKernel ? unreachable(what) : busy(what);
-  const note = element("div", { class: "dn-note", role: "note", hidden: true }, said);
+  const note = element("div", { class: "dn-note", role: "note", hidden: true });
   root.append(note);
   let wait;
-  const unanswered = () => {
+  const unanswered = (why, again = source.model.lacksKernel) => {
+    write(note, why);
     note.hidden = false;
-    if (source.model.lacksKernel) Object.assign(stop, { disabled: false, textContent: "Stop" });
+    if (again) Object.assign(stop, { disabled: false, textContent: "Stop" });
   };
   const click = () => {
     stop.disabled = true;
     stop.textContent = "Stopping…";
-    askToStop(source).catch(() => {
+    if (!source.served) wait = setTimeout(() => unanswered(said), ANSWERED_WITHIN_MS);
+    askToStop(source).catch((error) => {
+      if (!(error instanceof Gone)) return;
+      clearTimeout(wait);
+      unanswered(gone(what, source.summary.id ?? 0), true);
     });
-    if (!source.served) wait = setTimeout(unanswered, ANSWERED_WITHIN_MS);
   };
   const stop = button("Stop", click, { class: "dn-stop", title: `Stop this ${what}` });
   const change = () => {
@@ -2016,7 +2078,7 @@ function receiveBatches(log, source) {
     const batch = model.get("batch");
     if (source.served || batch.seq === void 0 || batch.seq + 1 === next) return;
     if (!batch.whole && batch.seq !== next) {
-      model.send({ kind: "resync" });
+      source.toKernel({ kind: "resync" });
       return;
     }
     next = batch.seq + 1;
@@ -2028,7 +2090,7 @@ function receiveBatches(log, source) {
   model.on("change:batch", receive);
   source.probed.then((served) => {
     receive();
-    if (!served && next === null) model.send({ kind: "resync" });
+    if (!served && next === null) source.toKernel({ kind: "resync" });
   });
   return () => model.off("change:batch", receive);
 }
@@ -2082,7 +2144,7 @@ function openRun(model) {
   const end = () => {
     for (const each of ends) each();
   };
-  model.send({ kind: "shown" });
+  source.toKernel({ kind: "shown" });
   return { root, moved, end };
 }
 

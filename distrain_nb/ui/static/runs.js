@@ -73,7 +73,7 @@ function saveAs(name, parts, type) {
 // src/address.js
 var NUMBER = "[1-9][0-9]{0,15}";
 var OWN = new RegExp(
-  `^(?:distrain/(?:version|runs|studies|compare|curves)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
+  `^(?:distrain/(?:version|runs|studies|compare|curves)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|lab/extensions/distrain-nb/static/plotly-basic\\.min\\.js|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
 );
 function isNumber(value) {
   return Number.isSafeInteger(value) && Number(value) > 0;
@@ -297,6 +297,7 @@ var ANSWERS = {
   runs: record({ runs: list(tableRun) }),
   studies: record({ studies: list(studyRow) }),
   study: record({ seen: text, end: absent(flag), summary: studySummary, charts: maybe(studyCharts) }),
+  ending: record({ final: flag, text }),
   row: studyRow,
   compare: record({
     titles: list(text),
@@ -311,7 +312,7 @@ function taken(path, answer) {
 }
 var home = one((value) => typeof value === "string" && /^[0-9a-f]{0,12}$/.test(value), "the start of a hash");
 var part = one((value) => value === "run" || value === "charts", "run or charts");
-var runReference = record({ run: id, home, created: number, part });
+var runReference = record({ run: id, home, created: number, part, final: absent(flag) });
 var studyReference = record({ study: id, home, created: number });
 function named(shape) {
   return (value) => {
@@ -355,6 +356,11 @@ function messageOf(error) {
   return error instanceof Error ? error.message : String(error);
 }
 var Refused = class extends Error {
+};
+var Gone = class extends Error {
+  constructor() {
+    super("The kernel of this output has ended or restarted, and Jupyter's server does not answer instead. Run its cell again.");
+  }
 };
 var Source = class {
   /** @param {Model<State>} model */
@@ -402,6 +408,10 @@ var Source = class {
       if (!(error instanceof NoServer)) this.lost();
     }
     return this.served;
+  }
+  /** Whether the server answers now. */
+  async answersItself() {
+    return this.served ?? this.probed;
   }
   /**
    * The answer. Raises Refused for a question that makes no sense.
@@ -453,10 +463,26 @@ var Source = class {
    */
   askKernel(path, query) {
     const id2 = `${this.name}-${++this.number}`;
-    this.waitingSince ??= Date.now();
+    const since = this.waitingSince ?? Date.now();
     const answer = new Promise((resolve, reject) => this.waiting.set(id2, { resolve, reject }));
-    this.model.send({ kind: "ask", id: id2, path, query: asText(query) });
-    return answer;
+    if (this.toKernel({ kind: "ask", id: id2, path, query: asText(query) })) {
+      this.waitingSince = since;
+      return answer;
+    }
+    this.waiting.delete(id2);
+    return Promise.reject(new Gone());
+  }
+  /**
+   * Tell the kernel something; says whether there is one.
+   * @param {object} message
+   */
+  toKernel(message) {
+    try {
+      this.model.send(message);
+      return true;
+    } catch {
+      return false;
+    }
   }
   /** @param {{kind: string, id: string, body?: any, error?: string}} message */
   receive(message) {
@@ -613,10 +639,10 @@ function clockTime(seconds) {
   const parts = [at.getHours(), at.getMinutes(), at.getSeconds()].map((n) => digits(n, 2));
   return `${parts.join(":")}.${digits(at.getMilliseconds(), 3)}`;
 }
-function size(bytes) {
+function size(bytes2) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  const unit = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
-  const value = bytes / 1024 ** unit;
+  const unit = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes2)) / 10));
+  const value = bytes2 / 1024 ** unit;
   return `${unit && value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
 }
 function brief(value) {
@@ -655,10 +681,10 @@ var StateLine = class {
     this.skew = 0;
     this.sign = element("span", { class: "dn-sign", "aria-hidden": "true" });
     this.word = element("span");
-    this.time = element("span", { class: "dn-time", "aria-label": "elapsed" });
+    this.time = element("span", { class: "dn-time", role: "timer", "aria-label": "elapsed" });
     this.name = element("span", { class: "dn-name" });
     this.where = element("span", { class: "dn-soft" });
-    this.steps = element("span", { class: "dn-steps", "aria-label": "phases" });
+    this.steps = element("span", { class: "dn-steps", role: "group", "aria-label": "phases" });
     this.spoken = element("span", { class: "dn-unseen", "aria-live": "polite" });
     const badge = element("span", { class: "dn-badge" }, this.sign, this.word);
     const parts = [badge, this.time, this.name, this.where, this.steps, stop];
@@ -733,9 +759,9 @@ function progressBar(root, source) {
   change();
 }
 function progressText({ phase, total, done, since }, now) {
-  const bytes = total ? `${size(done)} of ${size(total)}` : done ? size(done) : "";
+  const bytes2 = total ? `${size(done)} of ${size(total)}` : done ? size(done) : "";
   const time = since ? duration(now - since) : "";
-  const known = [bytes, time].filter(Boolean).join(", ");
+  const known = [bytes2, time].filter(Boolean).join(", ");
   return known ? `${phase}: ${known}` : phase;
 }
 
@@ -840,15 +866,1493 @@ function hasWords(run, words2) {
   return words2.toLowerCase().split(/\s+/).every((word) => text2.includes(word));
 }
 
+// src/charts/colours.js
+function themeColours(place) {
+  const style = getComputedStyle(place);
+  const colour2 = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;
+  return {
+    text: style.color,
+    font: style.fontFamily,
+    ground: colour2("--jp-layout-color0", "#fff"),
+    raised: colour2("--jp-layout-color1", "#fff")
+  };
+}
+var THEMED = ["data-jp-theme-name", "data-jp-theme-light"];
+function whenThemed(place, act) {
+  const later = () => requestAnimationFrame(act);
+  const hear = ({ target }) => {
+    if (target === place) later();
+  };
+  for (const ended of ["transitionend", "transitioncancel"]) place.addEventListener(ended, hear);
+  const told = new MutationObserver(later);
+  told.observe(document.body, { attributes: true, attributeFilter: THEMED });
+  document.head.addEventListener("load", later, true);
+  return () => {
+    told.disconnect();
+    document.head.removeEventListener("load", later, true);
+  };
+}
+
+// src/charts/lines.js
+var POINTS_AT_ONCE = 1e5;
+function numbers(view, Kind) {
+  return new Kind(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
+}
+function unpacked(line2) {
+  const seconds = numbers(line2.seconds, Float32Array);
+  return {
+    step: line2.wide ? numbers(line2.step, Float64Array) : numbers(line2.step, Float32Array),
+    value: numbers(line2.value, Float32Array),
+    wall: Float64Array.from(seconds, (passed) => line2.began + passed)
+  };
+}
+function byNumber(lines, keys) {
+  return new Map(lines.map((line2) => [
+    keys.findIndex(([run, tag]) => run === line2.run && tag === line2.tag),
+    asLine(line2)
+  ]));
+}
+function asLine({ step, value, wall_time }) {
+  return { step, value: value.map(orNaN), wall: wall_time.map(orNaN) };
+}
+function orNaN(value) {
+  return value ?? NaN;
+}
+function smoothed(values, weight) {
+  let average = 0;
+  let share = 1;
+  return values.map((value) => {
+    if (!Number.isFinite(value)) return value;
+    average = average * weight + value * (1 - weight);
+    share *= weight;
+    return average / (1 - share);
+  });
+}
+function refined(coarse, fine) {
+  const from = fine.step[0];
+  const to = fine.step[fine.step.length - 1];
+  const joined = (name) => [
+    ...coarse[name].filter((_, at) => coarse.step[at] < from),
+    ...fine[name],
+    ...coarse[name].filter((_, at) => coarse.step[at] > to)
+  ];
+  return { step: joined("step"), wall: joined("wall"), value: joined("value") };
+}
+function across(line2, mode, start) {
+  if (mode === "step") return line2.step;
+  if (mode === "relative") return line2.wall.map((seconds) => seconds - start);
+  return Array.from(line2.wall, localTime);
+}
+function localTime(seconds) {
+  const at = new Date(seconds * 1e3);
+  if (Number.isNaN(at.getTime())) return null;
+  return new Date(at.getTime() - at.getTimezoneOffset() * 6e4).toISOString().slice(0, -1);
+}
+function stepsWithin(lines, mode, start, stretch) {
+  const number2 = (at) => mode === "wall" ? timeOf(at) : Number(at);
+  let low = Infinity;
+  let high = -Infinity;
+  const [begin, end] = stretch.map(number2);
+  for (const line2 of lines) {
+    const places = Array.from(across(line2, mode, start), number2);
+    const first = places.findIndex((at) => at >= begin);
+    const next = places.findIndex((at) => at > end);
+    if (first < 0) continue;
+    const last = next < 0 ? places.length - 1 : next;
+    low = Math.min(low, line2.step[Math.max(0, first - 1)]);
+    high = Math.max(high, line2.step[last]);
+  }
+  return low <= high ? [Math.floor(low), Math.ceil(high)] : null;
+}
+function timeOf(at) {
+  return new Date(at ?? 0).getTime();
+}
+function csv(lines) {
+  const rows = ["run,tag,step,wall_time,value"];
+  for (const line2 of lines) {
+    const head = `${cell(line2.run)},${cell(line2.tag)}`;
+    line2.step.forEach((step, at) => rows.push(`${head},${step},${line2.wall_time[at] ?? "nan"},${line2.value[at] ?? "nan"}`));
+  }
+  return `${rows.join("\n")}
+`;
+}
+function cell(text2) {
+  return /[",\n\r]/.test(text2) ? `"${text2.replaceAll('"', '""')}"` : text2;
+}
+async function wholeLines(ask, from, to) {
+  const answer = await ask({ from, to, points: POINTS_AT_ONCE });
+  if (!answer) return null;
+  if (from >= to || answer.lines.every((line2) => line2.step.length < POINTS_AT_ONCE)) return answer.lines;
+  const middle = Math.floor((from + to) / 2);
+  const [low, high] = [await wholeLines(ask, from, middle), await wholeLines(ask, middle + 1, to)];
+  return low && high && [...low, ...high];
+}
+
+// src/charts/found.js
+var MOST = 12;
+var POINTS = 1e3;
+function fits(tag, words2) {
+  return words2.toLowerCase().split(/\s+/).every((word) => tag.toLowerCase().includes(word));
+}
+var Found = class {
+  /**
+   * @param {(query: Query) => Promise<{lines: CurveAnswer[]} | null>} ask
+   * @param {() => void} changed
+   */
+  constructor(ask, changed) {
+    this.ask = ask;
+    this.changed = changed;
+    this.tags = [];
+    this.keys = [];
+    this.lines = [];
+  }
+  /**
+   * Get the first of these metrics that have all the words; without words, none.
+   * @param {string} words
+   * @param {string[]} tags
+   */
+  async look(words2, tags) {
+    const wanted = words2.trim() ? tags.filter((tag) => fits(tag, words2)).slice(0, MOST) : [];
+    if (!wanted.length && !this.tags.length) return;
+    this.tags = wanted;
+    const answers = await Promise.all(wanted.map((tag) => this.ask({ tag, points: POINTS })));
+    if (this.tags !== wanted) return;
+    const curves2 = answers.flatMap((answer) => answer?.lines ?? []);
+    this.keys = curves2.map(({ run, tag }) => [run, tag]);
+    this.lines = curves2.map(asLine);
+    this.changed();
+  }
+};
+function traceLike({ keys, traces }, series, axis2) {
+  const like = traces[keys.findIndex(([other]) => other === series)];
+  const own = like ?? { ...traces[0], name: series || "run", line: { ...traces[0].line, color: "#808080" } };
+  return { ...own, xaxis: `x${axis2}`, yaxis: `y${axis2}` };
+}
+
+// src/charts/frame.js
+var FRAME = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Charts</title>
+<style>
+html, body { margin: 0; overflow: hidden; background: transparent; }
+#beside { position: absolute; inset: 0; pointer-events: none; }
+#beside i { position: absolute; width: 0; border-left: 1px solid #808080; }
+#beside span { position: absolute; padding: 0 4px; font-size: 11px; line-height: 15px; border-radius: 3px; opacity: .92; white-space: nowrap; overflow: hidden; }
+</style><div id="plot"></div><div id="beside"></div>
+<script>
+const [plot, beside] = ["plot", "beside"].map((id) => document.getElementById(id));
+const say = (kind, body = {}) => parent.postMessage({ kind, ...body }, "*");
+const ranges = () => Object.fromEntries(
+  Object.entries(plot._fullLayout).filter(([name]) => /^[xy]axis/.test(name)).map(([name, axis]) => [name, axis.range]),
+);
+function put(tag, style, text = "") {
+  const made = beside.appendChild(document.createElement(tag));
+  Object.entries(style).forEach(([name, value]) => { made.style[name] = typeof value === "number" ? value + "px" : value; });
+  made.innerText = text;
+}
+const nearest = (axis, { x, y }, at) => {
+  const far = (place) => Math.abs(axis.d2c(x[place]) - at);
+  let best = 0;
+  for (let place = 1; place < x.length; place++) if (far(place) < far(best)) best = place;
+  return y[best];
+};
+function mark({ x, xaxis }) {
+  const { font, hoverlabel } = plot._fullLayout;
+  const at = xaxis.d2c(x);
+  beside.replaceChildren();
+  for (const { xaxis: across, yaxis: up } of Object.values(plot._fullLayout._plots)) {
+    const left = across.c2p(at);
+    if (across._id === xaxis._id || !(left >= 0 && left <= across._length)) continue;
+    put("i", { left: across._offset + left, top: up._offset, height: up._length });
+    const texts = plot._fullData
+      .filter((line) => line.xaxis === across._id && line.visible === true && line.hoverinfo !== "skip" && line.x.length)
+      .map((line) => line.name + ": " + nearest(across, line, at).toPrecision(4));
+    if (texts.length > 8) texts.splice(7, Infinity, "… " + (texts.length - 7) + " more");
+    const side = left > across._length / 2 ? { right: document.body.clientWidth - across._offset - left + 3 } : { left: across._offset + left + 3 };
+    put("span", { ...side, top: up._offset + 2, maxHeight: up._length - 4, color: font.color, fontFamily: font.family, background: hoverlabel.bgcolor }, texts.join("\\n"));
+  }
+}
+const acts = {
+  async code(packed) {
+    const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const script = document.createElement("script");
+    script.src = URL.createObjectURL(new Blob([await new Response(unpacked).blob()], { type: "text/javascript" }));
+    script.onload = () => { URL.revokeObjectURL(script.src); say("ready"); };
+    document.head.append(script);
+  },
+  async figure([data, layout]) {
+    const first = !plot.on;
+    await Plotly.react(plot, data, layout, { displayModeBar: false });
+    if (first) {
+      plot.on("plotly_relayout", (change) => say("changed", { change, ranges: ranges() }));
+      plot.on("plotly_hover", ({ points }) => mark(points[0]));
+      plot.on("plotly_unhover", () => beside.replaceChildren());
+    }
+    say("drawn", { ranges: ranges() });
+  },
+  zoom(axes) { Plotly.relayout(plot, axes); },
+  picture([data, layout, options]) { Plotly.downloadImage({ data, layout }, options); },
+};
+addEventListener("message", ({ source, data }) => { if (source === parent) acts[data.kind](data.body); });
+say("open");
+<\/script></html>`;
+var NEAR_PX = 1500;
+var LOOK_EVERY_MS = 300;
+var RESTS = 2;
+var LONGEST_REST_MS = 1e3;
+var OPENS_WITHIN_MS = 5e3;
+async function plotlyCode(model) {
+  const carrier = await model.widget_manager.get_model(model.get("plotly"));
+  return carrier.get("code");
+}
+function isOpen(place) {
+  return place.clientWidth > 0 && !place.closest("details:not([open])");
+}
+function isNear(place) {
+  const { top, bottom } = place.getBoundingClientRect();
+  return isOpen(place) && top < window.innerHeight + NEAR_PX && bottom > -NEAR_PX;
+}
+var PlotFrame = class {
+  /**
+   * Draws once `near` comes near to being seen; without it at once. `code` gives the packed code of
+   * plotly. Calls `changed` with what the reader has changed of the axes, and `rested` a while after
+   * a drawing: who draws whatever comes should wait for it, since the machine has other things to do.
+   * Calls `missing` when the frame has not opened in time.
+   * @param {HTMLElement} place
+   * @param {string} title
+   * @param {() => Promise<DataView>} code
+   * @param {{
+   *   near?: Element,
+   *   changed?: (change: Plain) => void,
+   *   rested?: () => void,
+   *   missing?: () => void,
+   * }} [options]
+   */
+  constructor(place, title, code, { near, changed = () => {
+  }, rested = () => {
+  }, missing = () => {
+  } } = {}) {
+    this.place = place;
+    this.code = code;
+    this.acts = { changed, rested, missing };
+    this.opening = void 0;
+    this.rests = void 0;
+    this.ready = false;
+    this.busy = false;
+    this.stale = false;
+    this.anew = false;
+    this.began = 0;
+    this.figure = null;
+    this.ranges = {};
+    this.zoomed = {};
+    this.whenDrawn = () => {
+    };
+    this.seen = new ResizeObserver(() => this.flush());
+    this.seen.observe(place);
+    place.closest("details")?.addEventListener("toggle", () => this.flush());
+    this.frame = element("iframe", { class: "dn-plot", sandbox: "allow-scripts allow-downloads", title });
+    this.receiving = ({ source, data }) => {
+      if (source && source === this.frame.contentWindow) this.receive(data);
+    };
+    window.addEventListener("message", this.receiving);
+    this.clock = void 0;
+    if (near) this.clock = setInterval(() => {
+      if (isNear(near)) this.start();
+    }, LOOK_EVERY_MS);
+    else this.start();
+  }
+  start() {
+    clearInterval(this.clock);
+    this.frame.srcdoc = FRAME;
+    this.place.append(this.frame);
+    this.opening = setTimeout(() => this.acts.missing(), OPENS_WITHIN_MS);
+  }
+  /**
+   * @param {Act} kind
+   * @param {unknown} body
+   */
+  tell(kind2, body) {
+    this.frame.contentWindow?.postMessage({ kind: kind2, body }, "*");
+  }
+  /** @param {Plain} message */
+  receive({ kind: kind2, change, ranges }) {
+    if (ranges) this.ranges = ranges;
+    if (kind2 === "open") this.begin();
+    if (kind2 === "ready") this.ready = true;
+    if (kind2 === "changed") this.keep(change);
+    if (kind2 === "drawn") this.drawn();
+    this.flush();
+  }
+  /** @param {Plain} change */
+  keep(change) {
+    for (const name of Object.keys(change)) {
+      const [axis2] = name.match(/^[xy]axis\d*/) ?? [];
+      if (!axis2) continue;
+      if (/autorange$/.test(name)) delete this.zoomed[`${axis2}.range`];
+      else this.zoomed[`${axis2}.range`] = this.ranges[axis2];
+    }
+    this.acts.changed(change);
+  }
+  get isDrawn() {
+    return "drawn" in this.place.dataset;
+  }
+  get isResting() {
+    return this.busy || this.rests !== void 0;
+  }
+  /** @param {number} spent milliseconds on the last drawing */
+  rest(spent) {
+    clearTimeout(this.rests);
+    const rested = () => {
+      this.rests = void 0;
+      this.acts.rested();
+    };
+    this.rests = setTimeout(rested, Math.min(LONGEST_REST_MS, RESTS * spent));
+  }
+  drawn() {
+    this.busy = false;
+    this.rest(performance.now() - this.began);
+    this.place.dataset.drawn = "";
+    this.whenDrawn();
+    if (this.anew && this.isZoomed) this.tell("zoom", this.zoomed);
+    this.anew = false;
+  }
+  /** A frame that is moved within the page begins anew. */
+  async begin() {
+    clearTimeout(this.opening);
+    this.ready = this.busy = false;
+    this.anew = true;
+    delete this.place.dataset.drawn;
+    this.stale = Boolean(this.figure);
+    this.tell("code", await this.code());
+  }
+  /**
+   * @param {Plain[]} data
+   * @param {Plain} layout it says how wide
+   */
+  draw(data, layout) {
+    this.figure = [data, layout];
+    this.stale = true;
+    this.frame.style.height = `${layout.height}px`;
+    this.flush();
+  }
+  /** What has no size waits: plotly would take names of the legend for nothing wide. */
+  flush() {
+    if (!this.ready || this.busy || !this.stale || !isOpen(this.place)) return;
+    this.busy = true;
+    this.stale = false;
+    this.began = performance.now();
+    this.tell("figure", this.figure);
+  }
+  get isZoomed() {
+    return Object.keys(this.zoomed).length > 0;
+  }
+  unzoom() {
+    this.tell("zoom", Object.fromEntries(
+      Object.keys(this.zoomed).map((name) => [name.replace("range", "autorange"), true])
+    ));
+  }
+  /**
+   * @param {(figure: [Plain[], Plain]) => [Plain[], Plain]} change of data and layout for a picture
+   * @param {Plain} options of plotly's `downloadImage`
+   */
+  savePicture(change, options) {
+    if (this.figure) this.tell("picture", [...change(this.figure), options]);
+  }
+  close() {
+    clearInterval(this.clock);
+    clearTimeout(this.rests);
+    clearTimeout(this.opening);
+    this.seen.disconnect();
+    window.removeEventListener("message", this.receiving);
+    this.frame.remove();
+  }
+};
+
+// src/charts/layout.js
+var TOLD_TOGETHER = 8;
+var GREY = "#808080";
+var GRID = "rgba(128,128,128,.25)";
+var AXIS = { zeroline: false, automargin: false, tickangle: 0, tickfont: { size: 11 }, ticklabeloverflow: "allow", gridcolor: GRID };
+var X_AXIS = { ...AXIS, nticks: 6, showgrid: false, showline: true, linecolor: GREY };
+var Y_AXIS = { ...AXIS, nticks: 5, exponentformat: "e", minexponent: 4 };
+function axisNumber(place) {
+  return place ? String(place + 1) : "";
+}
+function hoverMode(data) {
+  return new Set(data.map(({ name }) => name)).size > TOLD_TOGETHER ? "closest" : "x unified";
+}
+function layoutFor(tags, boxes, { figure, mode, scale: scale2 }) {
+  const { clientWidth: width, clientHeight: height } = figure;
+  const { text: text2, raised, font } = themeColours(figure);
+  const layout = {
+    width,
+    height,
+    margin: { l: 0, r: 0, t: 0, b: 0 },
+    template: {},
+    showlegend: false,
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { color: text2, size: 12, family: font },
+    hoverlabel: { font: { size: 11, color: text2 }, bgcolor: raised, bordercolor: GREY },
+    uirevision: "the reader's"
+    // zoom stays when points come
+  };
+  if (!boxes.size) Object.assign(layout, { xaxis: { visible: false }, yaxis: { visible: false } });
+  tags.forEach((tag, place) => {
+    const box = boxes.get(tag);
+    if (!box) return;
+    const number2 = axisNumber(place);
+    const x = [box.left / width, (box.left + box.width) / width];
+    const y = [1 - (box.top + box.height) / height, 1 - box.top / height];
+    layout[`xaxis${number2}`] = { ...X_AXIS, domain: within(x), anchor: `y${number2}`, uirevision: mode, type: mode === "wall" ? "date" : "linear" };
+    layout[`yaxis${number2}`] = { ...Y_AXIS, domain: within(y), anchor: `x${number2}`, uirevision: scale2, type: scale2 };
+  });
+  return layout;
+}
+function within(shares) {
+  return shares.map((share) => Math.min(1, Math.max(0, share)));
+}
+function asPicture([data, layout], boxes, ground) {
+  const annotations = [...boxes].map(([tag, { left, top }]) => ({
+    text: `<b>${tag.replaceAll("<", "&lt;")}</b>`,
+    xref: "paper",
+    yref: "paper",
+    x: left / layout.width,
+    y: 1 - top / layout.height,
+    xanchor: "left",
+    yanchor: "bottom",
+    showarrow: false,
+    font: { size: 12 }
+  }));
+  const named2 = /* @__PURE__ */ new Set();
+  const lines = data.map((line2) => {
+    const showlegend2 = line2.hoverinfo !== "skip" && line2.visible && !named2.has(line2.name);
+    if (showlegend2) named2.add(line2.name);
+    return { ...line2, showlegend: showlegend2 };
+  });
+  const legend = { orientation: "h", x: 0, xanchor: "left", y: 1, yanchor: "top", itemwidth: 30, bgcolor: "rgba(0,0,0,0)" };
+  const showlegend = new Set(data.map((line2) => line2.name)).size > 1;
+  return [lines, { ...layout, annotations, legend, showlegend, paper_bgcolor: ground }];
+}
+
+// src/markup.js
+var SVG = "http://www.w3.org/2000/svg";
+var HTML = "http://www.w3.org/1999/xhtml";
+var TAGS = {
+  [HTML]: /* @__PURE__ */ new Set(["b", "details", "div", "i", "span", "summary", "table", "tbody", "td", "th", "tr"]),
+  [SVG]: /* @__PURE__ */ new Set(["g", "path", "rect", "svg", "text", "tspan"])
+};
+var ATTRIBUTES = /* @__PURE__ */ new Set([
+  "aria-label",
+  "d",
+  "data-group",
+  "data-most",
+  "data-series",
+  "data-tag",
+  "data-trial",
+  "dx",
+  "height",
+  "open",
+  "preserveAspectRatio",
+  "role",
+  "rx",
+  "scope",
+  "stroke",
+  "title",
+  "viewBox",
+  "width",
+  "x",
+  "y"
+]);
+var COLOUR = /^#[0-9a-f]{3,8}$/i;
+var STYLE = /^(?:left|top|width|--dn-[a-z]+)$/;
+var VALUE = /^(?:-?[0-9.]+(?:px|%)?|#[0-9a-f]{3,8}|var\(--dn-[a-z]+\))$/i;
+function drawn(markup) {
+  const [first] = new DOMParser().parseFromString(markup, "text/html").body.children;
+  const made = first && built(first);
+  return made instanceof Element ? made : null;
+}
+function built(node) {
+  if (node instanceof Text) return document.createTextNode(node.data);
+  if (!(node instanceof Element) || !TAGS[node.namespaceURI ?? ""]?.has(node.localName)) return null;
+  const made = (
+    /** @type {HTMLElement | SVGElement} */
+    document.createElementNS(node.namespaceURI, node.localName)
+  );
+  const names = [...node.classList].filter((name) => name.startsWith("dn-"));
+  if (names.length) made.setAttribute("class", names.join(" "));
+  for (const { name, value } of node.attributes) {
+    if (ATTRIBUTES.has(name) && (name !== "stroke" || COLOUR.test(value))) made.setAttribute(name, value);
+  }
+  dress(
+    made.style,
+    /** @type {HTMLElement | SVGElement} */
+    node.style
+  );
+  made.append(...[...node.childNodes].map(built).filter((child) => child !== null));
+  return made;
+}
+function dress(made, given) {
+  for (const name of given) {
+    const value = given.getPropertyValue(name).trim();
+    if (STYLE.test(name) && VALUE.test(value)) made.setProperty(name, value);
+  }
+}
+
+// src/charts/sheet.js
+var Sheet = class {
+  /**
+   * Calls `toggled` when the reader hides or shows a series.
+   * @param {HTMLElement} figure
+   * @param {() => void} toggled
+   */
+  constructor(figure, toggled) {
+    this.figure = figure;
+    this.toggled = toggled;
+    this.hidden = /* @__PURE__ */ new Set();
+    this.folded = /* @__PURE__ */ new Set();
+    this.found = [];
+    this.words = "";
+    this.markup = "";
+    this.charts = [];
+  }
+  /** @param {string} markup */
+  show(markup) {
+    if (markup === this.markup) return;
+    this.markup = markup;
+    const sheet = drawn(markup);
+    if (!sheet) return;
+    this.figure.querySelector(":scope > .dn-sheet")?.remove();
+    this.figure.prepend(sheet);
+    this.charts = [.../** @type {NodeListOf<HTMLElement>} */
+    sheet.querySelectorAll(".dn-chart")].map(chartOf);
+    for (
+      const group of
+      /** @type {NodeListOf<HTMLDetailsElement>} */
+      sheet.querySelectorAll("details")
+    ) this.fold(group);
+    for (
+      const name of
+      /** @type {NodeListOf<HTMLElement>} */
+      sheet.querySelectorAll(".dn-series")
+    ) this.answer(name);
+    this.add(this.found);
+  }
+  /**
+   * Have places for these metrics below the others, and for no more than these.
+   * @param {string[]} tags
+   */
+  add(tags) {
+    this.found = tags;
+    this.figure.querySelector(".dn-found")?.remove();
+    this.charts = this.charts.filter(({ node }) => this.figure.contains(node));
+    if (tags.length && this.charts.length) {
+      const made = tags.map((tag) => emptied(this.charts[0].node, tag));
+      const grid = element("div", { class: "dn-grid", "data-most": tags.length > 4 ? 3 : Math.min(2, tags.length) }, ...made);
+      [...this.figure.querySelectorAll(".dn-sheet > .dn-group")].at(-1)?.after(element("div", { class: "dn-group dn-found" }, grid));
+      this.charts.push(...made.map(chartOf));
+    }
+    this.filter(this.words);
+  }
+  /** @param {HTMLDetailsElement} group */
+  fold(group) {
+    const name = group.dataset.group ?? "";
+    group.open = !this.folded.has(name);
+    group.addEventListener("toggle", () => {
+      if (group.open) this.folded.delete(name);
+      else this.folded.add(name);
+    });
+  }
+  /** @param {HTMLElement} name of a series, in the legend */
+  answer(name) {
+    const series = name.dataset.series ?? "";
+    const isShown = () => String(!this.hidden.has(series));
+    const made = button(name.textContent ?? "", () => {
+      if (!this.hidden.delete(series)) this.hidden.add(series);
+      made.setAttribute("aria-pressed", isShown());
+      this.toggled();
+    }, { class: "dn-series", style: name.getAttribute("style"), "aria-pressed": isShown() });
+    name.replaceWith(made);
+  }
+  /** @param {Record<string, string>} values of each metric, the newest */
+  tell(values) {
+    for (const { tag, newest } of this.charts) if (newest) write(newest, values[tag] ?? "");
+  }
+  /**
+   * Show the metrics whose names have all these words.
+   * @param {string} words
+   */
+  filter(words2) {
+    this.words = words2;
+    for (const { node, tag } of this.charts) node.hidden = !fits(tag, words2);
+    for (
+      const group of
+      /** @type {NodeListOf<HTMLElement>} */
+      this.figure.querySelectorAll(".dn-group")
+    ) {
+      group.hidden = !group.querySelector(".dn-chart:not([hidden])");
+    }
+  }
+  /** Where lines are drawn, of the metrics that are shown. */
+  get boxes() {
+    const origin = this.figure.getBoundingClientRect();
+    const boxes = /* @__PURE__ */ new Map();
+    for (const { tag, area } of this.charts) {
+      if (area.closest(".dn-group:is(details:not([open]))")) continue;
+      const { left, top, width, height } = area.getBoundingClientRect();
+      if (width && height) boxes.set(tag, { left: left - origin.left, top: top - origin.top, width, height });
+    }
+    return boxes;
+  }
+};
+function chartOf(node) {
+  const area = (
+    /** @type {HTMLElement} */
+    node.querySelector(".dn-area")
+  );
+  return { node, tag: node.dataset.tag ?? "", area, newest: node.querySelector(".dn-newest") };
+}
+function emptied(chart, tag) {
+  const made = (
+    /** @type {HTMLElement} */
+    chart.cloneNode(true)
+  );
+  made.dataset.tag = tag;
+  made.querySelector(".dn-title")?.setAttribute("title", tag);
+  for (const [place, text2] of [["b", tag], [".dn-newest", ""], [".dn-words", ""], [".dn-area", ""]]) {
+    const node = made.querySelector(place);
+    if (node) node.textContent = text2;
+  }
+  return made;
+}
+
+// src/charts/charts.js
+var FINE_POINTS = 1e3;
+var SMOOTH_POINTS = 500;
+var AGAIN_MS = 2e3;
+var SETTLED_MS = 150;
+var FILTERED_FROM = 7;
+var X_AXES = [["step", "x: step"], ["relative", "x: seconds since the start"], ["wall", "x: time of day"]];
+var Y_AXES = [["linear", "y: linear"], ["log", "y: logarithmic"]];
+var Charts = class {
+  /**
+   * @param {Model<ChartsState>} model
+   * @param {HTMLElement} root
+   * @param {Source<ChartsState>} source
+   * @param {() => Promise<DataView>} code of plotly
+   */
+  constructor(model, root, source, code) {
+    this.model = model;
+    this.source = source;
+    this.smoothing = 0;
+    this.mode = "step";
+    this.scale = "linear";
+    this.fine = /* @__PURE__ */ new Map();
+    this.smooth = null;
+    this.averagedAt = 0;
+    this.shown = [];
+    this.start = 0;
+    this.isNewer = false;
+    this.note = element("span", { class: "dn-chart-note", role: "status" });
+    this.figure = element("div", { class: "dn-figure" });
+    this.sheet = new Sheet(this.figure, () => this.draw());
+    this.reset = button("Reset zoom", () => this.plot.unzoom(), { disabled: true });
+    this.search = element("input", { type: "search", placeholder: "filter", "aria-label": "Filter metrics", hidden: true, ...OWN_KEYS });
+    this.found = new Found((query) => this.ask(query), () => this.showFound());
+    this.foundAt = 0;
+    const look2 = debounce(SETTLED_MS, () => this.look());
+    this.search.addEventListener("input", () => {
+      this.sheet.filter(this.search.value);
+      look2();
+    });
+    const tools = this.tools();
+    root.append(tools, this.figure);
+    this.plot = new PlotFrame(this.figure, `Charts of ${this.subject}`, code, {
+      near: tools,
+      changed: (change) => this.zoomed(change),
+      rested: () => {
+        if (this.isNewer) this.update();
+      },
+      missing: () => source.toKernel({ kind: "undrawn" })
+    });
+    this.settled = debounce(SETTLED_MS, () => this.average());
+    this.updating = () => this.update();
+    this.surround = () => this.sheet.show(model.get("sheet"));
+    model.on("change:lines", this.updating);
+    model.on("change:sheet", this.surround);
+    this.resized = new ResizeObserver(() => this.draw());
+    this.resized.observe(this.figure);
+    this.unthemed = whenThemed(this.figure, () => this.draw());
+    this.surround();
+    this.draw();
+  }
+  tools() {
+    const slider = element("input", { type: "range", min: 0, max: 0.99, step: 0.01, value: 0, ...OWN_KEYS });
+    const shown = element("output", {}, "0.00");
+    slider.addEventListener("input", () => {
+      this.smoothing = Number(slider.value);
+      shown.textContent = this.smoothing.toFixed(2);
+      this.draw();
+      this.settled();
+    });
+    return element(
+      "div",
+      { class: "dn-chart-tools", role: "group", "aria-label": "Chart tools" },
+      element("label", {}, "Smoothing ", slider, shown),
+      choice("X axis", X_AXES, (mode) => {
+        this.mode = /** @type {Mode} */
+        mode;
+        this.fine.clear();
+        this.draw();
+      }),
+      choice("Y axis", Y_AXES, (scale2) => {
+        this.scale = scale2;
+        this.draw();
+      }),
+      this.reset,
+      this.search,
+      button("PNG", () => this.savePicture(), { title: "Save the charts as a picture" }),
+      button("CSV", () => this.saveTable(), { title: "Save all points as a table" }),
+      this.note
+    );
+  }
+  get shape() {
+    return (
+      /** @type {Shape} */
+      this.model.get("shape")
+    );
+  }
+  // ---- Drawing -----------------------------------------------------------------------------
+  /** Draw what has come, as soon as the machine has had a rest. */
+  update() {
+    this.isNewer = this.plot.isResting;
+    if (this.isNewer) return;
+    this.draw();
+    const now = Date.now();
+    for (const [place, range] of this.fine) if (now - range.at > AGAIN_MS) this.refine(place);
+    if (this.smoothing && now - this.averagedAt > AGAIN_MS) this.average();
+    if (this.found.tags.length && now - this.foundAt > AGAIN_MS) this.look();
+  }
+  draw() {
+    const { traces, newest, dots } = this.shape;
+    if (!traces || this.model.get("lines").length !== traces.length || !this.figure.clientWidth) return;
+    const { lines, keys } = this;
+    this.sheet.tell(newest);
+    const count2 = Object.keys(newest).length;
+    this.search.hidden = count2 < FILTERED_FROM;
+    this.search.placeholder = count2 > this.tags.length ? `filter all ${count2}` : "filter";
+    this.start = Math.min(...lines.map(({ wall }) => wall.find((seconds) => Number.isFinite(seconds)) ?? Infinity));
+    this.shown = lines.map((line2, number2) => this.closer(line2, number2));
+    const { boxes } = this.sheet;
+    const data = this.shown.flatMap((line2, number2) => boxes.has(keys[number2][1]) ? this.traces(number2, keys[number2], line2, dots) : []);
+    this.plot.draw(data, { ...layoutFor(this.tags, boxes, this), hovermode: hoverMode(data) });
+  }
+  get keys() {
+    return [...this.shape.keys, ...this.found.keys];
+  }
+  get lines() {
+    return [...this.model.get("lines").map(unpacked), ...this.found.lines];
+  }
+  get tags() {
+    return [...new Set(this.keys.map(([, tag]) => tag))];
+  }
+  /** Of the metrics that are not drawn, get those that the filter fits. */
+  look() {
+    this.foundAt = Date.now();
+    const drawn2 = new Set(this.shape.keys.map(([, tag]) => tag));
+    this.found.look(this.search.value, Object.keys(this.shape.newest).filter((tag) => !drawn2.has(tag)));
+  }
+  showFound() {
+    this.sheet.add(this.found.tags);
+    this.draw();
+  }
+  /**
+   * The line with the finer points that there are of it.
+   * @param {ChartLine} line
+   * @param {number} number
+   */
+  closer(line2, number2) {
+    for (const range of this.fine.values()) {
+      const fine = range.lines?.get(number2);
+      if (fine?.step.length) return refined(line2, fine);
+    }
+    return line2;
+  }
+  /**
+   * @param {number} number
+   * @param {[series: string, tag: string]} key
+   * @param {ChartLine} line
+   * @param {number} dots up to how many points are marked
+   */
+  traces(number2, [series, tag], line2, dots) {
+    const trace = this.shape.traces[number2] ?? traceLike(this.shape, series, axisNumber(this.tags.indexOf(tag)));
+    const x = across(line2, this.mode, this.start);
+    const mode = x.length <= dots ? "lines+markers" : "lines";
+    const visible = !this.sheet.hidden.has(series);
+    const shown = { ...trace, visible, uid: `${number2}`, x, y: line2.value, mode };
+    if (!this.smoothing) return [shown];
+    const smooth = this.averaged(line2, number2);
+    return [
+      { ...shown, uid: `${number2} raw`, opacity: 0.25, hoverinfo: "skip" },
+      { ...shown, x: across(smooth, this.mode, this.start), y: smooth.value, mode: "lines" }
+    ];
+  }
+  // ---- Smoothing ---------------------------------------------------------------------------
+  /**
+   * The line averaged over all points: as asked for, or here, where all are at hand or until then.
+   * @param {ChartLine} line
+   * @param {number} number
+   * @returns {ChartLine}
+   */
+  averaged(line2, number2) {
+    const whole = this.smooth?.weight === this.smoothing ? this.smooth.lines.get(number2) : null;
+    if (!whole) return { ...line2, value: smoothed(line2.value, this.smoothing) };
+    for (const range of this.fine.values()) {
+      const fine = range.weight === this.smoothing ? range.smooth?.get(number2) : null;
+      if (fine?.step.length) return refined(whole, fine);
+    }
+    return whole;
+  }
+  async average() {
+    const weight = this.smoothing;
+    const { keys, shape: { thinned } } = this;
+    if (!weight || !(thinned || this.found.keys.length)) return;
+    this.averagedAt = Date.now();
+    const answer = await this.ask({ points: SMOOTH_POINTS, smoothing: weight });
+    if (!answer || this.smoothing !== weight) return;
+    this.smooth = { weight, lines: byNumber(answer.lines, keys) };
+    for (const [place, range] of this.fine) if (range.weight !== weight) this.refine(place);
+    this.draw();
+  }
+  // ---- Zoom --------------------------------------------------------------------------------
+  /** @param {Record<string, unknown>} change of the layout, as plotly tells it */
+  zoomed(change) {
+    this.reset.disabled = !this.plot.isZoomed;
+    for (const [name, value] of Object.entries(change)) {
+      const [, number2, what] = name.match(/^xaxis(\d*)\.(autorange|range)/) ?? [];
+      if (!what) continue;
+      const place = Number(number2 || 1) - 1;
+      if (what === "range") this.refine(place);
+      else if (value && this.fine.delete(place)) this.draw();
+    }
+  }
+  /**
+   * Get the points of what is seen of one subplot, as many as of the whole line before.
+   * @param {number} place
+   */
+  async refine(place) {
+    const seen = this.plot.ranges[`xaxis${axisNumber(place)}`];
+    const { tags, keys } = this;
+    if (!seen) return;
+    const coarse = this.lines.filter((_, number2) => keys[number2][1] === tags[place]);
+    const steps = stepsWithin(coarse, this.mode, this.start, seen);
+    if (!steps) return;
+    const weight = this.smoothing;
+    const range = { ...this.fine.get(place), weight, at: Date.now() };
+    this.fine.set(place, range);
+    const query = { tag: tags[place], from: steps[0], to: steps[1], points: FINE_POINTS };
+    const answer = await this.ask(query);
+    const smooth = weight ? await this.ask({ ...query, smoothing: weight }) : null;
+    if (!answer || this.fine.get(place) !== range) return;
+    range.lines = byNumber(answer.lines, keys);
+    range.smooth = smooth && byNumber(smooth.lines, keys);
+    this.draw();
+  }
+  /**
+   * @param {Query} query
+   * @returns {Promise<{lines: CurveAnswer[]} | null>}
+   */
+  async ask(query) {
+    try {
+      return await this.source.ask(this.model.get("path"), query);
+    } catch (error) {
+      this.note.textContent = messageOf(error);
+      return null;
+    }
+  }
+  // ---- Saving ------------------------------------------------------------------------------
+  get subject() {
+    const runs = this.model.get("runs");
+    return runs ? `runs ${runs.replaceAll(",", ", ")}` : `run ${this.model.get("run")}`;
+  }
+  get fileName() {
+    return `${this.subject} ${this.model.get("path")}`.replace(/[ ,]+/g, "-");
+  }
+  savePicture() {
+    const { clientWidth: width, clientHeight: height } = this.figure;
+    const ground = themeColours(this.figure).raised;
+    this.plot.savePicture((figure) => asPicture(figure, this.sheet.boxes, ground), {
+      format: "png",
+      scale: 2,
+      width,
+      height,
+      filename: this.fileName
+    });
+  }
+  async saveTable() {
+    this.note.textContent = "collecting the points…";
+    const steps = this.shown.flatMap((line2) => [...line2.step]);
+    const ends = [Math.min, Math.max].map((end) => steps.reduce((a, b) => end(a, b)));
+    const lines = await wholeLines((query) => this.ask(query), ends[0], ends[1]);
+    if (!lines) return;
+    this.note.textContent = "";
+    saveAs(`${this.fileName}.csv`, [csv(lines)], "text/csv");
+  }
+  close() {
+    this.settled.cancel();
+    this.model.off("change:lines", this.updating);
+    this.model.off("change:sheet", this.surround);
+    this.resized.disconnect();
+    this.unthemed();
+    this.plot.close();
+  }
+};
+
+// src/standing.js
+var LOOK_EVERY_MS2 = 250;
+var PARKED_MS = 5e3;
+var STANDING = /* @__PURE__ */ new Map();
+var PARKED = /* @__PURE__ */ new Map();
+var MODELS = /* @__PURE__ */ new Map();
+function keepFocus(root) {
+  let kept = null;
+  root.addEventListener("focusin", ({ target }) => {
+    kept = /** @type {HTMLElement} */
+    target;
+  });
+  root.addEventListener("focusout", () => setTimeout(() => {
+    if (root.isConnected && !root.contains(document.activeElement)) kept = null;
+  }));
+  return () => {
+    const now = document.activeElement;
+    if (kept && (now === document.body || now?.contains(root))) kept.focus({ preventScroll: true });
+  };
+}
+function stand({ model, el }, open) {
+  const key = model.get("key");
+  const view = unpark(key) ?? open(lastingModel(model));
+  const standing = { view };
+  el.append(view.root);
+  view.moved?.();
+  STANDING.set(key, standing);
+  return () => {
+    if (STANDING.get(key) === standing) STANDING.delete(key);
+    if (standing.view) park(key, view);
+  };
+}
+function taken2(key) {
+  const standing = STANDING.get(key);
+  if (!standing) return void 0;
+  STANDING.delete(key);
+  const { view } = standing;
+  standing.view = null;
+  return view;
+}
+function park(key, view) {
+  const timer = setTimeout(() => {
+    if (PARKED.get(key)?.view === view) PARKED.delete(key);
+    view.end();
+  }, PARKED_MS);
+  PARKED.set(key, { view, timer });
+}
+function unpark(key) {
+  const parked = PARKED.get(key);
+  clearTimeout(parked?.timer);
+  PARKED.delete(key);
+  return parked?.view;
+}
+function lastingModel(model) {
+  return MODELS.get(model.get("key")) ?? model;
+}
+function moveAfter(place, moved) {
+  const parent = (
+    /** @type {Element & {moveBefore?: (node: Node, before: Node | null) => void}} */
+    place.parentElement
+  );
+  const kept = moved.isConnected && parent.moveBefore !== void 0;
+  if (kept) parent.moveBefore?.(moved, place.nextSibling);
+  else place.after(moved);
+  return kept;
+}
+function revive(place, model, open, own) {
+  const still = [...place.parentElement?.querySelectorAll(":scope > :is(.distrain, .distrain-charts)") ?? []];
+  const key = model.get("key");
+  const view = own ?? unpark(key) ?? taken2(key) ?? open(model);
+  const kept = moveAfter(place, view.root);
+  Promise.resolve(view.ready?.(kept)).then(() => {
+    for (const part2 of still) part2.remove();
+  });
+  view.moved?.();
+  return { view, end: () => {
+    view.end();
+    view.root.replaceWith(...still);
+  } };
+}
+function whenever(selector, found) {
+  const observer = new MutationObserver((records) => {
+    for (const { addedNodes } of records) {
+      for (const node of addedNodes) {
+        if (!(node instanceof Element)) continue;
+        if (node.matches(selector)) found(node);
+        for (const inside of node.querySelectorAll(selector)) found(inside);
+      }
+    }
+  });
+  observer.observe(document.body, { childList: true, subtree: true });
+  for (const there of document.querySelectorAll(selector)) found(there);
+  return observer;
+}
+function standsWhereMarked(open) {
+  return ({ model }) => {
+    const key = model.get("key");
+    const revived = /* @__PURE__ */ new Map();
+    MODELS.set(key, model);
+    const left = () => {
+      const [gone2, { view }] = [...revived].find(([place]) => !place.isConnected) ?? [null, {}];
+      if (gone2) revived.delete(gone2);
+      return view;
+    };
+    const observer = whenever(`[data-distrain-live="${key}"]`, (place) => {
+      if (place.isConnected && !revived.has(place)) revived.set(place, revive(place, model, open, left()));
+    });
+    const clock = setInterval(() => {
+      for (const [place, { end }] of revived) {
+        if (place.isConnected) continue;
+        end();
+        revived.delete(place);
+      }
+    }, LOOK_EVERY_MS2);
+    return () => {
+      observer.disconnect();
+      clearInterval(clock);
+      MODELS.delete(key);
+      unpark(key)?.end();
+      for (const { end } of revived.values()) end();
+    };
+  };
+}
+
+// src/charts.js
+var ComparedSource = class extends /** @type {typeof Source<ChartsState>} */
+Source {
+  /** @override */
+  get opening() {
+    return "compare";
+  }
+  /**
+   * @override
+   * @param {string} path
+   * @param {Query} [query]
+   */
+  address(path, query = {}) {
+    return `distrain/${path}?${this.words({ ...query, runs: this.model.get("runs") })}`;
+  }
+};
+function openCharts(model) {
+  const root = element("div", { class: `distrain-charts ${LITERAL}` });
+  const source = model.get("runs") ? new ComparedSource(model) : new Source(model);
+  const folded = model.get("title") ? fold(model.get("title")) : null;
+  if (folded) root.append(folded.box);
+  const charts = new Charts(model, folded?.inside ?? root, source, () => plotlyCode(model));
+  const ready = async (kept) => {
+    if (folded || kept && charts.plot.isDrawn) return;
+    root.dataset.coming = "";
+    await new Promise((resolve) => {
+      charts.plot.whenDrawn = () => resolve(null);
+    });
+    delete root.dataset.coming;
+  };
+  return { root, ready, end: () => {
+    charts.close();
+    source.close();
+  } };
+}
+var render = (widget) => stand(widget, openCharts);
+var charts_default = { initialize: standsWhereMarked(openCharts), render };
+
+// src/charts/ridges.js
+var HILL = { old: 88, newest: 50 };
+var TALLEST = 2.5;
+var LABELS = 6;
+function hillColour(age2) {
+  return `hsl(217, 80%, ${Math.round(HILL.newest + (HILL.old - HILL.newest) * age2)}%)`;
+}
+function hill({ step, counts, values, base, scale: scale2, age: age2, ground }) {
+  const [first, last] = [values[0], values[values.length - 1]];
+  return {
+    type: "scatter",
+    mode: "lines",
+    fill: "toself",
+    hoveron: "points",
+    showlegend: false,
+    x: [first, ...values, last],
+    y: [base, ...counts.map((count2) => base + count2 * scale2), base],
+    customdata: [0, ...counts, 0],
+    fillcolor: hillColour(age2),
+    line: { color: ground, width: 1 },
+    hovertemplate: `step ${thousands(step)}<br>value %{x:.4g}<br>%{customdata:.4g} values<extra></extra>`
+  };
+}
+function ridges({ steps, edges, counts }, { width, text: text2, ground }) {
+  const values = edges.slice(1).map((edge, at) => (edge + edges[at]) / 2);
+  const rows = steps.length;
+  const tallest = Math.max(TALLEST, rows / 5);
+  const scale2 = tallest / Math.max(1e-12, ...counts.flat());
+  const baseOf = (row) => rows - 1 - row;
+  const hills = steps.map((step, row) => {
+    const age2 = baseOf(row) / Math.max(1, rows - 1);
+    return hill({ step, counts: counts[row], values, base: baseOf(row), scale: scale2, age: age2, ground });
+  });
+  const every = Math.max(1, Math.ceil(rows / LABELS));
+  const labelled = steps.map((_, row) => row).filter((row) => baseOf(row) % every === 0);
+  const axis2 = { zeroline: false, gridcolor: "rgba(128,128,128,.25)" };
+  const layout = {
+    width,
+    height: 300,
+    margin: { l: 64, r: 16, t: 10, b: 40 },
+    hovermode: "closest",
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { color: text2, size: 11 },
+    xaxis: { ...axis2, type: "linear", title: { text: "value" } },
+    yaxis: {
+      ...axis2,
+      type: "linear",
+      title: { text: "step" },
+      range: [-0.5, rows - 1 + tallest * 1.05],
+      tickvals: labelled.map(baseOf),
+      ticktext: labelled.map((row) => thousands(steps[row]))
+    }
+  };
+  return [hills, layout];
+}
+
+// src/charts/media.js
+var SETTLED_MS2 = 80;
+function nameOf({ run, tag }) {
+  return run ? `${run} · ${tag}` : tag;
+}
+var MediaFold = class {
+  /**
+   * @param {MediaRow["kind"]} kind
+   * @param {string} title
+   * @param {Source<MediaState>} source
+   * @param {(place: HTMLElement, title: string) => PlotFrame} plot
+   */
+  constructor(kind2, title, source, plot) {
+    this.kind = kind2;
+    this.title = title;
+    this.source = source;
+    this.plot = plot;
+    this.rows = [];
+    this.row = void 0;
+    this.following = true;
+    this.asked = 0;
+    this.frame = void 0;
+    this.figure = element("div", { class: "dn-figure" });
+    const { box, inside, summary } = fold(title, "dn-media");
+    this.box = box;
+    this.summary = summary;
+    this.menu = choice(title, [], (name) => this.choose(name));
+    this.slider = element("input", { type: "range", min: 0, step: 1, "aria-label": `Step of ${title}`, ...OWN_KEYS });
+    this.label = element("output");
+    this.place = element("div", { class: "dn-media-place" });
+    const slider = kind2 === "histogram" ? null : this.slider;
+    inside.append(element("div", { class: "dn-chart-tools" }, this.menu, slider, this.label), this.place);
+    this.settled = debounce(SETTLED_MS2, () => this.show());
+    this.slider.addEventListener("input", () => {
+      this.following = this.slider.value === this.slider.max;
+      this.settled();
+    });
+    this.box.addEventListener("toggle", () => this.show());
+    this.histograms = void 0;
+    this.unthemed = whenThemed(this.figure, () => {
+      if (this.histograms) this.histogram(this.histograms);
+    });
+  }
+  /** @param {MediaRow[]} rows of all kinds */
+  update(rows) {
+    this.rows = rows.filter((row) => row.kind === this.kind);
+    this.box.hidden = !this.rows.length;
+    this.summary.textContent = `${this.title} (${thousands(this.rows.length)})`;
+    if (!this.rows.length) return;
+    const names = this.rows.map(nameOf);
+    if (names.length !== this.menu.options.length) {
+      const chosen = this.row ? nameOf(this.row) : names[0];
+      this.menu.replaceChildren(...names.map((name) => new Option(name, name)));
+      this.menu.value = chosen;
+    }
+    const before = this.row?.last;
+    this.row = this.rows[names.indexOf(this.menu.value)] ?? this.rows[0];
+    this.slider.max = String(this.row.count - 1);
+    if (this.following) this.slider.value = this.slider.max;
+    if (this.following && this.row.last !== before) this.show();
+  }
+  /** @param {string} name */
+  choose(name) {
+    this.row = this.rows.find((row) => nameOf(row) === name);
+    this.following = true;
+    this.slider.max = this.slider.value = String((this.row?.count ?? 1) - 1);
+    this.show();
+  }
+  async show() {
+    if (!this.box.open || !this.row) return;
+    const { kind: kind2, run, tag } = this.row;
+    const query = { kind: kind2, run, tag };
+    if (kind2 !== "histogram") query.at = Number(this.slider.value);
+    const number2 = ++this.asked;
+    const answer = await this.source.ask("media", query).catch((error) => ({ note: messageOf(error) }));
+    if (this.asked !== number2) return;
+    this.label.textContent = answer.step === void 0 ? "" : `step ${thousands(answer.step)}`;
+    if (answer.note) this.place.replaceChildren(element("span", { class: "dn-chart-note" }, answer.note));
+    else this[kind2](answer);
+  }
+  /** @param {{form: string, data: string}} answer a MIME type and bytes in base64 */
+  image({ form, data }) {
+    const source = `data:${form};base64,${data}`;
+    this.place.replaceChildren(element("img", { class: "dn-media-image", src: source, alt: this.menu.value }));
+  }
+  /** @param {{text: string}} answer */
+  text({ text: text2 }) {
+    this.place.replaceChildren(element("pre", { class: "dn-media-text" }, text2));
+  }
+  /** @param {Histograms} answer */
+  histogram(answer) {
+    this.histograms = answer;
+    this.label.textContent = answer.notes.join("; ");
+    if (this.figure.parentElement !== this.place) this.place.replaceChildren(this.figure);
+    this.frame ??= this.plot(this.figure, this.title);
+    const { text: text2, ground } = themeColours(this.figure);
+    const [hills, layout] = ridges(answer, { width: this.place.clientWidth, text: text2, ground });
+    this.frame.draw(hills, layout);
+  }
+  close() {
+    this.unthemed();
+    this.settled.cancel();
+    this.frame?.close();
+  }
+};
+
+// src/media.js
+var KINDS = [["histogram", "Histograms"], ["image", "Images"], ["text", "Texts"]];
+function hparamsTable(values) {
+  const runs = Object.keys(values);
+  const names = [...new Set(runs.flatMap((run) => Object.keys(values[run])))];
+  const table = element("table", { class: "dn-hparams" });
+  if (runs.length > 1 || runs[0]) {
+    const heads = runs.map((run) => element("th", { scope: "col" }, run || "run"));
+    table.append(element("tr", {}, element("td"), ...heads));
+  }
+  for (const name of names) {
+    const cells = runs.map((run) => element("td", {}, String(values[run][name] ?? "")));
+    table.append(element("tr", {}, element("th", { scope: "row" }, name), ...cells));
+  }
+  return table;
+}
+function openMedia(model) {
+  const root = element("div", { class: `distrain-charts ${LITERAL}` });
+  const source = new Source(model);
+  const plot = (place, title) => new PlotFrame(place, title, () => plotlyCode(model));
+  const folds = KINDS.map(([kind2, title]) => new MediaFold(kind2, title, source, plot));
+  const hparams = fold("Hyperparameters", "dn-media");
+  const notes = element("div", { class: "dn-media-notes" });
+  root.append(...folds.map((each) => each.box), hparams.box, notes);
+  const change = () => {
+    const index = model.get("index");
+    for (const each of folds) each.update(index.rows ?? []);
+    const values = index.hparams ?? {};
+    hparams.box.hidden = !Object.keys(values).length;
+    hparams.inside.replaceChildren(hparamsTable(values));
+    notes.replaceChildren(...(index.notes ?? []).map((note2) => element("div", { class: "dn-chart-note" }, note2)));
+  };
+  model.on("change:index", change);
+  change();
+  const end = () => {
+    model.off("change:index", change);
+    for (const each of folds) each.close();
+    source.close();
+  };
+  return { root, end };
+}
+var render2 = (widget) => stand(widget, openMedia);
+var media_default = { initialize: standsWhereMarked(openMedia), render: render2 };
+
+// src/lab/model.js
+var UNREACHABLE = "Jupyter's server does not answer now; the page asks again.";
+var PageModel = class {
+  /**
+   * @param {State} state
+   * @param {() => Promise<DataView>} [code] the packed code of plotly
+   */
+  constructor(state, code) {
+    this.state = state;
+    this.listeners = /* @__PURE__ */ new Map();
+    this.lacksKernel = true;
+    this.widget_manager = { get_model: async () => ({ get: () => code?.() }) };
+  }
+  /**
+   * @template {keyof State} Name
+   * @param {Name} name
+   */
+  get(name) {
+    return this.state[name];
+  }
+  /**
+   * @template {keyof State} Name
+   * @param {Name} name
+   * @param {State[Name]} value
+   */
+  set(name, value) {
+    this.state[name] = value;
+    this.tell(`change:${String(name)}`);
+  }
+  save_changes() {
+  }
+  /**
+   * Whoever asks is told that nobody answers.
+   * @param {any} message
+   */
+  send({ kind: kind2, id: id2 }) {
+    if (kind2 !== "ask") return;
+    queueMicrotask(() => this.tell("msg:custom", { kind: "answer", id: id2, error: UNREACHABLE }));
+  }
+  /**
+   * @param {string} event
+   * @param {unknown} [message]
+   */
+  tell(event, message) {
+    for (const listener of [...this.listeners.get(event) ?? []]) listener(message);
+  }
+  /**
+   * @param {string} event
+   * @param {(message: any) => void} listener
+   */
+  on(event, listener) {
+    this.listeners.set(event, (this.listeners.get(event) ?? /* @__PURE__ */ new Set()).add(listener));
+  }
+  /**
+   * @param {string} event
+   * @param {(message: any) => void} listener
+   */
+  off(event, listener) {
+    this.listeners.get(event)?.delete(listener);
+  }
+};
+
+// src/lab/charts.js
+var LOOK_EVERY_MS3 = 1e3;
+var SHARE_OF_TIME = 0.2;
+var TITLES = { metrics: "", resources: "Resources by rank" };
+function bytes(text2) {
+  return new DataView(Uint8Array.from(atob(text2), (letter) => letter.charCodeAt(0)).buffer);
+}
+function packed(line2) {
+  return { ...line2, step: bytes(line2.step), value: bytes(line2.value), seconds: bytes(line2.seconds) };
+}
+var ServedCharts = class {
+  /**
+   * @param {Model<Asking>} model of the run
+   * @param {() => Promise<DataView>} code of plotly
+   */
+  constructor(model, code) {
+    this.model = model;
+    this.code = code;
+    this.source = new Source(model);
+    this.places = { metrics: element("div"), media: element("div"), resources: element("div") };
+    this.root = element("div", {}, ...Object.values(this.places));
+    this.shown = /* @__PURE__ */ new Map();
+    this.seen = "";
+    this.closed = false;
+    this.timer = void 0;
+    this.look();
+  }
+  /** Up to the end of the run, for a small part of the time. */
+  async look() {
+    const began = performance.now();
+    const over = await this.refresh().catch(() => false);
+    if (this.closed || over) return;
+    const spent = performance.now() - began;
+    this.timer = setTimeout(() => this.look(), Math.max(LOOK_EVERY_MS3, spent / SHARE_OF_TIME));
+  }
+  /** Says whether no more will come. */
+  async refresh() {
+    if (document.hidden || !this.root.isConnected || !isNear(this.root)) return false;
+    const drawn2 = this.places.metrics.querySelector("[data-drawn]") ? "" : "1";
+    const answer = await this.source.ask("charts", { seen: this.seen, drawn: drawn2 });
+    if (this.closed) return true;
+    this.show("metrics", answer.metrics);
+    this.show("resources", answer.resources);
+    this.list(answer.media);
+    this.seen = answer.seen;
+    return answer.end;
+  }
+  /**
+   * @param {"metrics" | "resources"} path
+   * @param {DrawnCharts | null} charts
+   */
+  show(path, charts) {
+    if (!charts) return;
+    const { sheet, shape } = charts;
+    const lines = charts.lines.map(packed);
+    const there = this.shown.get(path)?.model;
+    if (!there) {
+      const state = { ...this.asking, runs: "", path, title: TITLES[path], plotly: "", sheet, shape, lines };
+      this.open(path, state, openCharts);
+      return;
+    }
+    there.set("sheet", sheet);
+    there.set("shape", shape);
+    there.set("lines", lines);
+  }
+  /** @param {MediaState["index"] | null} index */
+  list(index) {
+    const some = index?.rows?.length || index?.notes?.length || Object.keys(index?.hparams ?? {}).length;
+    if (!index || !some) return;
+    const there = this.shown.get("media")?.model;
+    if (there) there.set("index", index);
+    else this.open("media", { ...this.asking, plotly: "", index }, openMedia);
+  }
+  get asking() {
+    return { run: this.model.get("run"), home: this.model.get("home"), key: "" };
+  }
+  /**
+   * @param {"metrics" | "media" | "resources"} part
+   * @param {ChartsState | MediaState} state
+   * @param {(model: any) => View} open
+   */
+  open(part2, state, open) {
+    const model = new PageModel(state, this.code);
+    const view = open(model);
+    this.shown.set(part2, { model, view });
+    this.places[part2].append(view.root);
+  }
+  close() {
+    this.closed = true;
+    clearTimeout(this.timer);
+    this.source.close();
+    for (const { view } of this.shown.values()) view.end();
+  }
+};
+function plotlyAt(address) {
+  let code;
+  const fetched = async () => {
+    const { body } = await fetch(address);
+    if (!body) throw new Error(`${address} is empty`);
+    return new DataView(await new Response(body.pipeThrough(new CompressionStream("gzip"))).arrayBuffer());
+  };
+  return () => code ??= fetched().catch((error) => {
+    code = void 0;
+    throw error;
+  });
+}
+
 // src/log/ansi.js
-var COLOUR = /\x1b\[([0-9;:]*)m/;
+var COLOUR2 = /\x1b\[([0-9;:]*)m/;
 var CONTROLS = [
   /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]/,
   /(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x80-\x9f\n]*(?:\x07|\x1b\\|\x9c)/,
   /\x1b[ -/]*[0-~]/,
   /[\x00-\x08\x0b-\x1f\x7f-\x9f]/
 ];
-var ANSI = new RegExp([COLOUR, ...CONTROLS].map(({ source }) => source).join("|"), "g");
+var ANSI = new RegExp([COLOUR2, ...CONTROLS].map(({ source }) => source).join("|"), "g");
 var HUES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 var NAMES = [...HUES, ...HUES.map((hue) => `bright-${hue}`)];
 var TERMINAL = [
@@ -877,10 +2381,10 @@ var ENDS = { 22: ["bold", "dim"], 23: ["italic"], 24: ["underline"], 29: ["strik
 var PLAIN = { marks: [], ink: null, under: null, inverse: false };
 function styleAfter(style, codes) {
   const plain2 = codes.replace(/([34]8:2):\d*:(\d+:\d+:\d+)/g, "$1:$2").replace(/(^|;)4:[1-5]/g, "$14");
-  const numbers = plain2.split(/[;:]/).map(Number);
-  while (numbers.length) {
-    const code = numbers.shift() ?? 0;
-    style = code === 38 || code === 48 || code === 58 ? extended(style, code, numbers) : simple(style, code);
+  const numbers2 = plain2.split(/[;:]/).map(Number);
+  while (numbers2.length) {
+    const code = numbers2.shift() ?? 0;
+    style = code === 38 || code === 48 || code === 58 ? extended(style, code, numbers2) : simple(style, code);
   }
   return style;
 }
@@ -1182,7 +2686,7 @@ var Rows = class {
       this.total = answer.total;
     }
     this.exact = true;
-    answer.lines.forEach((line2, place) => this.lines.set(answer.first + place, asLine(line2)));
+    answer.lines.forEach((line2, place) => this.lines.set(answer.first + place, asLine2(line2)));
     if (again) this.feed(this.recent.filter((line2) => line2.number >= this.total));
   }
   /**
@@ -1207,7 +2711,7 @@ var Rows = class {
     }
   }
 };
-function asLine([number2, time, process, stream, , text2]) {
+function asLine2([number2, time, process, stream, , text2]) {
   return { number: number2, time, process, stream, text: text2 };
 }
 function parseBatch(batch) {
@@ -1219,7 +2723,7 @@ function parseBatch(batch) {
 }
 
 // src/log/sheet.js
-var Sheet = class {
+var Sheet2 = class {
   /** @param {Log} log */
   constructor(log) {
     this.log = log;
@@ -1273,14 +2777,14 @@ var Sheet = class {
     const isCurrent = number2 === looks.current;
     const line2 = rows.lines.get(number2);
     const before = rows.lines.get(number2 - 1);
-    const cell = line2 && (isInCell(line2.text) || before?.process === line2.process && isInCell(before.text));
+    const cell2 = line2 && (isInCell(line2.text) || before?.process === line2.process && isInCell(before.text));
     const fold2 = folds.at(number2);
-    const look2 = [style, isCurrent, cell, fold2?.open].join(" ");
+    const look2 = [style, isCurrent, cell2, fold2?.open].join(" ");
     if (painted && painted.line === line2 && painted.looks === look2) return painted;
     const node = line2 ? lineElement(line2, source.summary, looks) : element("div", { class: "dn-line dn-gap" }, "…");
     node.dataset.row = String(number2);
     if (isCurrent) node.classList.add("dn-current");
-    if (cell) node.classList.add("dn-cell");
+    if (cell2) node.classList.add("dn-cell");
     if (line2 && fold2) node.append(this.foldSign(number2, fold2));
     return { node, line: line2, looks: look2 };
   }
@@ -1371,7 +2875,7 @@ function topsOf(heights, top) {
 }
 
 // src/log/log.js
-var TALLEST = 8e6;
+var TALLEST2 = 8e6;
 var BLOCK = 200;
 var MARGIN = 6;
 var FETCH_AFTER_MS = 40;
@@ -1394,12 +2898,13 @@ var Log = class {
     this.style = 0;
     this.listeners = [];
     this.lacking = null;
+    this.known = "";
     this.fetching = false;
     this.scheduled = 0;
     this.soon = void 0;
     this.onSlash = () => {
     };
-    this.sheet = new Sheet(this);
+    this.sheet = new Sheet2(this);
     this.view = element("div", {
       class: "dn-log",
       role: "log",
@@ -1413,7 +2918,7 @@ var Log = class {
       hidden: true
     });
     this.frame = element("div", { class: "dn-frame" }, this.view, this.latest);
-    this.bars = element("div", { class: "dn-bars", "aria-label": "progress" });
+    this.bars = element("div", { class: "dn-bars", role: "group", "aria-label": "progress" });
     this.note = element("div", { class: "dn-note dn-hint", role: "note", hidden: true });
     this.root = root;
     root.append(this.frame, this.bars, this.note);
@@ -1454,7 +2959,7 @@ var Log = class {
     return this.looks.wrap ? this.wrapped.lowest : Math.max(0, this.places - this.fits);
   }
   get height() {
-    return Math.min(TALLEST, this.looks.wrap ? this.wrapped.height : this.places * ROW);
+    return Math.min(TALLEST2, this.looks.wrap ? this.wrapped.height : this.places * ROW);
   }
   /** Pixels of the scroll bar for each place: ROW, or less in a log too long for a browser. */
   get scale() {
@@ -1526,8 +3031,13 @@ var Log = class {
     return this.refresh();
   }
   // ---- Lines -----------------------------------------------------------------------------
+  /** Whether what is known of the log is all that the run can have said by what is known of its state. */
+  get isRead() {
+    return this.source.summary.final ? this.known === "whole" : this.known !== "";
+  }
   /** @param {Batch} batch */
   take(batch) {
+    this.known = "whole";
     this.rows.takeBatch(batch);
     this.draw();
   }
@@ -1540,8 +3050,9 @@ var Log = class {
     const { generation } = this.rows;
     const answer = await this.source.ask("log", { ...this.rows.query, ...span });
     if (generation !== this.rows.generation) return;
+    this.known = answer.end ? "whole" : "begun";
     this.rows.takeAnswer(answer);
-    if (this.source.served) this.rows.bars = answer.bars.map(asLine);
+    if (this.source.served) this.rows.bars = answer.bars.map(asLine2);
     this.draw();
   }
   /** @param {number} row */
@@ -1941,7 +3452,7 @@ var Toolbar = class {
     write(this.count, `${some}${plural(total + bars.length, "line")}`);
     this.bar.hidden = !total && !bars.length;
     this.empty.hidden = !this.bar.hidden;
-    write(this.empty, noOutput(this.source.summary));
+    write(this.empty, noOutput(this.source.summary, this.log.isRead));
   }
   // ---- Actions -------------------------------------------------------------------------------
   /** @param {string} text */
@@ -1973,7 +3484,7 @@ var Toolbar = class {
     for (let first = 0, rows = 1; first < rows; first += DOWNLOAD_AT_ONCE) {
       const answer = await this.source.ask("log", { first, count: DOWNLOAD_AT_ONCE });
       rows = answer.rows;
-      parts.push(answer.lines.map((line2) => lineText(asLine(line2), this.source.summary)).join(""));
+      parts.push(answer.lines.map((line2) => lineText(asLine2(line2), this.source.summary)).join(""));
       this.say(`${Math.round(100 * Math.min(1, (first + DOWNLOAD_AT_ONCE) / rows))} %`);
     }
     return parts;
@@ -1987,114 +3498,15 @@ var Toolbar = class {
 function pairs(names) {
   return names.map((name) => [name, name]);
 }
-function noOutput({ final, phase, state }) {
+function noOutput({ final, phase, state }, isRead = true) {
+  if (!isRead) return "reading the log…";
   if (final) return "no output";
   const waits = phase && phase !== state ? `: ${phase}` : "";
   return `no output yet${waits}`;
 }
 
-// src/standing.js
-var LOOK_EVERY_MS = 250;
-var STANDING = /* @__PURE__ */ new Map();
-var PARKED = /* @__PURE__ */ new Map();
-var MODELS = /* @__PURE__ */ new Map();
-function keepFocus(root) {
-  let kept = null;
-  root.addEventListener("focusin", ({ target }) => {
-    kept = /** @type {HTMLElement} */
-    target;
-  });
-  root.addEventListener("focusout", () => setTimeout(() => {
-    if (root.isConnected && !root.contains(document.activeElement)) kept = null;
-  }));
-  return () => {
-    const now = document.activeElement;
-    if (kept && (now === document.body || now?.contains(root))) kept.focus({ preventScroll: true });
-  };
-}
-function taken2(key) {
-  const standing = STANDING.get(key);
-  if (!standing) return void 0;
-  STANDING.delete(key);
-  const { view } = standing;
-  standing.view = null;
-  return view;
-}
-function unpark(key) {
-  const parked = PARKED.get(key);
-  clearTimeout(parked?.timer);
-  PARKED.delete(key);
-  return parked?.view;
-}
-function moveAfter(place, moved) {
-  const parent = (
-    /** @type {Element & {moveBefore?: (node: Node, before: Node | null) => void}} */
-    place.parentElement
-  );
-  const kept = moved.isConnected && parent.moveBefore !== void 0;
-  if (kept) parent.moveBefore?.(moved, place.nextSibling);
-  else place.after(moved);
-  return kept;
-}
-function revive(place, model, open, own) {
-  const still = [...place.parentElement?.querySelectorAll(":scope > :is(.distrain, .distrain-charts)") ?? []];
-  const key = model.get("key");
-  const view = own ?? unpark(key) ?? taken2(key) ?? open(model);
-  const kept = moveAfter(place, view.root);
-  Promise.resolve(view.ready?.(kept)).then(() => {
-    for (const part2 of still) part2.remove();
-  });
-  view.moved?.();
-  return { view, end: () => {
-    view.end();
-    view.root.replaceWith(...still);
-  } };
-}
-function whenever(selector, found) {
-  const observer = new MutationObserver((records) => {
-    for (const { addedNodes } of records) {
-      for (const node of addedNodes) {
-        if (!(node instanceof Element)) continue;
-        if (node.matches(selector)) found(node);
-        for (const inside of node.querySelectorAll(selector)) found(inside);
-      }
-    }
-  });
-  observer.observe(document.body, { childList: true, subtree: true });
-  for (const there of document.querySelectorAll(selector)) found(there);
-  return observer;
-}
-function standsWhereMarked(open) {
-  return ({ model }) => {
-    const key = model.get("key");
-    const revived = /* @__PURE__ */ new Map();
-    MODELS.set(key, model);
-    const left = () => {
-      const [gone, { view }] = [...revived].find(([place]) => !place.isConnected) ?? [null, {}];
-      if (gone) revived.delete(gone);
-      return view;
-    };
-    const observer = whenever(`[data-distrain-live="${key}"]`, (place) => {
-      if (place.isConnected && !revived.has(place)) revived.set(place, revive(place, model, open, left()));
-    });
-    const clock = setInterval(() => {
-      for (const [place, { end }] of revived) {
-        if (place.isConnected) continue;
-        end();
-        revived.delete(place);
-      }
-    }, LOOK_EVERY_MS);
-    return () => {
-      observer.disconnect();
-      clearInterval(clock);
-      MODELS.delete(key);
-      unpark(key)?.end();
-      for (const { end } of revived.values()) end();
-    };
-  };
-}
-
 // src/run/report.js
+var NOTEBOOK = ".jp-Notebook";
 var PLACE = /^\s*(File "|Cell In\[|  File )/;
 function report(root, source) {
   const note2 = element("div", { class: "dn-note", role: "note" });
@@ -2117,10 +3529,32 @@ function reportBox(text2) {
   const body = element("pre");
   lines.forEach((line2, number2) => {
     const kind2 = kindOf(line2, lines[number2 - 1] ?? "");
-    body.append(kind2 ? element("span", { class: kind2 }, line2) : line2, "\n");
+    const [, indent = "", place = ""] = line2.match(/^(\s*)(Cell In\[\d+\], line \d+)/) ?? [];
+    const rest = line2.slice(indent.length + place.length);
+    if (place && document.querySelector(NOTEBOOK)) body.append(indent, link(place, body), rest, "\n");
+    else body.append(kind2 ? element("span", { class: kind2 }, line2) : line2, "\n");
   });
   if (lines.length) box.append(body);
   return box;
+}
+function link(place, body) {
+  const [count2, line2] = (place.match(/\d+/g) ?? []).map(Number);
+  const go = () => {
+    if (!showCell(body, count2, line2)) made.title = "This notebook has no such cell now";
+  };
+  const made = button(place, go, { class: "dn-cell dn-to-cell", title: "Go to this line of the cell" });
+  return made;
+}
+function showCell(body, count2, line2) {
+  const prompts = (body.closest(NOTEBOOK) ?? document).querySelectorAll(".jp-InputPrompt");
+  const cell2 = [...prompts].find(({ textContent }) => textContent.trim() === `[${count2}]:`)?.closest(".jp-Cell");
+  const editor = cell2?.querySelector(".cm-content");
+  if (!(editor instanceof HTMLElement)) return false;
+  const there = editor.querySelectorAll(".cm-line")[line2 - 1] ?? editor;
+  editor.focus({ preventScroll: true });
+  window.getSelection()?.collapse(there, 0);
+  there.scrollIntoView({ block: "center" });
+  return true;
 }
 function kindOf(line2, before) {
   if (isInCell(line2)) return "dn-cell";
@@ -2132,6 +3566,7 @@ function kindOf(line2, before) {
 // src/run/stop.js
 var ANSWERED_WITHIN_MS = 1500;
 var busy = (what) => `The kernel is busy with another cell, and stops this ${what} when that is done. To stop at once: “jupyter server extension enable distrain_nb.server”, then restart Jupyter.`;
+var gone = (what, number2) => `The kernel has ended or restarted, and Jupyter's server does not answer instead: the ${what} goes on. To stop it, run: ${what === "study" ? `%distrain tune ${number2} --stop` : `%distrain cancel ${number2}`}`;
 var unreachable = (what) => `Jupyter's server does not answer: the ${what} goes on. Try again when it is back.`;
 async function askToStop(source) {
   if (source.served) {
@@ -2145,26 +3580,30 @@ async function askToStop(source) {
     /** @type {Model} */
     source.model
   );
-  model.send({ kind: "stop" });
+  if (!source.toKernel({ kind: "stop" })) throw new Gone();
   if (model.get("waiting") && model.get("kernel")) {
     await request(`api/kernels/${model.get("kernel")}/interrupt`, { method: "POST" });
   }
 }
 function stopButton(root, source, what = "run") {
   const said = source.model.lacksKernel ? unreachable(what) : busy(what);
-  const note2 = element("div", { class: "dn-note", role: "note", hidden: true }, said);
+  const note2 = element("div", { class: "dn-note", role: "note", hidden: true });
   root.append(note2);
   let wait;
-  const unanswered = () => {
+  const unanswered = (why, again = source.model.lacksKernel) => {
+    write(note2, why);
     note2.hidden = false;
-    if (source.model.lacksKernel) Object.assign(stop, { disabled: false, textContent: "Stop" });
+    if (again) Object.assign(stop, { disabled: false, textContent: "Stop" });
   };
   const click = () => {
     stop.disabled = true;
     stop.textContent = "Stopping…";
-    askToStop(source).catch(() => {
+    if (!source.served) wait = setTimeout(() => unanswered(said), ANSWERED_WITHIN_MS);
+    askToStop(source).catch((error) => {
+      if (!(error instanceof Gone)) return;
+      clearTimeout(wait);
+      unanswered(gone(what, source.summary.id ?? 0), true);
     });
-    if (!source.served) wait = setTimeout(unanswered, ANSWERED_WITHIN_MS);
   };
   const stop = button("Stop", click, { class: "dn-stop", title: `Stop this ${what}` });
   const change = () => {
@@ -2181,7 +3620,7 @@ function stopButton(root, source, what = "run") {
 }
 
 // src/run/view.js
-var LOOK_EVERY_MS2 = 200;
+var LOOK_EVERY_MS4 = 200;
 var SUMMARY_EVERY = 2;
 function receiveBatches(log, source) {
   const { model } = source;
@@ -2190,7 +3629,7 @@ function receiveBatches(log, source) {
     const batch = model.get("batch");
     if (source.served || batch.seq === void 0 || batch.seq + 1 === next) return;
     if (!batch.whole && batch.seq !== next) {
-      model.send({ kind: "resync" });
+      source.toKernel({ kind: "resync" });
       return;
     }
     next = batch.seq + 1;
@@ -2202,7 +3641,7 @@ function receiveBatches(log, source) {
   model.on("change:batch", receive);
   source.probed.then((served) => {
     receive();
-    if (!served && next === null) model.send({ kind: "resync" });
+    if (!served && next === null) source.toKernel({ kind: "resync" });
   });
   return () => model.off("change:batch", receive);
 }
@@ -2219,7 +3658,7 @@ function look(log, source) {
   }
   async function again() {
     const over = await once().catch(() => false);
-    if (!closed && !over) timer = setTimeout(again, LOOK_EVERY_MS2);
+    if (!closed && !over) timer = setTimeout(again, LOOK_EVERY_MS4);
   }
   source.probed.then(async () => {
     await log.refresh().catch(() => {
@@ -2256,12 +3695,12 @@ function openRun(model) {
   const end = () => {
     for (const each of ends) each();
   };
-  model.send({ kind: "shown" });
+  source.toKernel({ kind: "shown" });
   return { root, moved, end };
 }
 
 // src/runs/comparison.js
-var LOOK_EVERY_MS3 = 2e3;
+var LOOK_EVERY_MS5 = 2e3;
 var Comparison = class {
   /**
    * @param {HTMLElement} root
@@ -2293,7 +3732,7 @@ var Comparison = class {
     }
     if (this.closed) return;
     this.show();
-    if (!this.answer?.runs.every((run) => run.final)) this.timer = setTimeout(() => this.look(), LOOK_EVERY_MS3);
+    if (!this.answer?.runs.every((run) => run.final)) this.timer = setTimeout(() => this.look(), LOOK_EVERY_MS5);
   }
   /** @param {ComparedRow} row */
   sort(row) {
@@ -2374,6 +3813,7 @@ function inOrder(rows, count2, order) {
 var MOST_PANELS = 6;
 var ANSWERED_WITHIN_MS2 = 1500;
 var CHARTS_EVERY_MS = 2e3;
+var PLOTLY = "lab/extensions/distrain-nb/static/plotly-basic.min.js";
 var Panels = class {
   /**
    * @param {HTMLElement} root
@@ -2417,7 +3857,20 @@ var Panels = class {
   attach(run) {
     const panel = this.watch(run, run.title ?? `run ${run.id}: log and charts`);
     if (!panel || this.openRun) return;
-    this.charts(String(run.id), panel).catch((error) => note(panel, `The charts can't be shown: ${messageOf(error)}`));
+    this.runCharts(run, panel).catch((error) => note(panel, `The charts can't be shown: ${messageOf(error)}`));
+  }
+  /**
+   * The server draws them where it can, whatever has become of the kernel.
+   * @param {Shown} run
+   * @param {Panel} panel
+   */
+  async runCharts({ id: id2 }, panel) {
+    const code = await this.source.answersItself() && await servedPlotly();
+    if (!code) return this.charts(String(id2), panel);
+    const charts = new ServedCharts(modelOf(this.source.model, id2), code);
+    panel.ends.push(() => charts.close());
+    panel.body.append(charts.root);
+    return void 0;
   }
   /**
    * @param {Shown} run
@@ -2469,41 +3922,78 @@ var Panels = class {
     if (!panel) return;
     const table = new Comparison(panel.body, () => this.source.ask("compare", { runs: runs.join(",") }));
     panel.ends.push(() => table.close());
-    if (this.openRun) return note(panel, `Their charts side by side need a kernel: %distrain compare ${runs.join(" ")}`);
+    const needKernel = `Their charts side by side need a kernel: %distrain compare ${runs.join(" ")}`;
+    if (this.openRun) return note(panel, needKernel);
     try {
       await this.charts(runs.join(","), panel);
     } catch (error) {
-      note(panel, messageOf(error));
+      note(panel, error instanceof Gone ? needKernel : messageOf(error));
     }
   }
   close() {
     for (const title of [...this.panels.keys()]) this.shut(title);
   }
 };
+async function servedPlotly() {
+  const answer = await request(PLOTLY, { method: "HEAD" }).catch(() => null);
+  return answer?.ok ? plotlyAt(new URL(serverAddress(PLOTLY), document.baseURI)) : null;
+}
 function note({ body }, text2) {
   body.querySelector(":scope > .dn-note")?.remove();
   if (text2) body.append(element("div", { class: "dn-note", role: "note" }, text2));
 }
 
 // src/runs/sorted.js
+var PAGE_OF_ROWS = 100;
 var SortedTable = class {
   /**
    * @param {string} what its rows are, in the plural
    * @param {Column<T>[]} columns
    * @param {Column<T>} first by which it is sorted
+   * @param {Record<string, string>} [attributes] of the table
    */
-  constructor(what, columns, first) {
+  constructor(what, columns, first, attributes = {}) {
     this.columns = columns;
     this.rows = /* @__PURE__ */ new Map();
     this.current = void 0;
     this.order = { column: first, down: true };
+    this.most = PAGE_OF_ROWS;
+    this.items = [];
+    this.ticks = /* @__PURE__ */ new Set();
     this.body = element("tbody");
     this.heads = columns.map((column) => this.head(column));
     const unseen = (text2, className2 = "") => element("th", { class: className2, scope: "col" }, element("span", { class: "dn-unseen" }, text2));
     const line2 = element("tr", {}, unseen("compare"), ...this.heads, unseen("actions", "dn-row-actions"));
     const label = `${what}; arrow keys go from row to row, Enter opens one`;
-    const table = element("table", { class: "dn-table", "aria-label": label }, element("thead", {}, line2), this.body);
-    this.frame = element("div", { class: "dn-runs", ...OWN_KEYS }, table);
+    const table = element("table", { class: "dn-table", "aria-label": label, ...attributes }, element("thead", {}, line2), this.body);
+    this.rest = button("", () => this.showMore(), { class: "dn-chip dn-rest", hidden: true });
+    this.frame = element("div", { class: "dn-runs", ...OWN_KEYS }, table, this.rest);
+  }
+  showMore() {
+    this.most += PAGE_OF_ROWS;
+    this.show();
+    this.rowAt(this.most - PAGE_OF_ROWS)?.node.focus();
+  }
+  /**
+   * The row of an item that passes, made if it is further down than rows are shown.
+   * @param {number} id
+   */
+  reveal(id2) {
+    const place = this.items.findIndex((item) => item.id === id2);
+    if (place >= this.most) {
+      this.most = place + 1;
+      this.show();
+    }
+    return this.rows.get(id2);
+  }
+  /**
+   * @param {number} id
+   * @param {boolean} isTicked
+   */
+  tick(id2, isTicked) {
+    if (isTicked) this.ticks.add(id2);
+    else this.ticks.delete(id2);
+    this.ticked();
   }
   /** @param {Column<T>} column */
   head(column) {
@@ -2542,14 +4032,21 @@ var SortedTable = class {
    */
   fill(items, columns, now) {
     this.showHeads(columns);
-    const there = new Set(items.map(({ id: id2 }) => id2));
+    this.items = sorted(items, this.order, now);
+    const shown = this.items.slice(0, this.most);
+    const there = new Set(shown.map(({ id: id2 }) => id2));
     for (const [id2, row] of this.rows) if (!there.has(id2)) this.leave(id2, row);
-    sorted(items, this.order, now).forEach((item, place) => {
+    let next = this.body.firstElementChild;
+    for (const item of shown) {
       const row = this.rows.get(item.id) ?? this.row(item);
       this.rows.set(item.id, row);
       row.show(item, now, columns);
-      this.put(row.node, place);
-    });
+      if (row.node === next) next = next.nextElementSibling;
+      else this.put(row.node, next);
+    }
+    const more = items.length - shown.length;
+    this.rest.hidden = !more;
+    write(this.rest, `Show ${Math.min(more, PAGE_OF_ROWS)} more of ${more}`);
     if (!this.current || !this.rows.has(this.current.item.id)) this.visit(this.rowAt(0));
   }
   /** @param {Column<T>[]} columns those that are shown */
@@ -2564,13 +4061,11 @@ var SortedTable = class {
   /**
    * What is moved loses the focus.
    * @param {HTMLElement} node
-   * @param {number} place
+   * @param {Element | null} next
    */
-  put(node, place) {
-    const there = this.body.children[place];
-    if (there === node) return;
+  put(node, next) {
     const held = node.contains(document.activeElement) ? document.activeElement : null;
-    this.body.insertBefore(node, there ?? null);
+    this.body.insertBefore(node, next);
     if (held instanceof HTMLElement) held.focus({ preventScroll: true });
   }
   /**
@@ -2607,7 +4102,7 @@ var SortedTable = class {
   }
   /** The items whose boxes are ticked. */
   get tickedItems() {
-    return [...this.rows.values()].filter((row) => row.tick.checked).map((row) => row.item);
+    return this.items.filter(({ id: id2 }) => this.ticks.has(id2));
   }
 };
 var SortedRow = class {
@@ -2623,9 +4118,11 @@ var SortedRow = class {
     this.tick = element("input", {
       type: "checkbox",
       "aria-label": `compare ${what} ${item.id}`,
-      onchange: () => table.ticked()
+      checked: table.ticks.has(item.id),
+      onchange: () => table.tick(this.item.id, this.tick.checked)
     });
     this.cells = table.columns.map((column) => element("td", { class: className(column) }));
+    this.texts = [];
     this.actions = element("td", { class: "dn-row-actions" });
     const parts = [element("td", {}, this.tick), ...this.cells, this.actions];
     this.node = element("tr", {
@@ -2652,12 +4149,13 @@ var SortedRow = class {
     this.node.dataset.state = item.state;
     this.node.setAttribute("aria-label", this.label);
     this.table.columns.forEach((column, place) => {
-      const cell = this.cells[place];
+      const cell2 = this.cells[place];
       const [text2, detail] = [column.text(item, now), column.detail?.(item) ?? ""];
-      cell.hidden = !columns.includes(column);
-      if (cell.textContent === text2 + detail) return;
-      cell.replaceChildren(text2, detail ? element("div", { class: "dn-detail" }, detail) : "");
-      cell.title = detail || (column.name === "name" ? text2 : "");
+      cell2.hidden = !columns.includes(column);
+      if (this.texts[place] === text2 + detail) return;
+      this.texts[place] = text2 + detail;
+      cell2.replaceChildren(text2, detail ? element("div", { class: "dn-detail" }, detail) : "");
+      cell2.title = detail || (column.name === "name" ? text2 : "");
     });
     if (ended) this.buttons();
   }
@@ -2783,7 +4281,7 @@ var Table = class extends SortedTable {
    * @param {RunsSource} source
    */
   constructor(root, source) {
-    super("runs", COLUMNS, COLUMNS[0]);
+    super("runs", COLUMNS, COLUMNS[0], { "data-folds": "" });
     this.source = source;
     this.closed = false;
     this.timer = void 0;

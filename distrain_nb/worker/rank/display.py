@@ -6,15 +6,12 @@ import os
 import re
 import sys
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from typing import Any, Dict, List, Tuple
 
 from distrain_nb.worker.rank.on_import import Change
 
 _SAYS_NOTHING = re.compile(r"<[\w.<>]+ object( at 0x[0-9a-fA-F]+)?>")
-_NO_SCREEN = (
-    "A run has no screen for figures: SummaryWriter().add_figure('name', figure) adds one to the "
-    "run's charts, figure.savefig('name.png') writes a file."
-)
 _notes: List[str] = []  # sentences that have been said, once a process
 
 
@@ -106,11 +103,19 @@ def display(*objects: Any, raw: bool = False, display_id: Any = None, **_: Any) 
     return DisplayHandle(None if display_id is True else display_id)
 
 
+def _no_screen() -> str:
+    """Say where a figure can go, in lines that fit a log; charts only take it by TensorBoard."""
+    lines = ["A run has no screen for figures.", "figure.savefig('name.png') writes a file."]
+    if find_spec("tensorboard"):
+        lines.append("SummaryWriter().add_figure('name', figure) adds one to the run's charts.")
+    return "\n".join(lines)
+
+
 def _display(value: Any, raw: bool) -> None:
     if not is_first():
         return
     if type(value).__module__ == "matplotlib.figure":
-        tell(_NO_SCREEN)
+        tell(_no_screen())
     print(value.get("text/plain", "") if raw else text_of(value))
 
 
@@ -121,7 +126,7 @@ def _change_ipython(module: Any) -> None:
 
 def _change_matplotlib(module: Any) -> None:
     """Wrap `show` of Matplotlib's backends for screens, which have one of their own."""
-    module.FigureManagerBase.show = lambda _: tell(_NO_SCREEN)
+    module.FigureManagerBase.show = lambda _: tell(_no_screen())
 
 
 def tell(sentence: str) -> None:

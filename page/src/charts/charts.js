@@ -5,7 +5,7 @@ import { messageOf } from "../source.js";
 import { themeColours, whenThemed } from "./colours.js";
 import { Found, traceLike } from "./found.js";
 import { PlotFrame } from "./frame.js";
-import { asPicture, axisNumber, layoutFor } from "./layout.js";
+import { asPicture, axisNumber, hoverMode, layoutFor } from "./layout.js";
 import { across, byNumber, csv, refined, smoothed, stepsWithin, unpacked, wholeLines } from "./lines.js";
 import { Sheet } from "./sheet.js";
 
@@ -65,7 +65,7 @@ export class Charts {
       near: tools,
       changed: (change) => this.zoomed(change),
       rested: () => { if (this.isNewer) this.update(); },
-      missing: () => model.send({ kind: "undrawn" }),
+      missing: () => source.toKernel({ kind: "undrawn" }),
     });
     this.settled = debounce(SETTLED_MS, () => this.average());
     this.updating = () => this.update();
@@ -130,7 +130,7 @@ export class Charts {
     const data = this.shown.flatMap((line, number) => (
       boxes.has(keys[number][1]) ? this.traces(number, keys[number], line, dots) : []
     ));
-    this.plot.draw(data, layoutFor(this.tags, boxes, this));
+    this.plot.draw(data, { ...layoutFor(this.tags, boxes, this), hovermode: hoverMode(data) });
   }
 
   get keys() { return [...this.shape.keys, ...this.found.keys]; }

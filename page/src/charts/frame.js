@@ -43,6 +43,7 @@ function mark({ x, xaxis }) {
     const texts = plot._fullData
       .filter((line) => line.xaxis === across._id && line.visible === true && line.hoverinfo !== "skip" && line.x.length)
       .map((line) => line.name + ": " + nearest(across, line, at).toPrecision(4));
+    if (texts.length > 8) texts.splice(7, Infinity, "… " + (texts.length - 7) + " more");
     const side = left > across._length / 2 ? { right: document.body.clientWidth - across._offset - left + 3 } : { left: across._offset + left + 3 };
     put("span", { ...side, top: up._offset + 2, maxHeight: up._length - 4, color: font.color, fontFamily: font.family, background: hoverlabel.bgcolor }, texts.join("\\n"));
   }

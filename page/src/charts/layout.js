@@ -6,6 +6,7 @@ import { themeColours } from "./colours.js";
 /** @import { Mode } from "./lines.js" */
 /** @typedef {Record<string, any>} Plain what is plotly's */
 
+const TOLD_TOGETHER = 8;  // lines
 const GREY = "#808080";
 const GRID = "rgba(128,128,128,.25)";
 // Ticks as `distrain_nb/run/charts/ticks.py` chooses them for the drawings of documents.
@@ -20,6 +21,15 @@ const Y_AXIS = { ...AXIS, nticks: 5, exponentformat: "e", minexponent: 4 };
 export function axisNumber(place) { return place ? String(place + 1) : ""; }
 
 /**
+ * A label for all lines at a step would stand over the chart where there are many: then it is that of
+ * the nearest line.
+ * @param {Plain[]} data
+ */
+export function hoverMode(data) {
+  return new Set(data.map(({ name }) => name)).size > TOLD_TOGETHER ? "closest" : "x unified";
+}
+
+/**
  * @param {string[]} tags
  * @param {Map<string, Box>} boxes of those that are shown
  * @param {{figure: Element, mode: Mode, scale: string}} look
@@ -32,7 +42,7 @@ export function layoutFor(tags, boxes, { figure, mode, scale }) {
   const layout = {
     width, height, margin: { l: 0, r: 0, t: 0, b: 0 }, template: {}, showlegend: false,
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: text, size: 12, family: font },
-    hovermode: "x unified", hoverlabel: { font: { size: 11, color: text }, bgcolor: raised, bordercolor: GREY },
+    hoverlabel: { font: { size: 11, color: text }, bgcolor: raised, bordercolor: GREY },
     uirevision: "the reader's",  // zoom stays when points come
   };
   if (!boxes.size) Object.assign(layout, { xaxis: { visible: false }, yaxis: { visible: false } });

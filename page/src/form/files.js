@@ -40,7 +40,7 @@ export class Files {
     this.save = button("Save", () => this.#send("save"), { class: "dn-button" });
     this.load = button("Load", () => this.#send("load"), { class: "dn-button" });
     this.note = element("span", { class: "dn-note-of-files", role: "status" });
-    this.rehearse = button("Rehearse here", () => this.#putInCell(form.view.rehearsal), {
+    this.rehearse = button("Rehearse in a new cell", () => this.#putInCell(form.view.rehearsal), {
       class: "dn-button", title: "A new cell with --rehearse: the same request, to stand-ins on this machine",
     });
     this.cell = button("Put in a new cell", () => this.#putInCell(form.view.cell), { class: "dn-button dn-main" });

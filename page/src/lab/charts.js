@@ -121,3 +121,18 @@ export class ServedCharts {
     for (const { view } of this.shown.values()) view.end();
   }
 }
+
+/**
+ * The packed code of plotly, fetched once; frames take it packed as kernels send it.
+ * @param {URL} address
+ */
+export function plotlyAt(address) {
+  /** @type {Promise<DataView> | undefined} */
+  let code;
+  const fetched = async () => {
+    const { body } = await fetch(address);
+    if (!body) throw new Error(`${address} is empty`);
+    return new DataView(await new Response(body.pipeThrough(new CompressionStream("gzip"))).arrayBuffer());
+  };
+  return () => (code ??= fetched().catch((error) => { code = undefined; throw error; }));
+}

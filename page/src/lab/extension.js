@@ -2,10 +2,11 @@
 // a notification when one ends. Notebook 7 has the outputs.
 
 import { element, write } from "../dom.js";
+import { plotlyAt } from "./charts.js";
 import { announce } from "./notices.js";
 import { renderOutputs } from "./output.js";
 import { counted, RunsPanel } from "./panel.js";
-import { modelOf, openServed, openServedStudy, plotlyAt, studyModelOf } from "./view.js";
+import { modelOf, openServed, openServedStudy, studyModelOf } from "./view.js";
 import { Watch } from "./watch.js";
 
 /** @import { StudyRow, TableRun } from "../protocol.d.ts" */

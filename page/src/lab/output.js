@@ -1,11 +1,12 @@
 // An output that names its run or study: all of it where the server has it, else what the output has
 // besides.
 
-import { namedRun, namedStudy } from "../shapes.js";
+import { namedRun, namedStudy, taken } from "../shapes.js";
+import { request } from "../source.js";
 import { stand } from "../standing.js";
 import { isServed, isServedStudy, modelOf, openServed, openServedStudy, studyModelOf } from "./view.js";
 
-/** @import { Model } from "../protocol.d.ts" */
+/** @import { Model, RunReference } from "../protocol.d.ts" */
 /** @import { Open } from "../standing.js" */
 /** @import { LabWidget, Lumino, MimeModel, Renderer, RenderMime } from "./jupyterlab.d.ts" */
 /**
@@ -20,6 +21,7 @@ import { isServed, isServedStudy, modelOf, openServed, openServedStudy, studyMod
  */
 
 const ASK_AGAIN_MS = 5000;
+const ENDS_EVERY_MS = 5000;
 const RANK = -20;  // of all types that an output has the lowest is shown; that of widgets is -10
 
 /**
@@ -85,33 +87,39 @@ function outputClass(registry, { Panel }, kind, shown) {
       const isCurrent = () => !this.isDisposed && this.asked === asked;
       const served = reference !== null && await kind.isServed(reference);
       if (!isCurrent()) return;
-      if (served === null) this.askAgain(reference, isCurrent);
-      if (served) this.showLive(reference);
+      if (served === null) this.askAgain(reference, model, isCurrent);
+      if (served) this.showLive(reference, model);
       else await this.showOther(model);
     }
 
     /**
-     * @param {{part?: string}} reference
+     * @param {Partial<RunReference>} reference
+     * @param {MimeModel} model
      * @param {() => boolean} isCurrent whether the output still shows that model
      */
-    async askAgain(reference, isCurrent) {
+    async askAgain(reference, model, isCurrent) {
       let served = null;
       while (served === null && isCurrent()) {
         await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
         served = await kind.isServed(reference);
       }
-      if (served && isCurrent()) this.showLive(reference);
+      if (served && isCurrent()) this.showLive(reference, model);
     }
 
-    /** @param {{part?: string}} reference */
-    showLive(reference) {
+    /**
+     * @param {Partial<RunReference>} reference
+     * @param {MimeModel} model
+     */
+    showLive(reference, model) {
       this.live = true;
       this.other?.renderer.dispose();
       if (reference.part === "charts") {
         (this.parent ?? this).hide();  // they stand with their run
         return;
       }
-      this.end = stand({ model: kind.modelOf(reference), el: this.node }, kind.open);
+      const shownModel = kind.modelOf(reference);
+      this.end = stand({ model: shownModel, el: this.node }, kind.open);
+      keepEnding(shownModel, model, kind.type, () => this.isDisposed);
       shown();
     }
 
@@ -136,4 +144,31 @@ function outputClass(registry, { Panel }, kind, shown) {
       super.dispose();
     }
   };
+}
+
+/**
+ * What was saved before a run's end says how it was then: once it has ended, the document gets the
+ * end, for whoever reads it without this server. A kernel that still follows the run does so itself.
+ * @param {Model<any>} shown
+ * @param {MimeModel} document
+ * @param {string} type of the reference
+ * @param {() => boolean} isOver whether the output is gone
+ */
+async function keepEnding(shown, document, type, isOver) {
+  const open = () => !isOver() && namedRun(document.data[type])?.final === false;
+  while (open()) {
+    const ending = await endingOf(shown).catch(() => null);
+    if (ending?.final && open()) {
+      const reference = { ...document.data[type], final: true };
+      document.setData({ data: { [type]: reference, "text/plain": ending.text } });
+      return;
+    }
+    await new Promise((resolve) => setTimeout(resolve, ENDS_EVERY_MS));
+  }
+}
+
+/** @param {Model<any>} shown */
+async function endingOf(shown) {
+  const answer = await request(`distrain/runs/${shown.get("run")}/ending?${new URLSearchParams({ home: shown.get("home") })}`);
+  return answer.ok ? taken("ending", await answer.json()) : null;
 }

@@ -1,8 +1,9 @@
 // The side panel: the newest studies and runs, what they do, and Stop.
 
-import { arrange, button, element, keyed, write } from "../dom.js";
+import { arrange, button, element, keyed, OWN_KEYS, write } from "../dom.js";
 import { SIGNS } from "../run/head.js";
 import { stateText } from "../runs/columns.js";
+import { hasWords } from "../runs/filters.js";
 import { messageOf } from "../source.js";
 import { age, duration, plural } from "../words.js";
 import { mayAsk } from "./notices.js";
@@ -11,6 +12,8 @@ import { mayAsk } from "./notices.js";
 /** @import { Watch, What } from "./watch.js" */
 
 const MOST = { run: 100, study: 20 };
+const FILTERED_FROM = 10;  // what one sees at a glance
+const REFUSED = "The browser refuses notifications for this page: allow them in its settings for this site.";
 const AGES_EVERY_MS = 1000;
 const ABSENT = "Jupyter's server tells nothing of runs. In its environment: “pip install distrain-nb”, "
   + "“jupyter server extension enable distrain_nb.server”, then restart Jupyter.";
@@ -79,10 +82,15 @@ export class RunsPanel {
       class: "dn-chip", title: "Let the browser say when a run or a study ends, while you look at another window",
     });
     this.note = element("div", { class: "dn-note", role: "status", hidden: true });
+    this.most = { ...MOST };
+    this.field = element("input", {
+      class: "dn-search", type: "search", placeholder: "Filter", "aria-label": "filter runs and studies by text",
+      spellcheck: "false", autocomplete: "off", oninput: () => this.show(), ...OWN_KEYS,
+    });
     this.studyList = element("ul", { "aria-label": "studies", class: "dn-studies" });
     this.list = element("ul", { "aria-label": "runs" });
-    this.rest = element("div", { class: "dn-soft dn-rest" });
-    const bar = element("div", { class: "dn-bar" }, this.count, this.ask);
+    this.rest = button("", () => this.showMore(), { class: "dn-chip dn-rest", hidden: true });
+    const bar = element("div", { class: "dn-bar" }, this.count, this.field, this.ask);
     this.root = element("div", { class: "distrain dn-side" }, bar, this.note, this.studyList, this.list, this.rest);
     for (const { listeners } of [watch.source, watch.studySource]) listeners.push(() => this.show());
     watch.source.probed.then(() => this.show());
@@ -100,18 +108,26 @@ export class RunsPanel {
     this.ask.hidden = !mayAsk();
     if (source.served === false) this.say(ABSENT);
     else if (this.note.textContent === ABSENT) this.say("");
+    this.field.hidden = runs.length + studies.length < FILTERED_FROM && !this.field.value;
+    const ofStudies = studies.filter((study) => hasAll(study, this.field.value));
+    const ofRuns = runs.filter((run) => hasWords(run, this.field.value));
     arrange(this.studyList, keyed(
-      this.studies, studies.slice(0, MOST.study), ({ id }) => String(id), (study) => new Item(study, "study", this),
+      this.studies, ofStudies.slice(0, this.most.study), ({ id }) => String(id), (study) => new Item(study, "study", this),
       (item, study) => item.show(study, now, [study.state, study.progress], [study.best]),
     ));
     arrange(this.list, keyed(
-      this.runs, runs.slice(0, MOST.run), ({ id }) => String(id), (run) => new Item(run, "run", this),
+      this.runs, ofRuns.slice(0, this.most.run), ({ id }) => String(id), (run) => new Item(run, "run", this),
       (item, run) => item.show(run, now, [stateText(run).slice(2)], ofRun(run)),
     ));
-    write(this.rest, [
-      studies.length > MOST.study ? `${plural(studies.length - MOST.study, "older study")}: %distrain tune` : "",
-      runs.length > MOST.run ? `${plural(runs.length - MOST.run, "older run")}: %distrain runs` : "",
-    ].filter(Boolean).join("; "));
+    const more = counted(Math.max(0, ofStudies.length - this.most.study), Math.max(0, ofRuns.length - this.most.run));
+    this.rest.hidden = !more;
+    write(this.rest, `Show older: ${more}`);
+  }
+
+  showMore() {
+    this.most.run += MOST.run;
+    this.most.study += MOST.study;
+    this.show();
   }
 
   /** @param {string} text */
@@ -139,9 +155,20 @@ export class RunsPanel {
   }
 
   async allow() {
-    await Notification.requestPermission();
+    const answer = await Notification.requestPermission();
+    this.say(answer === "denied" ? REFUSED : "");
     this.show();
   }
+}
+
+/**
+ * Whether all words stand somewhere in what the panel says of a study.
+ * @param {StudyRow} study
+ * @param {string} words
+ */
+function hasAll({ id, name, state, progress, best, cause }, words) {
+  const text = [`#${id}`, name, state, progress, best, cause].join("\n").toLowerCase();
+  return words.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }
 
 /**

@@ -78,18 +78,3 @@ export function openServed(model, code) {
 export function openServedStudy(model, code) {
   return openStudy(model, (run) => openServed(modelOf({ run, home: model.get("home") }), code));
 }
-
-/**
- * The packed code of plotly, fetched once; frames take it packed as kernels send it.
- * @param {URL} address
- */
-export function plotlyAt(address) {
-  /** @type {Promise<DataView> | undefined} */
-  let code;
-  const fetched = async () => {
-    const { body } = await fetch(address);
-    if (!body) throw new Error(`${address} is empty`);
-    return new DataView(await new Response(body.pipeThrough(new CompressionStream("gzip"))).arrayBuffer());
-  };
-  return () => (code ??= fetched().catch((error) => { code = undefined; throw error; }));
-}

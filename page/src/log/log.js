@@ -42,6 +42,8 @@ export class Log {
     this.listeners = [];
     /** @type {number | null} the first row in sight that is not here */
     this.lacking = null;
+    /** @type {"" | "begun" | "whole"} how far the log was read; a run that has ended may have said more */
+    this.known = "";
     this.fetching = false;
     this.scheduled = 0;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -56,7 +58,7 @@ export class Log {
       class: "dn-latest", title: "Show new lines as they come", hidden: true,
     });
     this.frame = element("div", { class: "dn-frame" }, this.view, this.latest);
-    this.bars = element("div", { class: "dn-bars", "aria-label": "progress" });
+    this.bars = element("div", { class: "dn-bars", role: "group", "aria-label": "progress" });
     this.note = element("div", { class: "dn-note dn-hint", role: "note", hidden: true });
     this.root = root;
     root.append(this.frame, this.bars, this.note);
@@ -177,8 +179,12 @@ export class Log {
 
   // ---- Lines -----------------------------------------------------------------------------
 
+  /** Whether what is known of the log is all that the run can have said by what is known of its state. */
+  get isRead() { return this.source.summary.final ? this.known === "whole" : this.known !== ""; }
+
   /** @param {Batch} batch */
   take(batch) {
+    this.known = "whole";  // the kernel sends the lines that there are
     this.rows.takeBatch(batch);
     this.draw();
   }
@@ -194,6 +200,7 @@ export class Log {
     /** @type {LogAnswer} */
     const answer = await this.source.ask("log", { ...this.rows.query, ...span });
     if (generation !== this.rows.generation) return;
+    this.known = answer.end ? "whole" : "begun";
     this.rows.takeAnswer(answer);
     if (this.source.served) this.rows.bars = answer.bars.map(asLine);
     this.draw();

@@ -133,7 +133,7 @@ export class Toolbar {
     write(this.count, `${some}${plural(total + bars.length, "line")}`);
     this.bar.hidden = !total && !bars.length;
     this.empty.hidden = !this.bar.hidden;
-    write(this.empty, noOutput(this.source.summary));
+    write(this.empty, noOutput(this.source.summary, this.log.isRead));
   }
 
   // ---- Actions -------------------------------------------------------------------------------
@@ -192,8 +192,10 @@ function pairs(names) { return names.map((name) => [name, name]); }
 /**
  * What is said in place of a log that has no line.
  * @param {Partial<RunSummary>} summary
+ * @param {boolean} [isRead] whether the log is known as far as the run has come
  */
-export function noOutput({ final, phase, state }) {
+export function noOutput({ final, phase, state }, isRead = true) {
+  if (!isRead) return "reading the log…";
   if (final) return "no output";
   const waits = phase && phase !== state ? `: ${phase}` : "";
   return `no output yet${waits}`;

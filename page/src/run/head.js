@@ -28,10 +28,10 @@ export class StateLine {
     this.skew = 0;  // seconds that this clock is ahead of the kernel's
     this.sign = element("span", { class: "dn-sign", "aria-hidden": "true" });
     this.word = element("span");
-    this.time = element("span", { class: "dn-time", "aria-label": "elapsed" });
+    this.time = element("span", { class: "dn-time", role: "timer", "aria-label": "elapsed" });
     this.name = element("span", { class: "dn-name" });
     this.where = element("span", { class: "dn-soft" });
-    this.steps = element("span", { class: "dn-steps", "aria-label": "phases" });
+    this.steps = element("span", { class: "dn-steps", role: "group", "aria-label": "phases" });
     this.spoken = element("span", { class: "dn-unseen", "aria-live": "polite" });
     const badge = element("span", { class: "dn-badge" }, this.sign, this.word);
     const parts = [badge, this.time, this.name, this.where, this.steps, stop];

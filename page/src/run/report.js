@@ -1,10 +1,11 @@
 // A run's note, and the report of a failure.
 
-import { element } from "../dom.js";
+import { button, element } from "../dom.js";
 import { isInCell, RAISED } from "../log/line.js";
 
 /** @import { Stoppable } from "./stop.js" */
 
+const NOTEBOOK = ".jp-Notebook";
 const PLACE = /^\s*(File "|Cell In\[|  File )/;
 
 /**
@@ -37,10 +38,43 @@ function reportBox(text) {
   const body = element("pre");
   lines.forEach((line, number) => {
     const kind = kindOf(line, lines[number - 1] ?? "");
-    body.append(kind ? element("span", { class: kind }, line) : line, "\n");
+    const [, indent = "", place = ""] = line.match(/^(\s*)(Cell In\[\d+\], line \d+)/) ?? [];
+    const rest = line.slice(indent.length + place.length);
+    if (place && document.querySelector(NOTEBOOK)) body.append(indent, link(place, body), rest, "\n");
+    else body.append(kind ? element("span", { class: kind }, line) : line, "\n");
   });
   if (lines.length) box.append(body);
   return box;
+}
+
+/**
+ * A place in a cell, which leads there.
+ * @param {string} place
+ * @param {HTMLElement} body that it stands in
+ */
+function link(place, body) {
+  const [count, line] = (place.match(/\d+/g) ?? []).map(Number);
+  const go = () => { if (!showCell(body, count, line)) made.title = "This notebook has no such cell now"; };
+  const made = button(place, go, { class: "dn-cell dn-to-cell", title: "Go to this line of the cell" });
+  return made;
+}
+
+/**
+ * Puts the cursor into a line of a cell. Says whether the notebook has the cell, by its number.
+ * @param {HTMLElement} body
+ * @param {number} count
+ * @param {number} line
+ */
+function showCell(body, count, line) {
+  const prompts = (body.closest(NOTEBOOK) ?? document).querySelectorAll(".jp-InputPrompt");
+  const cell = [...prompts].find(({ textContent }) => textContent.trim() === `[${count}]:`)?.closest(".jp-Cell");
+  const editor = cell?.querySelector(".cm-content");
+  if (!(editor instanceof HTMLElement)) return false;
+  const there = editor.querySelectorAll(".cm-line")[line - 1] ?? editor;
+  editor.focus({ preventScroll: true });
+  window.getSelection()?.collapse(there, 0);
+  there.scrollIntoView({ block: "center" });
+  return true;
 }
 
 /**

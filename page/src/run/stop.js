@@ -1,7 +1,7 @@
 // The button that stops a run.
 
-import { button, element } from "../dom.js";
-import { request } from "../source.js";
+import { button, element, write } from "../dom.js";
+import { Gone, request } from "../source.js";
 
 /** @import { Model } from "../protocol.d.ts" */
 /** @import { RunSource } from "../source.js" */
@@ -12,6 +12,10 @@ const ANSWERED_WITHIN_MS = 1500;
 const busy = (/** @type {string} */ what) => (
   `The kernel is busy with another cell, and stops this ${what} when that is done. To stop at once: `
   + "“jupyter server extension enable distrain_nb.server”, then restart Jupyter."
+);
+const gone = (/** @type {string} */ what, /** @type {number} */ number) => (
+  `The kernel has ended or restarted, and Jupyter's server does not answer instead: the ${what} goes on. `
+  + `To stop it, run: ${what === "study" ? `%distrain tune ${number} --stop` : `%distrain cancel ${number}`}`
 );
 const unreachable = (/** @type {string} */ what) => (
   `Jupyter's server does not answer: the ${what} goes on. Try again when it is back.`
@@ -30,7 +34,7 @@ async function askToStop(source) {
     } catch { /* the server has gone: the kernel is still there */ }
   }
   const model = /** @type {Model} */ (source.model);
-  model.send({ kind: "stop" });
+  if (!source.toKernel({ kind: "stop" })) throw new Gone();
   if (model.get("waiting") && model.get("kernel")) {
     await request(`api/kernels/${model.get("kernel")}/interrupt`, { method: "POST" });
   }
@@ -45,19 +49,25 @@ async function askToStop(source) {
  */
 export function stopButton(root, source, what = "run") {
   const said = source.model.lacksKernel ? unreachable(what) : busy(what);
-  const note = element("div", { class: "dn-note", role: "note", hidden: true }, said);
+  const note = element("div", { class: "dn-note", role: "note", hidden: true });
   root.append(note);
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let wait;
-  const unanswered = () => {
+  /** @param {string} why */
+  const unanswered = (why, again = source.model.lacksKernel) => {
+    write(note, why);
     note.hidden = false;
-    if (source.model.lacksKernel) Object.assign(stop, { disabled: false, textContent: "Stop" });
+    if (again) Object.assign(stop, { disabled: false, textContent: "Stop" });
   };
   const click = () => {
     stop.disabled = true;
     stop.textContent = "Stopping…";
-    askToStop(source).catch(() => {});
-    if (!source.served) wait = setTimeout(unanswered, ANSWERED_WITHIN_MS);
+    if (!source.served) wait = setTimeout(() => unanswered(said), ANSWERED_WITHIN_MS);
+    askToStop(source).catch((error) => {
+      if (!(error instanceof Gone)) return;
+      clearTimeout(wait);
+      unanswered(gone(what, source.summary.id ?? 0), true);
+    });
   };
   const stop = button("Stop", click, { class: "dn-stop", title: `Stop this ${what}` });
   const change = () => {

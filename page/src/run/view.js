@@ -28,7 +28,7 @@ function receiveBatches(log, source) {
     const batch = model.get("batch");
     if (source.served || batch.seq === undefined || batch.seq + 1 === next) return;
     if (!batch.whole && batch.seq !== next) {
-      model.send({ kind: "resync" });
+      source.toKernel({ kind: "resync" });
       return;
     }
     next = batch.seq + 1;
@@ -37,7 +37,7 @@ function receiveBatches(log, source) {
   model.on("change:batch", receive);
   source.probed.then((served) => {
     receive();
-    if (!served && next === null) model.send({ kind: "resync" });
+    if (!served && next === null) source.toKernel({ kind: "resync" });
   });
   return () => model.off("change:batch", receive);
 }
@@ -91,6 +91,6 @@ export function openRun(model) {
   // What came while it stood nowhere is not drawn yet.
   const moved = () => { toolbar.log.draw(); refocus(); };
   const end = () => { for (const each of ends) each(); };
-  model.send({ kind: "shown" });
+  source.toKernel({ kind: "shown" });
   return { root, moved, end };
 }

@@ -1,8 +1,9 @@
 // Below the table: logs, monitors and comparisons that were asked for, the newest first.
 
 import { button, element } from "../dom.js";
+import { plotlyAt, ServedCharts } from "../lab/charts.js";
 import { openRun } from "../run/view.js";
-import { messageOf } from "../source.js";
+import { Gone, messageOf, request, serverAddress } from "../source.js";
 import { Comparison } from "./comparison.js";
 import { modelOf } from "./source.js";
 
@@ -16,6 +17,7 @@ import { modelOf } from "./source.js";
 const MOST_PANELS = 6;
 const ANSWERED_WITHIN_MS = 1500;
 const CHARTS_EVERY_MS = 2000;
+const PLOTLY = "lab/extensions/distrain-nb/static/plotly-basic.min.js";
 
 export class Panels {
   /**
@@ -65,8 +67,21 @@ export class Panels {
   attach(run) {
     const panel = this.watch(run, run.title ?? `run ${run.id}: log and charts`);
     if (!panel || this.openRun) return;
-    this.charts(String(run.id), panel)
-      .catch((error) => note(panel, `The charts can't be shown: ${messageOf(error)}`));
+    this.runCharts(run, panel).catch((error) => note(panel, `The charts can't be shown: ${messageOf(error)}`));
+  }
+
+  /**
+   * The server draws them where it can, whatever has become of the kernel.
+   * @param {Shown} run
+   * @param {Panel} panel
+   */
+  async runCharts({ id }, panel) {
+    const code = await this.source.answersItself() && await servedPlotly();
+    if (!code) return this.charts(String(id), panel);
+    const charts = new ServedCharts(modelOf(this.source.model, id), code);
+    panel.ends.push(() => charts.close());
+    panel.body.append(charts.root);
+    return undefined;
   }
 
   /**
@@ -122,15 +137,22 @@ export class Panels {
     if (!panel) return;
     const table = new Comparison(panel.body, () => this.source.ask("compare", { runs: runs.join(",") }));
     panel.ends.push(() => table.close());
-    if (this.openRun) return note(panel, `Their charts side by side need a kernel: %distrain compare ${runs.join(" ")}`);
+    const needKernel = `Their charts side by side need a kernel: %distrain compare ${runs.join(" ")}`;
+    if (this.openRun) return note(panel, needKernel);
     try {
       await this.charts(runs.join(","), panel);
     } catch (error) {
-      note(panel, messageOf(error));
+      note(panel, error instanceof Gone ? needKernel : messageOf(error));
     }
   }
 
   close() { for (const title of [...this.panels.keys()]) this.shut(title); }
+}
+
+/** The page's own copy of plotly, where its server has JupyterLab's extension. */
+async function servedPlotly() {
+  const answer = await request(PLOTLY, { method: "HEAD" }).catch(() => null);
+  return answer?.ok ? plotlyAt(new URL(serverAddress(PLOTLY), document.baseURI)) : null;
 }
 
 /**

@@ -1,7 +1,9 @@
 // A table that is kept current, sorted by any column; arrow keys go from row to row.
 
-import { button, element, OWN_KEYS } from "../dom.js";
+import { button, element, OWN_KEYS, write } from "../dom.js";
 import { className, sorted } from "./columns.js";
+
+const PAGE_OF_ROWS = 100;  // a page lays out hundreds of rows for longer than a frame
 
 /** @typedef {{id: number, state: string, final: boolean}} Item what a row shows */
 /**
@@ -15,14 +17,20 @@ export class SortedTable {
    * @param {string} what its rows are, in the plural
    * @param {Column<T>[]} columns
    * @param {Column<T>} first by which it is sorted
+   * @param {Record<string, string>} [attributes] of the table
    */
-  constructor(what, columns, first) {
+  constructor(what, columns, first, attributes = {}) {
     this.columns = columns;
     /** @type {Map<number, SortedRow<T>>} by the item's number */
     this.rows = new Map();
     /** @type {SortedRow<T> | undefined} the one that the Tab key goes to */
     this.current = undefined;
     this.order = { column: first, down: true };
+    this.most = PAGE_OF_ROWS;
+    /** @type {T[]} all that pass, in their order */
+    this.items = [];
+    /** @type {Set<number>} */
+    this.ticks = new Set();
     this.body = element("tbody");
     this.heads = columns.map((column) => this.head(column));
     const unseen = (/** @type {string} */ text, className = "") => (
@@ -30,8 +38,38 @@ export class SortedTable {
     );
     const line = element("tr", {}, unseen("compare"), ...this.heads, unseen("actions", "dn-row-actions"));
     const label = `${what}; arrow keys go from row to row, Enter opens one`;
-    const table = element("table", { class: "dn-table", "aria-label": label }, element("thead", {}, line), this.body);
-    this.frame = element("div", { class: "dn-runs", ...OWN_KEYS }, table);
+    const table = element("table", { class: "dn-table", "aria-label": label, ...attributes }, element("thead", {}, line), this.body);
+    this.rest = button("", () => this.showMore(), { class: "dn-chip dn-rest", hidden: true });
+    this.frame = element("div", { class: "dn-runs", ...OWN_KEYS }, table, this.rest);
+  }
+
+  showMore() {
+    this.most += PAGE_OF_ROWS;
+    this.show();
+    this.rowAt(this.most - PAGE_OF_ROWS)?.node.focus();
+  }
+
+  /**
+   * The row of an item that passes, made if it is further down than rows are shown.
+   * @param {number} id
+   */
+  reveal(id) {
+    const place = this.items.findIndex((item) => item.id === id);
+    if (place >= this.most) {
+      this.most = place + 1;
+      this.show();
+    }
+    return this.rows.get(id);
+  }
+
+  /**
+   * @param {number} id
+   * @param {boolean} isTicked
+   */
+  tick(id, isTicked) {
+    if (isTicked) this.ticks.add(id);
+    else this.ticks.delete(id);
+    this.ticked();
   }
 
   /** @param {Column<T>} column */
@@ -72,14 +110,22 @@ export class SortedTable {
    */
   fill(items, columns, now) {
     this.showHeads(columns);
-    const there = new Set(items.map(({ id }) => id));
+    this.items = sorted(items, this.order, now);
+    const shown = this.items.slice(0, this.most);
+    const there = new Set(shown.map(({ id }) => id));
     for (const [id, row] of this.rows) if (!there.has(id)) this.leave(id, row);
-    sorted(items, this.order, now).forEach((item, place) => {
+    /** @type {Element | null} the row that stands where the next one belongs */
+    let next = this.body.firstElementChild;
+    for (const item of shown) {
       const row = this.rows.get(item.id) ?? this.row(item);
       this.rows.set(item.id, row);
       row.show(item, now, columns);
-      this.put(row.node, place);
-    });
+      if (row.node === next) next = next.nextElementSibling;
+      else this.put(row.node, next);
+    }
+    const more = items.length - shown.length;
+    this.rest.hidden = !more;
+    write(this.rest, `Show ${Math.min(more, PAGE_OF_ROWS)} more of ${more}`);
     if (!this.current || !this.rows.has(this.current.item.id)) this.visit(this.rowAt(0));
   }
 
@@ -96,13 +142,11 @@ export class SortedTable {
   /**
    * What is moved loses the focus.
    * @param {HTMLElement} node
-   * @param {number} place
+   * @param {Element | null} next
    */
-  put(node, place) {
-    const there = this.body.children[place];
-    if (there === node) return;
+  put(node, next) {
     const held = node.contains(document.activeElement) ? document.activeElement : null;
-    this.body.insertBefore(node, there ?? null);
+    this.body.insertBefore(node, next);
     if (held instanceof HTMLElement) held.focus({ preventScroll: true });
   }
 
@@ -143,9 +187,7 @@ export class SortedTable {
   }
 
   /** The items whose boxes are ticked. */
-  get tickedItems() {
-    return [...this.rows.values()].filter((row) => row.tick.checked).map((row) => row.item);
-  }
+  get tickedItems() { return this.items.filter(({ id }) => this.ticks.has(id)); }
 }
 
 /** @template {Item} T */
@@ -160,9 +202,12 @@ export class SortedRow {
     this.item = item;
     this.what = what;
     this.tick = element("input", {
-      type: "checkbox", "aria-label": `compare ${what} ${item.id}`, onchange: () => table.ticked(),
+      type: "checkbox", "aria-label": `compare ${what} ${item.id}`, checked: table.ticks.has(item.id),
+      onchange: () => table.tick(this.item.id, this.tick.checked),
     });
     this.cells = table.columns.map((column) => element("td", { class: className(column) }));
+    /** @type {string[]} what the cells say */
+    this.texts = [];
     this.actions = element("td", { class: "dn-row-actions" });
     const parts = [element("td", {}, this.tick), ...this.cells, this.actions];
     this.node = element("tr", {
@@ -192,7 +237,8 @@ export class SortedRow {
       const cell = this.cells[place];
       const [text, detail] = [column.text(item, now), column.detail?.(item) ?? ""];
       cell.hidden = !columns.includes(column);
-      if (cell.textContent === text + detail) return;
+      if (this.texts[place] === text + detail) return;
+      this.texts[place] = text + detail;
       cell.replaceChildren(text, detail ? element("div", { class: "dn-detail" }, detail) : "");
       cell.title = detail || (column.name === "name" ? text : "");
     });

@@ -23,7 +23,7 @@ export class Table extends SortedTable {
    * @param {RunsSource} source
    */
   constructor(root, source) {
-    super("runs", COLUMNS, COLUMNS[0]);
+    super("runs", COLUMNS, COLUMNS[0], { "data-folds": "" });
     this.source = source;
     this.closed = false;
     /** @type {ReturnType<typeof setTimeout> | undefined} */

@@ -89,7 +89,7 @@ export class Trials extends SortedTable {
    * @param {number} trial
    */
   find(trial) {
-    const row = this.rows.get(trial);
+    const row = this.reveal(trial);
     row?.node.scrollIntoView({ block: "nearest" });
     row?.node.focus({ preventScroll: true });
   }

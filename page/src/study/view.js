@@ -72,6 +72,6 @@ export function openStudy(model, openRun) {
   source.listeners.push(change);
   change();
   const end = () => { endStop(); head.close(); trials?.close(); source.close(); };
-  model.send({ kind: "shown" });
+  source.toKernel({ kind: "shown" });
   return { root, moved: keepFocus(root), end };
 }

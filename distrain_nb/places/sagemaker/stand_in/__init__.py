@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.rehearsal.faults import Faults, FaultSyntax
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 SYNTAX = FaultSyntax(
@@ -20,6 +20,12 @@ SYNTAX = FaultSyntax(
     "late=SECONDSs, busy=EVERY, lost=COUNT",
     machine=r"ml\.[\w.-]+",
 )
+
+
+def _lacks() -> Sequence[str]:
+    from distrain_nb.rehearsal.needs import lacking
+
+    return lacking({"moto.server": "moto[s3,server]"}, engine=True)
 
 
 @contextmanager
@@ -46,3 +52,7 @@ def sagemaker(faults: str = "", buckets: Iterable[str] = ()) -> Iterator[Mapping
         ) from None
     with stand_in(chosen, buckets) as running:
         yield running.endpoints
+
+
+# `backends.plugins.lacks_for_rehearsal` asks it, before anything of the rehearsal is started.
+setattr(sagemaker, "lacks", _lacks)  # noqa: B010

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.rehearsal.faults import Faults, FaultSyntax
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 SYNTAX = FaultSyntax(
@@ -18,6 +18,12 @@ SYNTAX = FaultSyntax(
     allowed="preempt=REPLICA@SECONDSs, preempt=REPLICA@TEXT, quota=METRIC, permission=NAME, "
     "late=SECONDSs, busy=EVERY, lost=COUNT",
 )
+
+
+def _lacks() -> Sequence[str]:
+    from distrain_nb.rehearsal.needs import lacking
+
+    return lacking({"gcp_storage_emulator": "gcp-storage-emulator"}, engine=False)
 
 
 @contextmanager
@@ -36,3 +42,7 @@ def vertex(faults: str = "", buckets: Iterable[str] = ()) -> Iterator[Mapping[st
 
     with stand_in(Faults.parse(faults, SYNTAX), buckets) as running:
         yield running.endpoints
+
+
+# `backends.plugins.lacks_for_rehearsal` asks it, before anything of the rehearsal is started.
+setattr(vertex, "lacks", _lacks)  # noqa: B010

@@ -1,0 +1,64 @@
+"""A page with one of our widgets and a server that answers it, without Jupyter: for what is the
+widget's own matter, at many rows and at any width."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from distrain_nb.ui.widgets import STATIC
+from tests.browser.jupyter import new_page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from playwright.sync_api import Browser, Page, Route
+
+ADDRESS = "http://widget.test"
+PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>widget</title>
+<script id="jupyter-config-data" type="application/json">{{"baseUrl": "/", "token": ""}}</script>
+<link rel="stylesheet" href="/static/{widget}.css"></head>
+<body>{around}<main><div><i hidden data-distrain-live="key"></i></div></main>
+<script type="module">
+import widget from "/static/{widget}.js";
+const state = {state};
+widget.initialize({{ model: {{
+  get: (name) => state[name], set: () => {{}}, save_changes: () => {{}},
+  on: () => {{}}, off: () => {{}},
+  send: () => {{ throw new Error("Cannot send"); }},
+}} }});
+</script></body></html>"""
+
+
+@contextlib.contextmanager
+def widget_page(
+    browser: Browser,
+    widget: str,
+    state: Mapping[str, object],
+    answer: Callable[[str], object],
+    around: str = "",
+) -> Iterator[Page]:
+    """Open a page with this widget, whose kernel has gone; `answer` gives the server's JSON for a
+    path below `distrain/`. `around` is more of the page, in HTML."""
+
+    def respond(route: Route) -> None:
+        path = urlsplit(route.request.url).path
+        if path == "/":
+            text = PAGE.format(
+                widget=widget, around=around, state=json.dumps({"key": "key", **state})
+            )
+            route.fulfill(content_type="text/html", body=text)
+        elif path.startswith("/static/"):
+            route.fulfill(path=STATIC / path.removeprefix("/static/"))
+        elif path.startswith("/distrain/"):
+            told: Any = answer(path.removeprefix("/distrain/"))
+            route.fulfill(json=told)
+        else:
+            route.fulfill(status=404)
+
+    with new_page(browser) as page:
+        page.route("**/*", respond)
+        page.goto(ADDRESS)
+        yield page
