@@ -132,7 +132,8 @@ def _refused(name: str, backend: AnyBackend) -> OptionError:
         filter(None, {declared_there.elsewhere for declared_there in elsewhere.values()})
     )
     hint = f"; here it is {' and '.join(instead)}" if instead else ""
-    places = " and ".join(f"--on {place}" for place in elsewhere)
+    *others, last = (f"--on {place}" for place in elsewhere)
+    places = " and ".join(filter(None, (", ".join(others), last)))
     return OptionError(f"{flag(name)} has no meaning on {backend.title}: it is for {places}{hint}")
 
 

@@ -21,6 +21,9 @@ g++:g++
 curl:curl
 ip:iproute2
 sshd:openssh-server
+slurmctld:slurmctld
+slurmd:slurmd
+sbatch:slurm-client
 "
 
 missing=""
@@ -29,6 +32,8 @@ for pair in $needed; do
 done
 # mpi4py loads it by its name for development
 ls /usr/lib/*/libmpi.so >/dev/null 2>&1 || missing="$missing libopenmpi-dev"
+# no program of it is called
+ls /usr/lib/*/slurm-wlm/cred_none.so >/dev/null 2>&1 || missing="$missing slurm-wlm-basic-plugins"
 [ -n "$missing" ] || exit 0
 
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then

@@ -24,7 +24,7 @@ from tests.schedule import LongestFirst
 # What starts kernels, jobs, services, containers or a browser is marked as slow: these folders,
 # what uses these fixtures, and what says so itself.
 SLOW_FOLDERS = ("api", "browser", "embedding", "image", "local", "programs", "rehearsal", "server")
-SLOW_FIXTURES = frozenset({"aws", "cloud", "engine", "images", "nb", "notebook"})
+SLOW_FIXTURES = frozenset({"aws", "cloud", "engine", "images", "nb", "notebook", "slurm"})
 SLOW_FILE = re.compile(r'^pytestmark = .*(\bslow\b|"engine")', re.MULTILINE)
 WITHOUT_SLOW = "not slow"
 

@@ -98,6 +98,16 @@ class Options(TypedDict, total=False):
     attempts: str | int | None
     warm_start: Texts | None
     autotune: bool
+    partition: str | None
+    constraint: str | None
+    cpus: str | int | None
+    memory: str | None
+    exclusive: bool
+    account: str | None
+    qos: str | None
+    sbatch: Texts | None
+    jobs_folder: str | None
+    python: str | None
 
 
 class StudyOptions(Options, total=False):

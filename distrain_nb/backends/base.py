@@ -148,6 +148,12 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
         the fact tables have: completion and the form offer it."""
         return ()
 
+    def about(self, layout: Layout, texts: Mapping[str, str]) -> Iterable[Finding]:  # noqa: ARG002
+        """What the place itself says of a layout with the texts of its own fields, such as limits
+        of a cluster: the form shows it while it is filled in. Repairs are of a cell's text. The
+        findings of `plan` have it too."""
+        return ()
+
     @abstractmethod
     def plan(self, job: Job[OptionsT]) -> PlanT:
         """Return the exact request: of the same job always the same. Pure: what was found on this

@@ -12,7 +12,7 @@ from distrain_nb.backends.options import declared
 from distrain_nb.backends.tuning import Tunes
 from distrain_nb.errors import OptionError, closest
 from distrain_nb.layout import OPTIONS, Pool, Role
-from distrain_nb.layout.place import declare
+from distrain_nb.layout.place import declare, described
 from distrain_nb.repairs import write_in_option
 
 if TYPE_CHECKING:
@@ -131,11 +131,13 @@ def _load(entry: EntryPoint) -> AnyBackend:
     if unknown:
         raise ValueError(f"`reads` names {unknown[0]!r}, which is no field of a layout")
     declare(
-        backend.name,
-        backend.title,
-        backend.reads,
-        implies_primary=backend.implies_primary,
-        tunes=isinstance(backend, Tunes),
+        described(
+            backend.name,
+            backend.title,
+            backend.reads,
+            implies_primary=backend.implies_primary,
+            tunes=isinstance(backend, Tunes),
+        )
     )
     return backend
 

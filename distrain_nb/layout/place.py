@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from distrain_nb.layout.offers import Offers
 
 GROUP = "distrain_nb.layouts"
-# Those of this package, in the order of lists.
+# Those whose machines the fact tables know, and this machine, in the order of lists.
 PLACES = ("local", "vertex", "sagemaker", "ai-platform")
 
 
@@ -73,40 +73,52 @@ class Place:
 _PLACES: dict[str, Place] = {}
 
 
-def declare(
+def described(
     name: str,
     title: str,
     reads: Iterable[str],
     *,
     implies_primary: bool = False,
     tunes: bool = False,
-) -> None:
-    """Make a backend's place known, by the paths of the fields that it reads, as
-    `Place.reads` takes them. Places of this package stay as they are."""
-    if name in PLACES:
-        return
+    exports: tuple[Export, ...] = (),
+    readers: tuple[ReadForm, ...] = (),
+) -> Place:
+    """Return a place by the paths of the fields that it reads, as `Place.reads` takes them."""
     paths = [path.partition(".") for path in reads]
     roles = tuple(role for role in Role if role in {name for name, _, _ in paths})
     pool_fields = frozenset(field for _, _, field in paths if field)
-    fields = frozenset(name for name, _, field in paths if not field)
-    _PLACES[name] = Place(
-        name, title, roles, fields - set(Role), pool_fields, implies_primary, tunes
+    fields = frozenset(name for name, _, field in paths if not field) - set(Role)
+    return Place(
+        name,
+        title,
+        roles,
+        fields,
+        pool_fields,
+        implies_primary,
+        tunes,
+        exports=exports,
+        readers=readers,
     )
+
+
+def declare(place: Place) -> None:
+    """Make the place of another package's backend known. Those of this package stay as they are."""
+    if place.name not in installed.own(GROUP):
+        _PLACES[place.name] = place
 
 
 def places() -> Mapping[str, Place]:
     """Get all places that are known, by name: those of this package, then those of loaded
     backends."""
-    own = {name: place for name in PLACES if (place := place_of(name))}
+    names = dict.fromkeys((*PLACES, *installed.own(GROUP)))
+    own = {name: place for name in names if (place := place_of(name))}
     return {**own, **_PLACES}
 
 
 def place_of(name: str) -> Place | None:
     """Look a place up by its name; None where no backend that is loaded has declared it."""
-    if name not in _PLACES and name in PLACES:
-        point = installed.own(GROUP).get(name)
-        if point is not None:
-            _PLACES[name] = point.load()
+    if name not in _PLACES and (point := installed.own(GROUP).get(name)):
+        _PLACES[name] = point.load()
     return _PLACES.get(name)
 
 

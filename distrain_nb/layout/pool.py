@@ -22,7 +22,7 @@ _UNSET = "?"
 _MOST = 999_999_999
 _POOL = re.compile(
     r"""(?: (?P<bare>-?\d+)
-          | (?:(?P<replicas>-?\d+)\*)? (?P<machine>[A-Za-z][\w.-]*|\?)
+          | (?:(?P<replicas>-?\d+)\*)? (?P<machine>[A-Za-z][\w.:-]*|\?)
             (?P<alternatives>(?:\|(?:-?\d+\*)?[A-Za-z][\w.-]*)*)
             (?:\+(?P<count>-?\d+)\*(?P<accelerator>[A-Za-z][\w.-]*|\?))? )
         (?P<extras>(?:,[a-z]+=[^,\s]+)*)""",

@@ -149,7 +149,9 @@ def test_instance_groups_are_a_primary_and_workers() -> None:
 @given(data=st.data())
 def test_what_an_export_says_is_read_back_and_said_again(form: Export, data: st.DataObject) -> None:
     text = form.text(
-        data.draw(whole_layouts(tuple(place for place in PLACES if form in exports_of(place))))
+        data.draw(
+            whole_layouts(tuple(place for place in (*PLACES, "slurm") if form in exports_of(place)))
+        )
     )
     found = read_any(text)
     assert found.left_out == ()

@@ -344,7 +344,7 @@ SAME = [form for form in all_exports() if form.name != "successor"]  # which is 
 @pytest.mark.parametrize("form", SAME, ids=lambda form: form.name)
 def test_every_field_of_a_layout_is_said_or_named(form: Any) -> None:
     @examples
-    @given(whole_layouts(tuple(place for place in PLACES if form in exports_of(place))))
+    @given(whole_layouts(tuple(place for place in (*PLACES, "slurm") if form in exports_of(place))))
     def look(layout: Layout) -> None:
         lost = form.left_out(layout)
         again = read_any(form.text(layout)).layout

@@ -471,7 +471,9 @@ def test_every_rule_has_a_case() -> None:
 
 def test_what_a_backend_s_place_does_not_read_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(place, "_PLACES", dict(place.places()))
-    place.declare("lab", "the lab's machine", ["workers", "workers.machine", "region"])
+    place.declare(
+        place.described("lab", "the lab's machine", ["workers", "workers.machine", "region"])
+    )
     assert check(Layout.of("lab", workers="3*big", region="here")) == ()
     asked = Layout.of(
         "lab", primary="1", workers="3*big,disk=ssd:9", launcher="mpi", ranks_per_replica=2,

@@ -56,6 +56,15 @@ class CommandForm:
 
 
 @dataclass(frozen=True)
+class TextForm:
+    """Read a text that `pattern` recognizes, such as a script."""
+
+    title: str
+    pattern: re.Pattern[str]
+    read: Callable[[str], Imported]
+
+
+@dataclass(frozen=True)
 class MappingForm:
     """Read JSON or YAML that `matches`."""
 
@@ -82,7 +91,7 @@ class PythonForm:
     paste: str = ""
 
 
-ReadForm = CommandForm | MappingForm | PythonForm
+ReadForm = TextForm | CommandForm | MappingForm | PythonForm
 
 
 def as_json(value: object) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.formats.commands import from_command
-from distrain_nb.layout.formats.form import CommandForm, MappingForm, PythonForm
+from distrain_nb.layout.formats.form import CommandForm, MappingForm, PythonForm, TextForm
 from distrain_nb.layout.formats.pieces import Imported
 from distrain_nb.layout.formats.python_source import PythonSource, parsed
 from distrain_nb.layout.formats.python_values import PIPELINE_POSITIONS
@@ -36,6 +36,9 @@ def read_any(text: str) -> Imported:
     """
     check_length(text)
     text = text.strip()
+    for reader in _readers(TextForm):
+        if reader.pattern.search(text):
+            return reader.read(text)
     is_python = any(reader.pattern.search(text) for reader in _readers(PythonForm))
     commands = _readers(CommandForm)
     programs = {reader.command.split()[0] for reader in commands}

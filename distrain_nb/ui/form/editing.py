@@ -9,10 +9,11 @@ from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.layout import Layout, Pool, Role
 from distrain_nb.layout.choices import with_own_accelerators
+from distrain_nb.layout.options import heading, printed
 from distrain_nb.layout.rules import check
 from distrain_nb.layout.sizing import sized_reducers
 from distrain_nb.ui.form.fields import text_of, with_text
-from distrain_nb.ui.form.own import OWN
+from distrain_nb.ui.form.own import OWN, LineFix, from_line, own_findings, own_words
 from distrain_nb.ui.form.tuning import TUNING, Tuning
 
 if TYPE_CHECKING:
@@ -89,12 +90,17 @@ class Editing:
         if _of_tuning(finding.where):
             return replace(self, tuning=fix.apply(self.tuning))
         drafts = self._drafts_beside(*finding.places)
+        if isinstance(fix, LineFix):
+            words = [*printed(self.layout), *own_words(self.layout.on, self.own)]
+            line, own = from_line(fix.apply(heading(words)).removeprefix("%%distrain"))
+            return replace(self, layout=Layout.from_line(line), own=own, drafts=drafts)
         return replace(self, layout=fix.apply(self.layout), drafts=drafts)
 
     def findings(self) -> tuple[Finding, ...]:
         """Return everything that is wrong, what can't be read first."""
         unreadable = map(self._unreadable, self.drafts)
-        return (*unreadable, *check(self.layout), *self.tuning.findings(self.layout.on))
+        own = own_findings(self.layout, self.own)
+        return (*unreadable, *check(self.layout), *own, *self.tuning.findings(self.layout.on))
 
     def _unreadable(self, draft: Draft) -> Finding:
         before = text_of(self.layout, draft.path)

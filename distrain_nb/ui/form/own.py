@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.options import declared
 from distrain_nb.backends.plugins import find, option_choices
 from distrain_nb.errors import OptionError
+from distrain_nb.findings import Fix
 from distrain_nb.layout.choices import Choice
 from distrain_nb.layout.formats import as_json
 from distrain_nb.layout.formats.pieces import camel
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from distrain_nb.backends.options import Declaration
+    from distrain_nb.findings import Finding
     from distrain_nb.layout import Layout
     from distrain_nb.layout.formats import Imported
     from distrain_nb.types import Json
@@ -70,6 +72,24 @@ def _value(option: Declaration, texts: Mapping[str, str]) -> Json:
     if option.default is False:
         return text.lower() not in _NO
     return list(words_of(text)) if option.default == () else text
+
+
+@dataclass(frozen=True)
+class LineFix(Fix[str]):
+    """A repair of the options of a cell."""
+
+
+def own_findings(layout: Layout, texts: Mapping[str, str]) -> Iterator[Finding]:
+    """What a place itself says of a layout and the texts of its fields; nothing where it fails."""
+    try:
+        findings = tuple(find(layout.on).about(layout, {n: t for n, t in texts.items() if t}))
+    except Exception:  # the service may be away: the form goes on without its limits
+        return
+    fields = {option.field for option in _labelled(layout.on)}
+    for finding in findings:
+        where = f"{OWN}.{finding.where}" if finding.where in fields else finding.where
+        fixes = tuple(LineFix(fix.label, fix.apply) for fix in finding.fixes)
+        yield replace(finding, where=where, fixes=fixes)
 
 
 def from_line(line: str) -> tuple[str, dict[str, str]]:

@@ -7,6 +7,9 @@ import sys
 from typing import List, Sequence, Tuple
 
 NCCL_DEBUG = "--NCCL_DEBUG="
+# The hosts are those of the job, whatever this process itself runs under: within a job of Slurm's
+# Open MPI finds the slots of its allocation taken, by us.
+NO_SCHEDULER = "^slurm,tm,lsf,gridengine"
 
 
 def mpirun(
@@ -18,6 +21,7 @@ def mpirun(
     by which hosts reach each other; `options` are added as they are.
     """
     command = ["mpirun", "-n", str(processes), "--oversubscribe", "--bind-to", "none"]
+    command += ["--mca", "ras", NO_SCHEDULER, "--mca", "plm", NO_SCHEDULER]
     if len(hosts) > 1:
         command += _across(hosts, processes // len(hosts), interface)
     return (*command, *options)

@@ -1,0 +1,90 @@
+"""Slurm: jobs of several nodes on the cluster whose login node this machine is."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import TYPE_CHECKING, ClassVar
+
+from distrain_nb.backends.checks import Check, Health
+from distrain_nb.backends.remote.backend import RemoteBackend
+from distrain_nb.backends.remote.service import Pace
+from distrain_nb.config import home
+from distrain_nb.places.slurm.options import SlurmOptions
+from distrain_nb.places.slurm.terms import READS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from distrain_nb.backends.found import Settled
+    from distrain_nb.findings import Finding
+    from distrain_nb.layout import Layout
+    from distrain_nb.layout.choices import Choice
+    from distrain_nb.places.slurm.options import SlurmJob
+    from distrain_nb.places.slurm.plan import SlurmPlan
+    from distrain_nb.places.slurm.service import SlurmService
+    from distrain_nb.types import JsonObject
+
+
+class SlurmBackend(RemoteBackend[SlurmOptions, "SlurmPlan"]):
+    """Jobs on the nodes of a cluster that share a file system with this machine."""
+
+    name, title, options, has_image = "slurm", "Slurm", SlurmOptions, False
+    example: ClassVar = {"workers": "2"}
+    reads = READS
+    pace = Pace(look=0.5, quiet=0)  # the replicas close their logs before they say how they ended
+
+    def machine(self, job: SlurmJob) -> Mapping[str, str]:
+        """Return the folder of jobs, the notebook's Python, and what the cluster says of itself."""
+        from distrain_nb.places.slurm import plan, sinfo
+
+        partitions, more = sinfo.printed()
+        return {
+            plan.JOBS: str(home() / "slurm"),
+            plan.PYTHON: sys.executable,
+            plan.COMMANDS: shutil.which("sbatch", path=job.environ.get("PATH")) or "",
+            plan.SINFO: partitions,
+            plan.SCONTROL: more,
+        }
+
+    def plan(self, job: SlurmJob) -> SlurmPlan:
+        """Raise OptionError for options that can't be read."""
+        from distrain_nb.places.slurm.plan import plan
+
+        return plan(job)
+
+    def offers(self, layout: Layout, path: str) -> Iterable[Choice]:
+        """Return the GPUs that nodes have."""
+        from distrain_nb.places.slurm import offering
+
+        return offering.gres(layout, path)
+
+    def about(self, layout: Layout, texts: Mapping[str, str]) -> Iterable[Finding]:
+        from distrain_nb.places.slurm import validation
+
+        return validation.about(layout, texts, self.machine)
+
+    def checks(self) -> Iterator[Check]:
+        path = shutil.which("sbatch")
+        if path:
+            yield Check("commands", Health.GOOD, path)
+        else:
+            remedy = "start the notebook where Slurm's commands are, such as on a login node"
+            yield Check("commands", Health.MISSING, "no sbatch on this machine's PATH", remedy)
+
+    def access(self, settled: Settled) -> Iterator[Check]:  # noqa: ARG002
+        """Return what the controller says of its partitions."""
+        from distrain_nb.places.slurm import sinfo
+
+        if shutil.which("sinfo"):
+            known = sinfo.partitions()
+            if not known:
+                yield Check("cluster", Health.WRONG, "sinfo gives no partitions", "see `sinfo`")
+            for partition in known.values():
+                yield Check(f"partition {partition.name}", Health.GOOD, str(partition))
+
+    def service(self, spec: JsonObject, endpoints: Mapping[str, str]) -> SlurmService:  # noqa: ARG002
+        from distrain_nb.places.slurm.plan import SlurmSpec
+        from distrain_nb.places.slurm.service import SlurmService
+
+        return SlurmService(SlurmSpec.of(spec))

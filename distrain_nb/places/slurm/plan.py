@@ -1,0 +1,116 @@
+"""From a job to the script that sbatch gets."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from distrain_nb.backends.remote.shared_folder import SharedSpec
+from distrain_nb.cluster import about_processes, choose, ranks_per_replica
+from distrain_nb.cluster.launchers import PER_GPU
+from distrain_nb.places.slurm import forms as sbatch
+from distrain_nb.places.slurm import validation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from distrain_nb.findings import Finding
+    from distrain_nb.places.slurm.options import SlurmJob
+
+SCRIPT, SAID, ENDED, JOB = "job.sh", "said", "ended", "job"
+JOBS, PYTHON, COMMANDS, SINFO, SCONTROL = "jobs", "python", "sbatch", "sinfo", "partitions"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlurmSpec(SharedSpec):
+    """`script` is what sbatch gets, `options` those of its head, by name."""
+
+    script: str
+    options: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SlurmPlan:
+    """`options` are those of sbatch, by name; `gpus` are those of a node."""
+
+    job: SlurmJob
+    ranks_per_replica: int
+    gpus: int
+    options: Mapping[str, str]
+    findings: tuple[Finding, ...]
+
+    def spec(self) -> SlurmSpec:
+        job = self.job
+        shared = job.options.jobs_folder or job.machine.get(JOBS, "~/.distrain/slurm")
+        spec = SharedSpec.for_job(job, shared, self.ranks_per_replica, gpus=self.gpus)
+        options = {
+            "job-name": spec.run if job.name else f"distrain-{job.nonce}",
+            **self.options,
+            "output": f"{spec.folder}/{SAID}",
+        }
+        return SlurmSpec(
+            run=spec.run,
+            folder=spec.folder,
+            environment=spec.environment,
+            variables=spec.variables,
+            options=options,
+            script=script(spec.folder, options, job.options.sbatch, self._python),
+        )
+
+    @property
+    def _python(self) -> str:
+        return self.job.options.python or self.job.machine.get(PYTHON, "python3")
+
+    def __str__(self) -> str:
+        """The script that sbatch gets."""
+        head, _, rest = self.spec().script.partition("\n")
+        return "\n".join([head, *(f"# {note}" for note in self._notes()), rest.rstrip("\n")])
+
+    def _notes(self) -> Iterator[str]:
+        nodes, ranks = int(self.options["nodes"]), self.ranks_per_replica
+        yield f"{counted(nodes, 'node')} with {counted(ranks, 'rank')} each"
+        partition = validation.partition_of(self.job)
+        if partition:
+            yield f"partition {partition.name}: {partition}"
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def plan(job: SlurmJob) -> SlurmPlan:
+    """Of the same job always the same. Raises OptionError."""
+    gpus = sbatch.gpus(sbatch.options(job.layout).get("gres", ""))
+    launcher = job.layout.launcher
+    launcher = choose(job.program)[0] if launcher == "auto" else launcher
+    ranks = ranks_per_replica(job.program, job.layout, gpus if launcher in PER_GPU else 1)
+    options = validation.asked(job, ranks)
+    findings = (
+        *validation.findings(job, options),
+        *about_processes(job.program, job.layout, ranks, gpus),
+    )
+    return SlurmPlan(job, ranks, gpus, options, findings)
+
+
+def script(folder: str, options: Mapping[str, str], more: tuple[str, ...], python: str) -> str:
+    """Return the script that sbatch gets. It runs on the first node; `srun` starts the worker on
+    each. A shell that is asked to end waits for `srun`, and leaves how that has ended: the
+    controller forgets."""
+    # Without --cpus-per-task the step has all CPUs that the job has of a node.
+    srun = ["srun", "--kill-on-bad-exit=1", "--cpu-bind=none"]
+    srun += [python, f"{folder}/start.py", "SLURM_PROCID"]
+    return "\n".join(
+        [
+            "#!/bin/bash",
+            *sbatch.heads({**options, "no-requeue": ""}),
+            *(f"#SBATCH {option}" for option in more),
+            f"echo $SLURM_JOB_ID > {shlex.quote(f'{folder}/{JOB}')}",
+            "trap : TERM",
+            shlex.join(srun),
+            "status=$?",
+            f"echo $status > {shlex.quote(f'{folder}/{ENDED}')}",
+            "exit $status",
+            "",
+        ]
+    )

@@ -1,0 +1,163 @@
+"""One job of Slurm's, whose nodes share its folder with this machine."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from distrain_nb.backends.remote.service import Gone, Observed
+from distrain_nb.backends.remote.shared_folder import SharedFolderService
+from distrain_nb.config import private_home
+from distrain_nb.errors import DistrainError
+from distrain_nb.places.slurm import states
+from distrain_nb.places.slurm.commands import Away, Refused, refusal, run
+from distrain_nb.places.slurm.plan import ENDED, JOB, SAID, SCRIPT, SlurmSpec, counted
+from distrain_nb.places.slurm.queue import Queue
+from distrain_nb.worker.files.status import State
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from distrain_nb.image import Listener
+    from distrain_nb.places.slurm.queue import QueuedJob
+    from distrain_nb.types import JsonObject
+
+CANCEL = "cancel"
+# What the replicas leave may be seen here later than the job's end.
+LEFT_WITHIN_S = 15.0
+_IN_TURN = frozenset(["Resources", "Priority"])  # reasons of a job that waits for its turn
+_LAST_WORDS = 2000
+_ACCOUNTS_S = 10.0
+
+
+def _queue() -> Queue:
+    return Queue(private_home() / "slurm-queue")
+
+
+@dataclass(frozen=True)
+class SlurmService(SharedFolderService[SlurmSpec]):
+    """`since` is when this process began to look at the job: what was asked before may not know
+    it."""
+
+    queue: Queue = field(default_factory=_queue)
+    since: float = field(default_factory=time.time)
+    _times: dict[str, float] = field(default_factory=dict)
+
+    def stage(self, program: Path, tell: Listener) -> JsonObject:
+        staged = super().stage(program, tell)
+        (self.folder / SCRIPT).write_text(self.spec.script)
+        return staged
+
+    def create(self, request: JsonObject) -> str:  # noqa: ARG002
+        """Submit the script. Raises Refused in Slurm's own words."""
+        try:
+            printed = run("sbatch", "--parsable", str(self.folder / SCRIPT))
+        except Refused as error:
+            raise Refused(refusal(str(error), self.spec.options)) from None
+        self._times[JOB] = time.time()
+        return printed.strip().partition(";")[0]
+
+    def find(self, request: JsonObject) -> str:  # noqa: ARG002
+        """Look for the job by its name, which no other job has. Raises Away."""
+        since = time.time()
+        answer = self.queue.look(since)
+        job = answer.named(self._name) or self._own_number()
+        if not job and answer.begun < since:
+            raise Away(answer.trouble or "Slurm's controller doesn't answer")
+        return job
+
+    def observe(self, job: str) -> Observed:
+        left = self.left()
+        if left and left.state is State.SUCCEEDED:
+            return left
+        since = max(self.since, self._times.get(JOB, 0.0))
+        answer = self.queue.look(since)
+        row = answer.row(job, self._name)
+        if row is None and answer.begun >= since:
+            return self._forgotten(job, left)
+        if answer.trouble and left:
+            return left
+        away = f"Slurm's controller doesn't answer, the job is not touched: {answer.trouble}"
+        if row is None:
+            return Observed(self._likely, reason=away)
+        ahead = answer.ahead.get(job, 0) if row.reason in _IN_TURN else 0
+        return self._of(row, left, away if answer.trouble else "", ahead)
+
+    def cancel(self, job: str) -> None:
+        """Have Slurm end it: SIGTERM, and SIGKILL after its KillWait."""
+        (self.folder / CANCEL).touch()
+        run("scancel", job)
+
+    @property
+    def _name(self) -> str:
+        return self.spec.options["job-name"]
+
+    @property
+    def _likely(self) -> State:
+        """Return the state by what lies in the folder, while nobody answers."""
+        return State.RUNNING if (self.folder / JOB).exists() else State.QUEUED
+
+    def _own_number(self) -> str:
+        """Return the number that the job itself has written down."""
+        with suppress(FileNotFoundError):
+            return (self.folder / JOB).read_text().strip()
+        return ""
+
+    def _of(self, row: QueuedJob, left: Observed | None, trouble: str, ahead: int) -> Observed:
+        found = states.live(row.state)
+        if found is None:
+            return self._ended(row.state, left)
+        state, phase = found
+        if row.state == "COMPLETING":
+            cause = states.cause(self._said())
+            if cause or left:
+                return self._ended(cause, left)
+        waits = state is State.QUEUED
+        before = f"{counted(ahead, 'job')} before it" if ahead else ""
+        why = filter(None, (states.why(row.reason), before)) if waits else ()
+        reason = trouble or "; ".join(why)
+        return Observed(state, phase, reason=reason, expected=row.start if waits else 0.0)
+
+    def _ended(self, state: str, left: Observed | None) -> Observed:
+        """Return how a job has ended, of which Slurm says that state."""
+        if state == "CANCELLED":
+            ours = (self.folder / CANCEL).exists()
+            return Observed(State.CANCELLED, error="" if ours else "cancelled in Slurm, by scancel")
+        ending = states.ending(state)
+        if ending:
+            return Observed(State.FAILED, error=_joined(ending, left.error if left else ""))
+        if left:
+            return left
+        if time.time() < self._times.setdefault(ENDED, time.time()) + LEFT_WITHIN_S:
+            return Observed(State.RUNNING, "ending")
+        said = self._said()[-_LAST_WORDS:].strip()
+        as_said = f"the job has ended, Slurm says {state}" if state else "the job has ended"
+        unsaid = f"{as_said}, but not all replicas have said how"
+        return Observed(State.FAILED, error=f"{unsaid}\n{said}" if said else unsaid)
+
+    def _forgotten(self, job: str, left: Observed | None) -> Observed:
+        """Return how a job has ended that the controller doesn't know any more."""
+        state = states.cause(self._said()) or self._accounted(job)
+        if state or left or (self.folder / ENDED).exists():
+            return self._ended(state, left)
+        began = "it left no word of its end" if (self.folder / JOB).exists() else "it never began"
+        raise Gone(f"Slurm knows no job {job} any more, and {began}: it was cancelled, or lost")
+
+    def _accounted(self, job: str) -> str:
+        """Return the state that the accounting has; empty where there is none."""
+        with suppress(DistrainError):
+            said = run("sacct", "-n", "-X", "-P", "-j", job, "-o", "State", patience=_ACCOUNTS_S)
+            return said.partition("\n")[0].partition(" ")[0]  # of "CANCELLED by 1000"
+        return ""
+
+    def _said(self) -> str:
+        """Return what srun and the job's shell have said, the last of it."""
+        with suppress(FileNotFoundError):
+            return (self.folder / SAID).read_bytes()[-65536:].decode(errors="replace")
+        return ""
+
+
+def _joined(ending: str, error: str) -> str:
+    return f"{ending}\n{error}" if error else ending

@@ -1,0 +1,96 @@
+"""Slurm's states and reasons, in words."""
+
+from __future__ import annotations
+
+import re
+
+from distrain_nb.worker.files.status import State
+
+WAITING = frozenset(["PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"])
+_LIVE = {
+    "CONFIGURING": (State.STARTING, "the nodes are being made ready"),
+    "RUNNING": (State.RUNNING, ""),
+    "SUSPENDED": (State.RUNNING, "suspended in Slurm"),
+    "STOPPED": (State.RUNNING, "stopped in Slurm"),
+    "RESIZING": (State.RUNNING, ""),
+    "SIGNALING": (State.RUNNING, ""),
+    "STAGE_OUT": (State.RUNNING, "staging out"),
+    "COMPLETING": (State.RUNNING, "ending"),
+}
+_ENDS = {
+    "TIMEOUT": "the job reached its time limit and was ended by Slurm: give it more by --timeout",
+    "NODE_FAIL": "a node failed, and Slurm ended the job",
+    "PREEMPTED": "a job of higher priority took the nodes (preempted)",
+    "OUT_OF_MEMORY": "the job used more memory than it had asked for: give it more by --memory",
+    "DEADLINE": "the job could not end before its deadline",
+    "BOOT_FAIL": "a node could not be started",
+    "REVOKED": "the job runs in another cluster of the federation",
+}
+# What srun and slurmstepd write when Slurm ends a job.
+_CAUSES = (
+    ("DUE TO TIME LIMIT", "TIMEOUT"),
+    ("DUE TO NODE FAILURE", "NODE_FAIL"),
+    ("Node failure on", "NODE_FAIL"),
+    ("DUE TO PREEMPTION", "PREEMPTED"),
+    ("oom-kill event", "OUT_OF_MEMORY"),
+    ("oom_kill event", "OUT_OF_MEMORY"),
+)
+_CANCELLED = re.compile(r"\*\*\* (JOB|STEP) \S+ ON \S+ CANCELLED AT")
+_WHY = {
+    "None": "",
+    "Resources": "waiting for nodes",
+    "Priority": "waiting behind jobs of higher priority",
+    "Dependency": "waiting for another job",
+    "BeginTime": "waiting for its begin time",
+    "JobHeldUser": "held: `scontrol release` lets it go",
+    "JobHeldAdmin": "held by an administrator",
+    "Licenses": "waiting for licenses",
+    "Reservation": "waiting for its reservation to begin",
+    "PartitionDown": "the partition is down",
+    "PartitionInactive": "the partition takes no jobs at present",
+    "PartitionNodeLimit": "it asks for more nodes than the partition gives a job",
+    "PartitionConfig": "it asks for what the partition doesn't give",
+    "PartitionTimeLimit": "it asks for more time than the partition gives a job",
+    "BadConstraints": "no node has what it asks for",
+    "NodeDown": "a node is down",
+    "Prolog": "the nodes are being made ready",
+    "Cleaning": "the nodes are being cleaned up after its last attempt",
+    "JobArrayTaskLimit": "waiting for other tasks of its array",
+    "InvalidAccount": "its account is not valid",
+    "InvalidQOS": "its QOS is not valid",
+}
+_BY_KIND = (
+    (re.compile(r"ReqNodeNotAvail"), "nodes that it needs are not available"),
+    (re.compile(r"Nodes required for job are"), "nodes that it needs are down or reserved"),
+    (re.compile(r"QOS.*(Max|Grp|Limit)"), "a limit of the QOS is reached"),
+    (re.compile(r"Assoc.*(Max|Grp|Limit)"), "a limit of the account is reached"),
+)
+
+
+def live(state: str) -> tuple[State, str] | None:
+    """Return the state and the phase of a job that hasn't ended; None for one that has."""
+    return (State.QUEUED, "waiting in the queue") if state in WAITING else _LIVE.get(state)
+
+
+def ending(state: str) -> str:
+    """Return why Slurm ended a job; empty where it ended by itself or was cancelled."""
+    return _ENDS.get(state, "")
+
+
+def cause(said: str) -> str:
+    """Return the state that a job's output gives away, such as TIMEOUT; empty where it has none."""
+    for words, state in _CAUSES:
+        if words in said:
+            return state
+    return "CANCELLED" if _CANCELLED.search(said) else ""
+
+
+def why(reason: str) -> str:
+    """Return why a job waits, with Slurm's own name for it where that says more."""
+    words = reason.replace("_", " ")
+    if words in _WHY:
+        return _WHY[words]
+    for pattern, text in _BY_KIND:
+        if pattern.search(words):
+            return f"{text} ({words})"
+    return words

@@ -1,0 +1,175 @@
+"""A real Slurm cluster on this machine: a controller and nodes, on ports of their own."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+NODES = ("node1", "node2", "node3", "node4")
+
+_CONF = """
+ClusterName=distrain
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={port}
+SlurmdPort={nodes_port}
+CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
+SlurmUser={user}
+SlurmdUser={user}
+AuthType=auth/none
+CredType=cred/none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+ReturnToService=2
+SlurmdParameters=config_overrides
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool-%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd-%n.log
+SlurmctldDebug=info
+SlurmdDebug=info
+SwitchType=switch/none
+MpiDefault=none
+AccountingStorageType=accounting_storage/none
+JobCompType=jobcomp/none
+JobAcctGatherType=jobacct_gather/none
+SchedulerType=sched/backfill
+SchedulerParameters=bf_interval=1,sched_interval=2,sched_min_interval=0,batch_sched_delay=0
+PriorityType=priority/basic
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+MinJobAge={known_s}
+SlurmdTimeout=6
+SlurmctldTimeout=10
+MessageTimeout=5
+InactiveLimit=0
+KillWait=3
+Waittime=0
+GresTypes=gpu
+DefMemPerCPU=100
+{node_lines}
+PartitionName=DEFAULT State=UP PriorityTier=10
+PartitionName=main Nodes=node[1-4] Default=YES MaxTime=1-00:00:00 DefaultTime=01:00:00
+PartitionName=short Nodes=node[1-2] Default=NO MaxTime=00:10:00
+PartitionName=closed Nodes=node[3-4] Default=NO MaxTime=UNLIMITED State=DOWN
+PartitionName=urgent Nodes=node[1-4] Default=NO MaxTime=01:00:00 State=UP PriorityTier=100
+"""
+_NODE = (
+    "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=4 Sockets=1 "
+    "CoresPerSocket=4 ThreadsPerCore=1 RealMemory=8000 State=UNKNOWN{more}"
+)
+# Slurm counts a device only where there is a file for it.
+_GPUS = "".join(
+    f"NodeName=node[1-2] Name=gpu Type=a100 File=/dev/{name}\n" for name in ("null", "zero")
+)
+_WITH_GPUS = " Gres=gpu:a100:2 Feature=fast"
+
+
+@dataclass
+class Cluster:
+    """One cluster, in a folder of its own. Jobs that have ended are known for `known_s` seconds."""
+
+    folder: Path
+    known_s: int = 300
+    _daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What has Slurm's commands find this cluster."""
+        return {"SLURM_CONF": str(self.folder / "slurm.conf")}
+
+    def start(self) -> None:
+        """Write the configuration, start all, and wait until the nodes are idle."""
+        (self.folder / "state").mkdir(parents=True)
+        host, ports = socket.gethostname().partition(".")[0], free_ports(2 + len(NODES))
+        lines = [
+            _NODE.format(name=name, host=host, port=port, more=_WITH_GPUS if number < 2 else "")
+            for number, (name, port) in enumerate(zip(NODES, ports[2:], strict=True))
+        ]
+        text = _CONF.format(
+            host=host, port=ports[0], nodes_port=ports[1], user=getpass.getuser(),
+            folder=self.folder, known_s=self.known_s, node_lines="\n".join(lines),
+        )  # fmt: skip
+        (self.folder / "slurm.conf").write_text(text)
+        (self.folder / "gres.conf").write_text(_GPUS)
+        self.start_controller("-c")
+        for name in NODES:
+            self.start_node(name)
+        self.wait_idle()
+
+    def wait_idle(self) -> None:
+        """Wait until every node can take jobs."""
+        self.wait(lambda: self.run("sinfo", "-h", "-o", "%T %D").stdout == "idle 4\n")
+
+    def wait(self, condition: object, within: float = 60.0) -> None:
+        end = time.monotonic() + within
+        while not condition():  # type: ignore[operator]
+            assert time.monotonic() < end, self.logs()
+            time.sleep(0.1)
+
+    def start_controller(self, *options: str) -> None:
+        self._start("slurmctld", "-D", *options)
+
+    def start_node(self, name: str) -> None:
+        self._start("slurmd", "-D", "-N", name)
+
+    def end(self, daemon: str, number: int = signal.SIGKILL) -> None:
+        """End the controller, `slurmctld`, or the daemon of a node, `node1`."""
+        process = self._daemons.pop(daemon)
+        process.send_signal(number)
+        process.wait()
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, **self.environment}
+        return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+    def cancel_all(self) -> None:
+        self.run("scancel", "--user", getpass.getuser(), "--signal=KILL", "--full")
+        self.run("scancel", "--user", getpass.getuser())
+
+    def logs(self) -> str:
+        return "\n".join(path.read_text()[-2000:] for path in self.folder.glob("*.log"))
+
+    def stop(self) -> None:
+        """End all jobs and daemons."""
+        if "slurmctld" in self._daemons:
+            self.cancel_all()
+        for process in self._daemons.values():
+            process.send_signal(signal.SIGTERM)
+        for process in self._daemons.values():
+            try:
+                process.wait(2)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._daemons.clear()
+
+    def _start(self, daemon: str, *options: str) -> None:
+        path = shutil.which(daemon, path=f"{os.environ['PATH']}:/usr/sbin") or daemon
+        with ExitStack() as stack:
+            log = stack.enter_context((self.folder / "daemons.log").open("ab"))
+            name = options[-1] if daemon == "slurmd" else daemon
+            self._daemons[name] = subprocess.Popen(
+                [path, *options], env={**os.environ, **self.environment},
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            )  # fmt: skip
+
+
+def free_ports(count: int) -> Sequence[int]:
+    with ExitStack() as stack:
+        sockets = [
+            stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)
+        ]
+        return [each.getsockname()[1] for each in sockets]

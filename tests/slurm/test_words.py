@@ -1,0 +1,197 @@
+"""What Slurm's commands print, as a cluster has printed it, and what is made of it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from distrain_nb.backends.base import Job
+from distrain_nb.findings import Finding
+from distrain_nb.layout import Layout
+from distrain_nb.places.slurm import SlurmBackend, queue, sinfo, states
+from distrain_nb.places.slurm.commands import environment, in_its_words, refusal
+from distrain_nb.places.slurm.options import SlurmOptions
+from distrain_nb.program import Cell, Notebook, capture
+from distrain_nb.ui.form import Form
+
+SINFO = """\
+main|main*|up|1-00:00:00|1-infinite|2|idle|4|8000|gpu:a100:2|fast
+main|main*|up|1-00:00:00|1-infinite|2|mixed|4|8000|(null)|(null)
+short|short|up|10:00|1-2|2|idle|4|8000|gpu:a100:2|fast
+big|big|up|infinite|1-infinite|64|down*|96|515000|gpu:h100:8(S:0-1),shard:8|nvlink,ib
+closed|closed|down|infinite|1-infinite|2|idle|4|8000|(null)|(null)
+"""
+SCONTROL = (
+    "PartitionName=big AllowGroups=ALL AllowAccounts=llm,vision AllowQos=ALL AllocNodes=ALL "
+    "Default=NO QoS=N/A DefaultTime=NONE MaxNodes=UNLIMITED MaxTime=UNLIMITED State=UP\n"
+    "PartitionName=main AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL Default=YES State=UP\n"
+)
+
+
+def planned(line: str, **options: object) -> object:
+    program = capture(Cell("Cell In[1]", "import torch"), 1, Notebook({}, (), Path.cwd()))
+    machine = {"sinfo": SINFO, "partitions": SCONTROL, "sbatch": "/usr/bin/sbatch", "jobs": "/jobs"}
+    job = Job(
+        program, Layout.from_line(f"--on slurm {line}"), Path("/home/me/my work"),
+        SlurmOptions(**options), machine=machine, nonce="abc", environ={},
+    )  # fmt: skip
+    return SlurmBackend().plan(job)
+
+
+def found(line: str, **options: object) -> list[Finding]:
+    return list(planned(line, **options).findings)  # type: ignore[attr-defined]
+
+
+def test_partitions_and_their_nodes() -> None:
+    known = sinfo.read(SINFO, SCONTROL)
+    assert list(known) == ["main", "short", "big", "closed"]
+    main, big = known["main"], known["big"]
+    assert (main.default, main.up, main.longest, main.size, main.idle) == (True, True, 86400, 4, 2)
+    assert str(main) == "2 of 4 nodes idle, up to 1-00:00:00"
+    assert (known["short"].most, known["short"].limit, known["closed"].up) == (2, 2, False)
+    assert big.nodes[0].gres == ("gpu:h100:8(S:0-1)", "shard:8") and not big.nodes[0].usable
+    assert big.accounts == ("llm", "vision") and main.accounts == ()
+    assert big.nodes[0].has("gpu:8") and big.nodes[0].has("gpu:h100:2")
+    assert not big.nodes[0].has("gpu:a100:1") and not big.nodes[0].has("gpu:9")
+    assert sinfo.read("slurm_load_partitions: Unable to contact\n") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("10:00", 600), ("1-00:00:00", 86400), ("2:00:00", 7200), ("30", 1800), ("1-12", 129600),
+        ("infinite", None), ("n/a", None),
+    ],
+)  # fmt: skip
+def test_times(text: str, value: int | None) -> None:
+    assert sinfo.seconds(text) == value
+    if value:
+        assert sinfo.seconds(sinfo.clock(value)) == value
+
+
+def test_jobs_of_a_queue() -> None:
+    rows = queue.read(
+        "12|PENDING|Resources|2026-11-26T14:10:00|a|b\n13|RUNNING|None|N/A|c\n"
+        "14|PENDING|Nodes required for job are DOWN, DRAINED or reserved|N/A|d\nnonsense\n"
+    )
+    assert [(row.job, row.state, row.name) for row in rows] == [
+        ("12", "PENDING", "a|b"), ("13", "RUNNING", "c"), ("14", "PENDING", "d"),
+    ]  # fmt: skip
+    assert rows[0].start == queue.moment("2026-11-26T14:10:00") > 0 == rows[1].start
+    known = queue.JobList(1.0, rows)
+    assert known.row("13", "c") == rows[1] and known.row("13", "of another life") is None
+    assert (known.named("a|b"), known.named("x")) == ("12", "")
+    waiting = "7|main\n8|short\n12|main\n9_[1-4]|main\n14|main\n"
+    assert queue.ahead(waiting, {"12", "14", "15"}) == {"12": 1, "14": 3}
+
+
+def test_reasons_and_causes() -> None:
+    assert states.why("Resources") == "waiting for nodes" and states.why("None") == ""
+    assert states.why("QOSMaxJobsPerUserLimit") == (
+        "a limit of the QOS is reached (QOSMaxJobsPerUserLimit)"
+    )
+    assert states.why("ReqNodeNotAvail,_UnavailableNodes:node[1-4]").startswith("nodes that it")
+    assert states.why("Something_new") == "Something new"
+    line = "slurmstepd-node1: error: *** STEP 3.0 ON node1 CANCELLED AT 2026-11-26T15:04:50 %s***"
+    assert states.cause(line % "DUE TO TIME LIMIT ") == "TIMEOUT"
+    assert states.cause(line % "DUE TO PREEMPTION ") == "PREEMPTED"
+    assert states.cause(line % "") == "CANCELLED" and states.cause("a rank's line") == ""
+
+
+def test_refusals_name_the_option() -> None:
+    words = in_its_words(
+        "sbatch: error: invalid partition specified: nope\n"
+        "sbatch: error: Batch job submission failed: Invalid partition name specified\n"
+    )
+    assert words == (
+        "invalid partition specified: nope; "
+        "Batch job submission failed: Invalid partition name specified"
+    )
+    assert refusal(words, {"partition": "nope"}).startswith("--partition (nope): sbatch refuses")
+    gres = "Batch job submission failed: Invalid generic resource (gres) specification"
+    assert refusal(gres, {"gres": "tpu:1"}).startswith("--workers (--gres=tpu:1): sbatch")
+    assert refusal("no idea", {"gres": "tpu:1"}) == "sbatch refuses the job: no idea"
+
+
+def test_what_a_command_gets_of_the_environment() -> None:
+    kept = {"PATH": "/bin", "SLURM_CONF": "/etc/slurm.conf", "SBATCH_ACCOUNT": "llm"}
+    dropped = {"SLURM_JOB_ID": "7", "SQUEUE_FORMAT": "%i", "AWS_SECRET_ACCESS_KEY": "x" * 40}
+    assert environment({**kept, **dropped}) == kept
+
+
+def test_the_script(tmp_path: Path) -> None:
+    plan = planned(
+        "--workers 2*gpu:a100:2 --timeout 90m",
+        partition="main", account="llm", memory="4G", exclusive=True, sbatch=("--nice=10",),
+    )  # fmt: skip
+    text = str(plan)
+    for line in (
+        "# 2 nodes with 2 ranks each",
+        "# partition main: 2 of 4 nodes idle, up to 1-00:00:00",
+        "#SBATCH --nodes=2",
+        "#SBATCH --gres=gpu:a100:2",
+        "#SBATCH --time=01:30:00",
+        "#SBATCH --mem=4G",
+        "#SBATCH --exclusive",
+        '#SBATCH --chdir="/home/me/my work"',
+        "#SBATCH --output=/jobs/abc/said",
+        "#SBATCH --nice=10",
+    ):
+        assert line in text.splitlines()
+    assert "--cpus-per-task" not in text
+    assert "#SBATCH --cpus-per-task=3" in str(planned("--workers 2 -n 3"))
+    assert plan.findings == ()  # type: ignore[attr-defined]
+
+
+BEYOND = [
+    ("--workers 2", {"partition": "mian"}, "slurm.partition", "main", "--partition main"),
+    ("--workers 5", {}, "slurm.nodes", "5 nodes are more", "--workers 4"),
+    ("--workers 3*gpu:2", {}, "slurm.nodes", "2 such nodes", "--workers 2*gpu:2"),
+    ("--workers 3", {"partition": "short"}, "slurm.nodes", "2 nodes for a job", "--workers 2"),
+    ("--workers 2*gpu:4", {}, "slurm.gres", "nodes have gpu:a100:2", "--workers 2*gpu:a100:2"),
+    ("--workers 1 --timeout 1h", {"partition": "short"}, "slurm.time", "10m", "--timeout 10m"),
+    ("--workers 1", {"memory": "64G"}, "slurm.memory", "the most is 8000M", "--memory 8000M"),
+    ("--workers 1", {"cpus": "8"}, "slurm.cpus", "the most is 4", "--cpus 4"),
+    ("--workers 1", {"constraint": "slow"}, "slurm.constraint", "fast", "--constraint fast"),
+    ("--workers 1", {"partition": "closed"}, "slurm.partition-down", "down", "--partition main"),
+    ("--workers 1", {"partition": "big", "account": "x"}, "slurm.account", "llm", "--account llm"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "options", "code", "words", "repair"), BEYOND)
+def test_limits_of_the_cluster(
+    line: str, options: dict[str, object], code: str, words: str, repair: str
+) -> None:
+    (finding,) = found(line, **options)
+    assert finding.code == code and words in finding.message
+    own = " ".join(f"--{name} {value}" for name, value in options.items())
+    cell = f"%%distrain --on slurm {line} {own}\n1"
+    assert repair in finding.fixes[0].apply(cell)
+    head = finding.fixes[0].apply(cell).partition("\n")[0]
+    assert head.count("--partition") <= 1 and head.count("--workers") == 1
+
+
+def test_the_form_shows_the_limits_and_repairs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sinfo, "printed", lambda: (SINFO, SCONTROL))
+    monkeypatch.setattr(shutil, "which", lambda name, path=None: f"/usr/bin/{name}")
+    built = Form("%%distrain --on slurm --workers 3*gpu:2 --partition short --timeout 1h")
+    assert [finding.where for finding in built.findings] == ["timeout", "workers"]
+    built.repair("slurm.nodes", "workers")
+    built.repair("slurm.time", "timeout")
+    line = "%%distrain --on slurm --workers 2*gpu:2 --timeout 10m --partition"
+    assert (built.line, built.findings) == (f"{line} short", ())
+    built.set("own.partition", "mian")
+    (shown,) = built.widget.view["findings"]
+    assert shown["places"] == [["own.partition", "Partition"]]
+    built.repair("slurm.partition", "own.partition")
+    assert built.line == f"{line} main"
+    built.undo()
+    assert built.line == f"{line} mian"
+
+
+def test_one_kind_of_machine() -> None:
+    (finding,) = found("--primary gpu:1 --workers 1*gpu:2")
+    assert finding.code == "slurm.one-machine"
+    assert str(Layout.from_line("--workers 4*gpu:a100:8").workers) == "4*gpu:a100:8"
