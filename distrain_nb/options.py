@@ -52,6 +52,10 @@ class JobOptions:
     allow_secret: tuple[str, ...] = option("NAME", "let this value pass the secret check", ())
     wait: bool | None = option("", "wait in the cell until the run has ended", None)
     dry_run: bool = option("", "show what would be submitted, without submitting it", False)
+    export: str = option(
+        "FORM", "with --dry-run: form to show, such as trainjob for kubectl apply", "",
+        written_as="--as",
+    )  # fmt: skip
 
     @property
     def results(self) -> tuple[str, ...]:

@@ -42,6 +42,7 @@ SHARING = (
     ("embedding",),
     ("run",),
 )
+WHOLE = ("ray",)  # folders whose files share a cluster that takes long to start: never split
 PROGRAMS = "tests/programs/test_programs.py"  # tests of a program share a run by its own command
 TOGETHER_S = 20.0  # a file that takes longer may be split over processes, test by test
 APART_S = 2.0  # a test of such a file that takes longer is one of those
@@ -136,7 +137,7 @@ def unit(nodeid: str) -> str:
     file = nodeid.split("::")[0]
     if file == PROGRAMS:
         return nodeid[nodeid.index("[") :]
-    known = recorded().get(file)
+    known = None if file.split("/")[1] in WHOLE else recorded().get(file)
     return nodeid if isinstance(known, dict) and nodeid.partition("::")[2] in known else file
 
 

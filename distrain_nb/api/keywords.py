@@ -61,8 +61,19 @@ class Options(TypedDict, total=False):
     allow_secret: Texts | None
     wait: bool | None
     dry_run: bool
+    export: str | None
     rehearse: str | None
     builder: str | None
+    # what only a Ray cluster has a use for
+    address: str | None
+    credentials: str | None
+    folder: str | None
+    cpus: str | None
+    memory: str | None
+    resource: Texts | None
+    placement: str | None
+    autoscaling: bool
+    python: str | None
     # what only clouds have a use for
     project: str | None
     bucket: str | None
@@ -100,14 +111,11 @@ class Options(TypedDict, total=False):
     autotune: bool
     partition: str | None
     constraint: str | None
-    cpus: str | int | None
-    memory: str | None
     exclusive: bool
     account: str | None
     qos: str | None
     sbatch: Texts | None
     jobs_folder: str | None
-    python: str | None
 
 
 class StudyOptions(Options, total=False):

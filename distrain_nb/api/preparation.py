@@ -11,9 +11,10 @@ from distrain_nb.api.named_data import CHANNEL, about_unread, named_in, variable
 from distrain_nb.api.source import source_of
 from distrain_nb.api.surroundings import about_machine
 from distrain_nb.api.uploads import with_uploads
-from distrain_nb.backends.base import AnyBackend, AnyJob, Job, Plan
+from distrain_nb.backends.base import AnyBackend, AnyJob, BuildsImage, Job, Plan
 from distrain_nb.backends.plugins import find
-from distrain_nb.cluster import framework_of
+from distrain_nb.backends.remote.naming import short_name
+from distrain_nb.cluster import choose, framework_of
 from distrain_nb.config import Config
 from distrain_nb.errors import CaptureError, CheckFailed, OptionError
 from distrain_nb.findings import errors
@@ -66,7 +67,22 @@ class Prepared:
             raise CheckFailed(errors(self.findings))
 
     def __str__(self) -> str:
-        return self.shown(self.plan)
+        return self.exported() if self.options.export else self.shown(self.plan)
+
+    def exported(self) -> str:
+        """Return the layout in the form of `--as`, with the job's image, ranks and launcher, below
+        the findings as comments. Raises OptionError."""
+        from distrain_nb.layout.formats import exported
+
+        layout, name = self.job.layout, self.options.export
+        changes: dict[str, object] = {"ranks_per_replica": self.plan.ranks_per_replica}
+        if layout.launcher == "auto":
+            changes["launcher"] = choose(self.job.program)[0]
+        if isinstance(self.plan, BuildsImage) and not layout.image:
+            changes["image"] = self.plan.target()
+        text = exported(layout.edited(changes), name, short_name(self.job.name))
+        findings = [f for f in self.findings if f not in self.job.program.findings]
+        return "".join(f"# {line}\n" for f in findings for line in str(f).splitlines()) + text
 
     def shown(self, plan: object) -> str:
         """Return the text of `--dry-run`, with that plan."""
@@ -79,6 +95,8 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
     """Return everything up to the submission, which it leaves undone. Raises OptionError."""
     config = Config.load()
     layout, job_options, backend, backend_options = read(options, config)
+    if job_options.export and not job_options.dry_run:
+        raise OptionError(f"--as {job_options.export} shows a job: it needs --dry-run")
     source = source_of(code)
     job_options = _with_source(job_options, source)
     waits = backend.waits_by_default if job_options.wait is None else job_options.wait

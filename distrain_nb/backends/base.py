@@ -95,6 +95,14 @@ class Plan(Protocol):
     def __str__(self) -> str: ...
 
 
+@runtime_checkable
+class BuildsImage(Protocol):
+    """What a plan has besides whose job runs an image that is built for it."""
+
+    def target(self) -> str:
+        """Return the image's reference, with stand-ins for what isn't known before."""
+
+
 PlanT = TypeVar("PlanT", bound=Plan)
 
 

@@ -45,11 +45,12 @@ class Declaration:
     choices: Choices | None = None
     folded: bool = False
     request: tuple[str, ...] = ()
+    written_as: str = ""
 
     @property
     def name(self) -> str:
         """As written in the magic, `--service-account`."""
-        return flag(self.field)
+        return self.written_as or flag(self.field)
 
     @property
     def written(self) -> str:
@@ -83,6 +84,7 @@ def option(
     choices: Choices | None = None,
     folded: bool = False,
     request: tuple[str, ...] = (),
+    written_as: str = "",
 ) -> Default:
     """Declare an option: a field of a frozen dataclass, `queue: str = option("NAME", "…", "")`.
 
@@ -98,7 +100,8 @@ def option(
     and the form offer it. It is asked at every keystroke and may ask the service, so it keeps what
     it was answered; where it raises, nothing is offered. `request` says where a request in JSON
     has it, `scheduling.disableRetries`, and behind that how other forms call it: the form reads it
-    from there and writes it there.
+    from there and writes it there. `written_as` is its name in the
+    magic where a field can't be called so.
     """
     if label and default not in ("", (), False, None) and not isinstance(default, str):
         raise TypeError(f"option({form!r}): a field of the form is for a text, not {default!r}")
@@ -106,6 +109,7 @@ def option(
         "form": form, "help": what, "setting": setting, "like": like, "elsewhere": elsewhere,
         "bare": bare, "topic": topic, "read": read, "label": label, "choices": choices,
         "folded": folded, "request": request,
+        "written_as": written_as,
     }  # fmt: skip
     return field(default=default, repr=shown, metadata=metadata)
 

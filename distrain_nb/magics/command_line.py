@@ -310,10 +310,12 @@ def image_options(words: list[str]) -> argparse.Namespace:
 
 
 def _kind(option: Declaration) -> dict[str, Any]:
+    named = {"dest": option.field}
     if option.default is None and not option.form:
-        return {"action": argparse.BooleanOptionalAction}
+        return {**named, "action": argparse.BooleanOptionalAction}
     if option.bare is not None:
-        return {"nargs": "?", "const": option.bare, "metavar": option.form}
+        return {**named, "nargs": "?", "const": option.bare, "metavar": option.form}
     if not option.form:
-        return {"action": "store_true"}
-    return {"metavar": option.form, "action": "append" if option.default == () else "store"}
+        return {**named, "action": "store_true"}
+    action = "append" if option.default == () else "store"
+    return {**named, "metavar": option.form, "action": action}

@@ -13,7 +13,11 @@ from distrain_nb.options import read
 
 ELSEWHERE = [
     ("local", "nfs", "this machine: it is for --on vertex$"),
-    ("local", "env", "this machine: it is for --on sagemaker, --on slurm and --on vertex$"),
+    (
+        "local",
+        "env",
+        "this machine: it is for --on ray, --on sagemaker, --on slurm and --on vertex$",
+    ),
     ("local", "hyperparameter", "for --on sagemaker; here it is --param NAME=VALUE$"),
     ("local", "rehearse", "this machine: it is for --on sagemaker and --on vertex$"),
     ("vertex", "role", "Vertex AI: it is for --on sagemaker; here it is --service-account EMAIL$"),

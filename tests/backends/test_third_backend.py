@@ -150,14 +150,15 @@ def test_an_installed_backend_is_known_everywhere_and_runs_jobs(site: Path, tmp_
     found = json.loads(done.stdout.partition("FOUND")[2])
     assert "--queue FOLDER" in found["help"] and "jobs on the lab's machine" in found["help"]
     assert (
-        "local|sagemaker|slurm|vertex|lab" in found["help"] and "--queue FOLDER" in found["topic"]
+        "local|ray|sagemaker|slurm|vertex|lab" in found["help"]
+        and "--queue FOLDER" in found["topic"]
     )
     assert "%%distrain --on lab -n 1" in found["short"] and "on the lab's machine" in found["short"]
     assert "lab" in found["names"]
     assert found["options"] == ["--queue"]
     assert found["elsewhere"] == "--queue has no meaning on Vertex AI: it is for --on lab"
     assert found["other"] == "--nfs has no meaning on the lab's machine: it is for --on vertex"
-    assert "local, sagemaker, slurm, vertex, lab" in found["nowhere"]
+    assert "local, ray, sagemaker, slurm, vertex, lab" in found["nowhere"]
     assert "the lab's machine\n" in found["doctor"] and "not set: queue" in found["doctor"]
     assert found["dry"].startswith("1 x 2 ranks, by way of ")
     assert (found["missing"], found["settled"]) == (["lab.no-queue"], [])

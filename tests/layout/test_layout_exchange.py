@@ -162,8 +162,8 @@ def test_what_an_export_says_is_read_back_and_said_again(form: Export, data: st.
 @given(whole_layouts(("vertex", "ai-platform")))
 def test_pools_come_back_whole(layout: Layout) -> None:
     for form, text in exports(layout).items():
-        if form == "successor":
-            continue  # another layout
+        if form in ("successor", "trainjob"):
+            continue  # another layout, and one whose machines are all the same
         found = read_any(text).layout
         for role, pool in layout.pools():
             if role is Role.REDUCERS and form.startswith("ai-platform"):

@@ -85,6 +85,15 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         """Return the service that a `Spec` in JSON was made for; `endpoints` are a rehearsal's, or
         empty."""
 
+    def service_in(
+        self,
+        spec: JsonObject,
+        endpoints: Mapping[str, str],
+        folder: Path,  # noqa: ARG002
+    ) -> Service:
+        """Return the service for the run in `folder`, where it may keep files of its own."""
+        return self.service(spec, endpoints)
+
     def handle(self, plan: RemotePlanT) -> Handle:
         return {"rehearsal": True} if plan.job.options.rehearsed else {}
 

@@ -180,6 +180,11 @@ class SharedFolderService(ABC, Generic[SpecT]):
     @abstractmethod
     def cancel(self, job: str) -> None: ...
 
+    def first_failure(self) -> str:
+        """Return what the replica said that failed first; empty where none has."""
+        failed = [s for s in map(_status, self._last_attempts()) if s and s.state is State.FAILED]
+        return min(failed, key=_ended).error if failed else ""
+
     def left(self) -> Observed | None:
         """Return how the job has ended by what its replicas left; None where not all have come to
         an end. For a service that forgets its jobs."""
@@ -190,8 +195,7 @@ class SharedFolderService(ABC, Generic[SpecT]):
         for state in (State.FAILED, State.CANCELLED):
             ended = [status for status in known if status.state is state]
             if ended:
-                first = min(ended, key=lambda status: status.times.get(str(state), 0.0))
-                return Observed(state, str(state), first.error)
+                return Observed(state, str(state), min(ended, key=_ended).error)
         return Observed(State.SUCCEEDED, str(State.SUCCEEDED))
 
     def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[LogEntry], Cursor]:  # noqa: ARG002
@@ -279,6 +283,10 @@ def _status(folder: Path) -> Status | None:
         return Status.read(folder)
     except (FileNotFoundError, Damaged):
         return None
+
+
+def _ended(status: Status) -> float:
+    return status.times.get(str(status.state), 0.0)
 
 
 def _is_own(path: Path, output: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from distrain_nb.errors import OptionError, shown
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout.formats.form import Export, as_json
 from distrain_nb.layout.formats.pieces import Imported
@@ -19,6 +20,7 @@ __all__ = [
     "Imported",
     "all_exports",
     "as_json",
+    "exported",
     "exports",
     "exports_of",
     "left_out",
@@ -47,6 +49,17 @@ def all_exports() -> tuple[Export, ...]:
 def exports(layout: Layout) -> dict[str, str]:
     """Return every form of a layout by the form's name, as text to copy."""
     return {form.name: form.text(layout) for form in exports_of(layout.on)}
+
+
+def exported(layout: Layout, form: str, name: str) -> str:
+    """Return one form of the layout of a job, under the job's name where the form has names.
+    Raises OptionError for a form that there isn't at the layout's place."""
+    forms = {item.name: item for item in exports_of(layout.on)}
+    if form not in forms:
+        names = ", ".join(forms)
+        raise OptionError(f"invalid --as {shown(form)}: on {layout.title} there are {names}")
+    named = forms[form].named
+    return named(layout, name) if named else forms[form].text(layout)
 
 
 def left_out(imported: Imported) -> tuple[Finding, ...]:

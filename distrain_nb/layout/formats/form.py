@@ -25,11 +25,12 @@ _PARTS = ("machine", "accelerator", "disk_type", "disk_gb", "topology", "image",
 
 @dataclass(frozen=True)
 class Export:
-    """A form that a layout can be copied in."""
+    """A form that a layout can be copied in; `named` writes it with the name of a job."""
 
     name: str
     title: str
     text: Callable[[Layout], str]
+    named: Callable[[Layout, str], str] | None = None
 
     def left_out(self, layout: Layout) -> tuple[str, ...]:
         """Return the fields of a layout that this form has no place for, such as

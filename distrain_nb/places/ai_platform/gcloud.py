@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.layout.formats import placeholders
 from distrain_nb.layout.formats.commands import flags, lost_with
+from distrain_nb.layout.formats.images import shared_image
 from distrain_nb.layout.formats.pieces import Imported, unchosen, whole_number
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.places.ai_platform.training_input import from_training_input, training_input
 from distrain_nb.places.vertex.forms.gcloud import lines, with_file
-from distrain_nb.places.vertex.forms.specs import shared_image
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

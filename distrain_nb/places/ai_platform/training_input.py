@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from distrain_nb.layout.formats.images import shared_image
 from distrain_nb.layout.formats.pieces import Imported, MappingReader, present, seconds_of
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool, Role
-from distrain_nb.places.vertex.forms.specs import shared_image
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

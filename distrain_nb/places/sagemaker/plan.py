@@ -117,7 +117,7 @@ class SageMakerPlan:
     def command(self, operation: str, request: JsonObject, name: str) -> str:
         """Return a command for a shell that sends a request with this job's image; what it makes
         has that name, and the time behind it."""
-        body = json.dumps(substituted(request, {IMAGE: self._target()}), indent=2)
+        body = json.dumps(substituted(request, {IMAGE: self.target()}), indent=2)
         lines = [*(f"# {note}" for note in self._notes()), f"RUN={name}-$(date +%s)"]
         if ACCOUNT in body:
             lines.append("ACCOUNT=$(aws sts get-caller-identity --query Account --output text)")
@@ -130,7 +130,8 @@ class SageMakerPlan:
         ]
         return "\n".join(lines) + "\n"
 
-    def _target(self) -> str:
+    def target(self) -> str:
+        """Return the reference of the image that is built for the job."""
         return f"{self.settings.repository or 'REPOSITORY'}:{RUN}"
 
     def _notes(self) -> Iterator[str]:

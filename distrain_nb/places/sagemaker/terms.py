@@ -7,6 +7,7 @@ import re
 from distrain_nb.layout.formats.form import Export, MappingForm, PythonForm, as_json
 from distrain_nb.layout.place import Place
 from distrain_nb.layout.pool import Role
+from distrain_nb.places.kubernetes import forms as kubernetes
 from distrain_nb.places.sagemaker.forms.python import POSITIONS, from_sagemaker, is_for_sagemaker
 from distrain_nb.places.sagemaker.forms.request import (
     estimator_text,
@@ -54,6 +55,7 @@ PLACE = Place(
             "CreateTrainingJob (JSON)",
             lambda it: as_json(training_job(it)),
         ),
+        *kubernetes.EXPORTS,
     ),
     readers=(
         PythonForm(

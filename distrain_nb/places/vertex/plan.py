@@ -13,11 +13,11 @@ from distrain_nb.backends.remote.naming import run_name, short_name
 from distrain_nb.backends.remote.submission import Spec, substituted
 from distrain_nb.backends.remote.variables import NOTE, plain
 from distrain_nb.cluster import PER_GPU, about_processes, ranks_per_replica
+from distrain_nb.layout.formats.images import IMAGE
 from distrain_nb.layout.hardware import AMD64, hardware_of
 from distrain_nb.layout.yamls import data_yaml
 from distrain_nb.places.vertex import options, request
 from distrain_nb.places.vertex.containers import equipment_of
-from distrain_nb.places.vertex.forms.specs import IMAGE
 from distrain_nb.places.vertex.settings import missing, settings_of, settled
 from distrain_nb.places.vertex.validation import beyond, findings, launcher_of
 from distrain_nb.secrets import HIDDEN
@@ -129,10 +129,11 @@ class VertexPlan:
             f"{request.RUN} becomes the run's name.",
             *(" ".join(head),),
         ]
-        spec = substituted(config, {IMAGE: self._target()})
+        spec = substituted(config, {IMAGE: self.target()})
         return "".join(f"# {note}\n" for note in notes) + data_yaml(spec)
 
-    def _target(self) -> str:
+    def target(self) -> str:
+        """Return the reference of the image that is built for the job."""
         settings = self.settings
         repository = settings.repository.replace("//", f"/{settings.project or 'PROJECT'}/")
         if repository.startswith("-docker"):

@@ -13,10 +13,10 @@ from distrain_nb.backends.remote.variables import filled
 from distrain_nb.image import CloudBuild, Recipe, build
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
+from distrain_nb.layout.formats.images import IMAGE
 from distrain_nb.places.vertex import client, request
 from distrain_nb.places.vertex.data import CloudStorageData
 from distrain_nb.places.vertex.delivery import PACKAGE_FILE, write_archive
-from distrain_nb.places.vertex.forms.specs import IMAGE
 from distrain_nb.places.vertex.jobs import CustomJobs, Jobs, Pipelines
 from distrain_nb.places.vertex.logs import read
 from distrain_nb.places.vertex.making import make_bucket, make_repository

@@ -8,6 +8,7 @@ from distrain_nb.layout.formats.form import CommandForm, Export, MappingForm, Py
 from distrain_nb.layout.place import Place
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.yamls import data_yaml
+from distrain_nb.places.kubernetes import forms as kubernetes
 from distrain_nb.places.vertex.forms.gcloud import COMMAND, custom_job_command, from_custom_job
 from distrain_nb.places.vertex.forms.python import PASTE, POSITIONS, from_vertex, is_for_vertex
 from distrain_nb.places.vertex.forms.specs import custom_job_spec, from_specs
@@ -58,6 +59,7 @@ PLACE = Place(
         ),
         Export("vertex-yaml", "workerPoolSpecs (YAML)", lambda it: data_yaml(custom_job_spec(it))),
         Export("vertex-gcloud", COMMAND, lambda it: custom_job_command(it) + "\n"),
+        *kubernetes.EXPORTS,
     ),
     readers=(
         MappingForm("workerPoolSpecs in JSON or YAML", _is_job, from_specs),
@@ -73,5 +75,6 @@ PLACE = Place(
             "no job for Vertex AI",
             PASTE,
         ),
+        kubernetes.READER,
     ),
 )

@@ -8,15 +8,11 @@ from typing import TYPE_CHECKING
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.formats import placeholders
 from distrain_nb.layout.formats.commands import flags, lost_with
+from distrain_nb.layout.formats.images import image_of
 from distrain_nb.layout.formats.pieces import Imported, is_variable, unchosen, whole_number
 from distrain_nb.layout.sizing import reduction_image
 from distrain_nb.layout.yamls import data_yaml
-from distrain_nb.places.vertex.forms.specs import (
-    custom_job_spec,
-    from_specs,
-    image_of,
-    machine_spec,
-)
+from distrain_nb.places.vertex.forms.specs import custom_job_spec, from_specs, machine_spec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

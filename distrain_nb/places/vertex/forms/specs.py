@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.catalog.active import current
-from distrain_nb.layout.formats import placeholders
+from distrain_nb.layout.formats.images import image_of, shared_image
 from distrain_nb.layout.formats.pieces import (
     Imported,
     MappingReader,
@@ -19,12 +18,9 @@ from distrain_nb.layout.formats.pieces import (
 )
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool, Role
-from distrain_nb.layout.sizing import reduction_image
 
 if TYPE_CHECKING:
     from distrain_nb.types import Json
-
-IMAGE = placeholders.CONTAINER_IMAGE
 
 _POSITIONS = 4
 _SNAKE = frozenset(
@@ -70,15 +66,6 @@ def machine_spec(pool: Pool) -> dict[str, Json]:
         acceleratorCount=pool.accelerator_count if has_accelerator else None,
         tpuTopology=pool.topology,
     )
-
-
-def image_of(layout: Layout, role: Role, pool: Pool) -> str:
-    """Return the image that a pool runs: its own, the Reduction Server's nearest, or the job's."""
-    if pool.image:
-        return pool.image
-    if role is Role.REDUCERS:
-        return reduction_image(current(), layout.region)
-    return layout.image or IMAGE
 
 
 def _spec(layout: Layout, role: Role, pool: Pool) -> dict[str, Json]:
@@ -164,20 +151,3 @@ def _role(position: int, pool: Pool) -> Role:
     if position == Role.REDUCERS.position and _REDUCTION in (pool.image or ""):
         return Role.REDUCERS
     return next(role for role in Role if role.position == position)
-
-
-def shared_image(layout: Layout) -> Layout:
-    """Return the layout with an image that all its pools share as its own, and no needless
-    images."""
-    images = {pool.image for role, pool in layout.pools() if role is not Role.REDUCERS}
-    image = images.pop() if len(images) == 1 else None
-    changes: dict[str, object] = {"image": image} if image else {}
-    for role, pool in layout.pools():
-        needless = image if role is not Role.REDUCERS else _nearest(layout)
-        if pool.image == needless:
-            changes[role.value] = replace(pool, image=None)
-    return layout.edited(changes)
-
-
-def _nearest(layout: Layout) -> str:
-    return reduction_image(current(), layout.region)

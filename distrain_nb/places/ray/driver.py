@@ -1,0 +1,256 @@
+"""The driver of a job on a Ray cluster; its argument is the folder with the code.
+
+It places an actor for each replica, and each actor starts our worker, which starts the ranks.
+Replicas that share no folder with the notebook's machine give what they write to the driver, which
+lays it down as parcels beside the log files of Ray's session: whoever follows the job fetches them
+from there by HTTP, one after another. `driver.json` says how the job is doing.
+
+It travels with each job: standard library, Ray and our worker only, Python 3.8.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
+
+import ray
+from ray.util.placement_group import placement_group, remove_placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+from distrain_nb.places.ray import demand, replica
+
+ray.cloudpickle.register_pickle_by_value(replica)  # nodes needn't have it where we do
+
+LOOK_FIRST_S, LOOK_AT_LEAST_EVERY_S = 0.1, 0.5
+ENDS_WITHIN_S = 30.0  # ranks that are told to end
+STOPS_WITHIN_S = 2.5  # `ray job stop` kills the driver after three seconds
+EXPLAIN_EVERY_S = 2.0
+TRAIN = ("primary", "workers")
+
+
+class Failed(Exception):
+    """The job has failed for a reason that no rank knows."""
+
+
+class Parcels:
+    """What goes from the job to whoever follows it, as numbered files that never change."""
+
+    def __init__(self, job: str, shared: str) -> None:
+        # The driver's own output goes to a file among the session's log files.
+        logs = Path("/proc/self/fd/1").resolve().parent
+        self._folder = Path(shared) if shared else logs / "distrain" / job
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._shared = bool(shared)
+        self._number = 0
+        self._state: Dict[str, Any] = {}
+
+    def say(self, **state: Any) -> None:
+        """Tell how the job is doing."""
+        if state != self._state:
+            self._state = state
+            text = json.dumps(state).encode()
+            if self._shared:
+                self._write("driver.json", text)
+            else:
+                self.send([("driver.json", -1, text)])
+
+    def send(self, pieces: Sequence[Tuple[str, int, bytes]]) -> None:
+        """Send parts of files: a path, the place there, -1 for a whole file, and bytes."""
+        if pieces:
+            data = bytearray()
+            for path, at, content in pieces:
+                head = {"path": path, "at": at, "size": len(content)}
+                data += json.dumps(head).encode() + b"\n" + content
+            self._number += 1
+            self._write(f"{self._number:08d}", b"%d\n" % len(data) + data)
+
+    def _write(self, name: str, data: bytes) -> None:
+        draft = self._folder / (name + ".draft")
+        draft.write_bytes(data)
+        draft.replace(self._folder / name)
+
+
+class Driver:
+    """The replicas of a job, from their place on nodes to their end."""
+
+    def __init__(self, here: Path, request: Dict[str, Any], parcels: Parcels) -> None:
+        self._here, self._request, self._parcels = here, request, parcels
+        self._bundles = [demand.Bundle(b["needs"], b["group"]) for b in request["bundles"]]
+        self._actors: List[Any] = []
+        self._codes: Dict[int, int] = {}
+        self._lost: Dict[int, str] = {}
+        self._nodes: List[str] = []
+        self._heard = LOOK_FIRST_S
+        self.stopped = False
+
+    def run(self) -> int:
+        """Return the job's exit status."""
+        begun = time.monotonic()
+        self._place()
+        self._start()
+        limit = self._request["timeout"]
+        while not self._look():
+            if self.stopped:
+                self._end(STOPS_WITHIN_S)
+                return 143
+            if limit and time.monotonic() > begun + limit:
+                self._end(ENDS_WITHIN_S)
+                raise Failed(f"the job has not ended within its --timeout of {limit:g} s")
+        self._end(ENDS_WITHIN_S)
+        self._say_lost()
+        return int(any(self._codes.get(number) for number in self._training()))
+
+    def _say_lost(self) -> None:
+        for number, why in self._lost.items():
+            role, index = self._request["members"][number]
+            where = f", on node {self._nodes[number]}," if self._nodes else ""
+            raise Failed(f"{role} {index}{where} was lost: {why}")
+
+    def _training(self) -> Iterator[int]:
+        members = enumerate(self._request["members"])
+        return (number for number, (role, _) in members if role in TRAIN)
+
+    def _place(self) -> None:
+        strategy, limit = self._request["strategy"], self._request["max_wait"]
+        labels = [{demand.GROUP: b.group} if b.group else {} for b in self._bundles]
+        more = {"bundle_label_selector": labels} if any(labels) else {}
+        needs = [dict(bundle.needs) for bundle in self._bundles]
+        self._group = placement_group(needs, strategy=strategy, **more)
+        ready, begun, explain = self._group.ready(), time.monotonic(), 0.5
+        while not ray.wait([ready], timeout=explain)[0]:
+            why = demand.waiting(self._bundles, strategy, _nodes())
+            self._parcels.say(phase="waiting for nodes", reason=why)
+            explain = EXPLAIN_EVERY_S
+            if self.stopped:
+                sys.exit(143)
+            if limit and time.monotonic() > begun + limit:
+                raise Failed(f"no nodes within --max-wait of {limit:g} s: {why}")
+        ray.get(ready)
+
+    def _start(self) -> None:
+        self._parcels.say(phase="starting replicas", reason="")
+        variables = (
+            (self._here / "variables.json").read_text() if not self._request["shared"] else ""
+        )
+        for number, bundle in enumerate(self._bundles):
+            custom = {
+                n: much for n, much in bundle.needs.items() if n not in ("CPU", "GPU", "memory")
+            }
+            actor = ray.remote(replica.ReplicaActor).options(
+                num_cpus=bundle.needs.get("CPU", 0),
+                num_gpus=bundle.needs.get("GPU", 0),
+                memory=bundle.needs.get("memory", 0) or None,
+                resources=custom,
+                scheduling_strategy=PlacementGroupSchedulingStrategy(
+                    self._group, placement_group_bundle_index=number
+                ),
+            )
+            self._actors.append(actor.remote(number, self._request["shared"], variables))
+        try:
+            addresses = ray.get([actor.address.remote() for actor in self._actors])
+            self._nodes = [address.rpartition(":")[0] for address in addresses]
+            hosts = ",".join(addresses)
+            ray.get([actor.start.remote(hosts) for actor in self._actors])
+        except ray.exceptions.RayError as error:
+            raise Failed(f"a replica could not be started: {_brief(error)}") from None
+        print("replicas on", ", ".join(self._nodes), flush=True)
+        self._parcels.say(phase="running", nodes=self._nodes)
+
+    def _look(self) -> bool:
+        """Hear all replicas; return whether the job is over."""
+        heard = self._hear()
+        self._heard = LOOK_FIRST_S if heard else min(1.5 * self._heard, LOOK_AT_LEAST_EVERY_S)
+        if self._lost or any(self._codes.values()):
+            return True
+        if all(number in self._codes for number in self._training()):
+            return True
+        if not heard:
+            time.sleep(self._heard)
+        return False
+
+    def _hear(self) -> bool:
+        """Bring what replicas have written; return whether there was any."""
+        calls = {n: a.pull.remote() for n, a in enumerate(self._actors) if self._is_up(n)}
+        heard = False
+        for number, call in calls.items():
+            try:
+                pieces, code = ray.get(call)
+            except ray.exceptions.RayError as error:
+                self._lost[number] = _brief(error)
+                continue
+            self._parcels.send(pieces)
+            heard = heard or bool(pieces)
+            if code is not None and not pieces:
+                self._codes[number] = code
+        return heard
+
+    def _is_up(self, number: int) -> bool:
+        return number not in self._codes and number not in self._lost
+
+    def _end(self, within: float) -> None:
+        """Have all replicas end that have not, and bring their last words."""
+        for number, actor in enumerate(self._actors):
+            if self._is_up(number):
+                actor.stop.remote()
+        end = time.monotonic() + within
+        while any(map(self._is_up, range(len(self._actors)))) and time.monotonic() < end:
+            if not self._hear():
+                time.sleep(LOOK_FIRST_S)
+        closing = [
+            actor.close.remote() for n, actor in enumerate(self._actors) if n not in self._lost
+        ]
+        ready, _ = ray.wait(closing, num_returns=len(closing), timeout=2) if closing else ([], [])
+        for call in ready:
+            line = ray.get(call)
+            if line:
+                print(line, flush=True)
+        remove_placement_group(self._group)
+
+
+def _nodes() -> List[demand.Node]:
+    free: Dict[str, Any] = {}
+    try:
+        free = ray._private.state.available_resources_per_node()
+    except Exception:  # it is not part of Ray's API
+        free = {}
+    return [
+        demand.Node(node["NodeManagerAddress"], node["Resources"], free.get(node["NodeID"]),
+                    node.get("Labels", {}))
+        for node in ray.nodes()
+        if node["Alive"]
+    ]  # fmt: skip
+
+
+def _brief(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def main() -> int:
+    """Run the job and return its exit status."""
+    here = Path(sys.argv[1]).resolve()
+    request = json.loads((here / "job.json").read_text(encoding="utf-8"))
+    parcels = Parcels(request["name"], request["shared"])
+    ray.init(log_to_driver=False, configure_logging=False)
+    driver = Driver(here, request, parcels)
+
+    def stop(*_: Any) -> None:
+        driver.stopped = True
+
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        code = driver.run()
+    except Failed as error:
+        parcels.say(phase="failed", error=str(error))
+        print(error, file=sys.stderr, flush=True)
+        return 1
+    parcels.say(phase="ended", code=code)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

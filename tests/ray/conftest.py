@@ -1,0 +1,163 @@
+"""A Ray cluster of two nodes on this machine, once a session: `RayCluster` for its tests."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from distrain_nb.worker.machine.system import die_with_parent
+
+HEAD, SECOND = "127.0.0.3", "127.0.0.2"  # 127.0.0.1 is replaced by the machine's own address
+UP_WITHIN_S, TRIES = 240.0, 3
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_agent_register_timeout_ms": "200000"}
+# Ray 2.60 ends a node whose agents haven't written their ports within 15 seconds, as on a busy
+# machine: so these files, by the options that say a port, are written for them.
+AGENTS = {
+    "dashboard-agent-listen": "dashboard_agent_listen_port",
+    "dashboard-agent-grpc": "metrics_agent_port",
+    "metrics-export": "metrics_export_port",
+    "runtime-env-agent": "runtime_env_agent_port",
+}
+GROUP = "small"
+
+
+@dataclass
+class RayCluster:
+    """Two nodes with four CPUs each; the second is of the worker group `small`."""
+
+    folder: Path
+    ports: list[int] = field(default_factory=list)
+    nodes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    files: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.ports[1]}"
+
+    def options(self, **more: Any) -> dict[str, Any]:
+        return {"on": "ray", "address": self.address, "python": sys.executable, **more}
+
+    def start(self, host: str, *more: str) -> None:
+        """Start a node, without waiting for it."""
+        ports = {name: free_port() for name in AGENTS}
+        identity = secrets.token_hex(28)
+        self.files = {f"{AGENTS[name]}_{identity}": port for name, port in ports.items()}
+        client = [f"--ray-client-server-port={free_port()}"] if "--head" in more else []
+        command = [
+            str(Path(sys.executable).with_name("ray")), "start", "--block", "--disable-usage-stats",
+            f"--node-ip-address={host}", "--num-cpus=4", "--object-store-memory=80000000",
+            "--min-worker-port=0", "--max-worker-port=0",
+            *(f"--{name}-port={port}" for name, port in ports.items()),
+            *client,
+            *more,
+        ]  # fmt: skip
+        environment = {**os.environ, **QUIET, "RAY_OVERRIDE_NODE_ID_FOR_TESTING": identity}
+        with (self.folder / f"{host}.log").open("wb") as log:
+            self.nodes[host] = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
+                env=environment, preexec_fn=die_with_parent,
+            )  # fmt: skip
+
+    def begin(self) -> None:
+        """Start both nodes and wait for them."""
+        self.ports = [free_port(), free_port()]
+        port, dashboard = self.ports
+        self.up(
+            HEAD, 1, "--head", f"--port={port}", "--dashboard-host=127.0.0.1",
+            f"--dashboard-port={dashboard}", f"--temp-dir={self.folder}",
+        )  # fmt: skip
+        self.up(SECOND, 2, f"--address={HEAD}:{port}", f"--labels=ray.io/node-group={GROUP}")
+
+    def up(self, host: str, count: int, *more: str) -> None:
+        """Start a node, again if it ends, until there are so many."""
+        for _ in range(TRIES):
+            self.start(host, *more)
+            node = self.nodes[host]
+            is_up = partial(self._has, count, node)
+            wait_for(is_up, UP_WITHIN_S)
+            if node.poll() is None:
+                return
+            self.kill(host)
+        raise AssertionError((self.folder / f"{host}.log").read_text()[-3000:])
+
+    def _has(self, count: int, node: subprocess.Popen[bytes]) -> bool:
+        session = self.folder / "session_latest"
+        for name, port in self.files.items() if session.exists() else ():
+            (session / name).write_text(str(port))
+        return len(self.rows("nodes")) == count or node.poll() is not None
+
+    def rows(self, kind: str) -> list[dict[str, Any]]:
+        """What the cluster says of its nodes or actors that are alive."""
+        try:
+            answer = httpx.get(f"{self.address}/api/v0/{kind}", params={"limit": 1000}, timeout=60)
+        except httpx.HTTPError:
+            return []
+        rows = answer.json()["data"]["result"]["result"] if answer.is_success else []
+        return [row for row in rows if row["state"] == "ALIVE"]
+
+    def replicas(self) -> int:
+        """How many replicas' actors are alive."""
+        return sum("ReplicaActor" in row["class_name"] for row in self.rows("actors"))
+
+    def ranks(self) -> list[psutil.Process]:
+        """The processes that started ranks on any node."""
+        found = []
+        for process in psutil.process_iter(["cmdline"]):
+            words = process.info["cmdline"] or []
+            if any(word.endswith("/start.py") and "distrain-" in word for word in words):
+                found.append(process)
+        return found
+
+    def kill(self, host: str) -> None:
+        """End a node with all its processes, at once."""
+        node, processes = self.nodes.pop(host), list[psutil.Process]()
+        with contextlib.suppress(psutil.NoSuchProcess):
+            processes = psutil.Process(node.pid).children(recursive=True)
+        for process in processes:
+            if process.is_running():
+                process.kill()
+        node.kill()
+        node.wait()
+        psutil.wait_procs(processes, timeout=10)
+
+
+def wait_for(condition: Callable[[], Any], within_s: float = 120.0) -> None:
+    """Look until something is so."""
+    end = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < end, f"not so within {within_s:g} s"
+        time.sleep(0.2)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[RayCluster]:
+    folder = Path(tempfile.mkdtemp(prefix="dr-", dir="/tmp"))  # paths of sockets are short
+    started = RayCluster(folder)
+    try:
+        started.begin()
+        yield started
+    finally:
+        for host in list(started.nodes):
+            started.kill(host)
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,130 @@
+"""What jobs ask of a Ray cluster, without one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+import distrain_nb as d
+from distrain_nb.backends.remote.service import Unanswered
+from distrain_nb.errors import DistrainError, OptionError
+from distrain_nb.places.ray.dashboard import Dashboard, Headers
+from distrain_nb.places.ray.demand import Bundle, Node, refusal, waiting
+from distrain_nb.places.ray.service import pieces, unwrapped
+
+GIB = 1 << 30
+NOWHERE = {"on": "ray", "address": "http://127.0.0.1:9"}
+
+
+def node(name: str, free: dict[str, float] | None = None, **total: float) -> Node:
+    return Node(name, {"CPU": 16.0, "memory": 64.0 * GIB, **total}, free, {})
+
+
+GPUS = [
+    node("a", GPU=4.0, **{"accelerator_type:T4": 1.0}),
+    node("b", GPU=4.0, **{"accelerator_type:T4": 1.0}),
+]
+
+
+@pytest.mark.parametrize(
+    ("needs", "count", "strategy", "why"),
+    [
+        ({"GPU": 4}, 2, "STRICT_SPREAD", ""),
+        ({"GPU": 8}, 1, "STRICT_SPREAD", "no node has 8 GPUs: of 2 nodes the largest has 4"),
+        (
+            {"GPU": 4}, 3, "STRICT_SPREAD",
+            "3 replicas need a node each (STRICT_SPREAD): the cluster has 2 with 4 GPUs",
+        ),
+        ({"GPU": 4}, 3, "SPREAD", "the cluster has no room for 12 GPUs (it has 8) (SPREAD)"),
+        ({"GPU": 2}, 4, "PACK", ""),
+        ({"GPU": 2}, 3, "STRICT_PACK",
+         "the cluster has no room for 6 GPUs (it has 8) (STRICT_PACK)"),
+        (
+            {"accelerator_type:H100": 0.001}, 1, "PACK",
+            "no node has an accelerator H100: the cluster has T4",
+        ),
+        ({"memory": 96.0 * GIB}, 1, "PACK",
+         "no node has 96 GiB of memory: of 2 nodes the largest has 64 GiB"),
+        ({"GPU": 4, "CPU": 17}, 1, "PACK", "no node has 17 CPUs: of 2 nodes the largest has 16"),
+    ],
+)  # fmt: skip
+def test_what_a_cluster_can_never_give(
+    needs: dict[str, float], count: int, strategy: str, why: str
+) -> None:
+    assert refusal([Bundle(needs)] * count, strategy, GPUS) == why
+
+
+def test_what_a_job_waits_for() -> None:
+    nodes = [node("a", {"CPU": 16.0, "GPU": 1.0}, GPU=4.0), node("b", {"GPU": 4.0}, GPU=4.0)]
+    bundles = [Bundle({"GPU": 4.0})] * 2
+    assert waiting(bundles, "STRICT_SPREAD", nodes) == "needs 8 GPUs: 5 of 8 free"
+    assert waiting(bundles[:1], "STRICT_SPREAD", nodes) == ""
+
+
+def test_a_plan_says_what_each_replica_needs(home: Path) -> None:
+    plan = d.plan(
+        "import torch, torch.distributed", **NOWHERE, workers="2*big+8*A100", memory="64GiB",
+        resource="license=1", placement="SPREAD",
+    )  # fmt: skip
+    request = yaml.safe_load(str(plan))
+    assert request["placement_group"] == {
+        "bundles": 2 * [{
+            "CPU": 8.0, "GPU": 8.0, "accelerator_type:A100": 0.001, "memory": 64.0 * GIB,
+            "license": 1.0, "group": "big",
+        }],
+        "strategy": "SPREAD",
+    }  # fmt: skip
+    assert request["environment"]["DISTRAIN_RANKS"] == "8"
+    servers = d.plan("import tensorflow", **NOWHERE, workers="2*node+1*T4", servers="1")
+    needs = yaml.safe_load(str(servers))["placement_group"]["bundles"]
+    assert [bundle.get("GPU") for bundle in needs] == [1.0, 1.0, None]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cpus": "none"}, "invalid --cpus 'none': expected a number above 0"),
+        ({"resource": "license"}, "invalid --resource 'license': expected NAME=N"),
+        ({"placement": "ANY"}, "invalid --placement 'ANY': expected STRICT_SPREAD, SPREAD"),
+        ({"credentials": "nowhere.json"}, "--credentials nowhere.json: No such file"),
+    ],
+)
+def test_what_can_not_be_read_is_refused(home: Path, options: dict[str, str], message: str) -> None:
+    try:
+        said = "".join(f.message for f in d.check("1", **NOWHERE, **options))
+    except OptionError as error:
+        said = str(error)
+    assert message in said
+
+
+def test_logins_come_from_files_and_from_the_variables_of_ray(tmp_path: Path) -> None:
+    file, token = tmp_path / "headers.json", tmp_path / "token"
+    file.write_text(json.dumps({"headers": {"X-Team": "a"}, "cookies": {"c": "1"}}))
+    token.write_text("abc\n")
+    environ = {
+        "RAY_JOB_HEADERS": '{"X-Own": "b"}', "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN_PATH": str(token),
+    }  # fmt: skip
+    found = Headers.find(str(file), environ)
+    assert found.headers == {"Authorization": "Bearer abc", "X-Own": "b", "X-Team": "a"}
+    assert (found.cookies, found.verify) == ({"c": "1"}, True)
+    assert "abc" not in repr(Dashboard("http://a", found))
+    file.write_text('{"token": 1}')
+    with pytest.raises(OptionError, match="unknown 'token', expected headers, cookies, verify"):
+        Headers.find(str(file), {})
+    with pytest.raises(OptionError, match="RAY_JOB_HEADERS: expected a JSON object"):
+        Headers.find("", {"RAY_JOB_HEADERS": "x"})
+    with pytest.raises(DistrainError, match="nowhere://cluster: "):
+        Dashboard.at("nowhere://cluster", Headers())
+
+
+def test_a_parcel_that_has_not_come_whole_is_asked_for_again() -> None:
+    content = b'{"path": "a", "at": 0, "size": 2}\n{}{"path": "b", "at": -1, "size": 0}\n'
+    parcel = b"%d\n" % len(content) + content
+    assert list(pieces(unwrapped(parcel))) == [("a", 0, b"{}"), ("b", -1, b"")]
+    for part in (parcel[:-1], b"", b"x"):
+        with pytest.raises(Unanswered):
+            unwrapped(part)

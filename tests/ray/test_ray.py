@@ -1,0 +1,195 @@
+"""Jobs on a real Ray cluster of two nodes; the last test loses one of them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+import distrain_nb as d
+from distrain_nb.backends.found import Found
+from distrain_nb.backends.plugins import choices, option_choices
+from distrain_nb.backends.remote.service import Gone
+from distrain_nb.errors import OptionError, RunCancelled, RunFailed
+from distrain_nb.layout import Layout
+from distrain_nb.places.ray import RayBackend
+from distrain_nb.places.ray.dashboard import Dashboard, Headers
+from distrain_nb.places.ray.plan import RaySpec
+from distrain_nb.places.ray.service import RayService
+from distrain_nb.worker.files.status import State
+
+from .conftest import GROUP, HEAD, SECOND, RayCluster, wait_for
+
+pytestmark = pytest.mark.slow  # it starts a cluster
+
+SECRET = "correct-horse-7"
+DDP = """
+import os
+import torch, torch.distributed as dist
+from distrain_nb import log_metrics
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
+loss = (model(torch.ones(8, 4)) ** 2).mean()
+loss.backward()
+gradient = next(model.parameters()).grad.clone()
+others = [torch.empty_like(gradient) for _ in range(dist.get_world_size())]
+dist.all_gather(others, gradient)
+assert all(torch.equal(other, gradient) for other in others)
+for number in range(50):
+    print("the same line from each")
+print("rank", rank, "of", dist.get_world_size(), "on", os.environ["GROUP_RANK"])
+if rank == 0:
+    log_metrics({"loss": loss.item()}, step=1)
+    print("secret of", len(os.environ["TOKEN"]))
+weights = torch.arange(1000)
+"""
+ENDLESS = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.1)"
+
+
+@pytest.fixture(autouse=True)
+def own_home(home: Path) -> None:
+    """No test sees the runs of another."""
+
+
+def test_a_cell_trains_on_two_nodes_that_share_no_folder(cluster: RayCluster, home: Path) -> None:
+    run = d.submit(
+        DDP, **cluster.options(), workers=2, ranks_per_replica=2, name="ddp", result="weights",
+        env=f"TOKEN={SECRET}", wait=True,
+    )  # fmt: skip
+    lines = [line for line in str(run.logs()).splitlines() if line.startswith("[rank")]
+    for rank in range(4):
+        own = [line for line in lines if line.startswith(f"[rank {rank}] ")]
+        assert own.count(f"[rank {rank}] the same line from each") == 50
+        assert own[-1 - (rank == 0)] == f"[rank {rank}] rank {rank} of 4 on {rank // 2}"
+    assert f"[rank 0] secret of {len(SECRET)}" in lines
+    assert list(run.metrics()["loss"]) and len(run.results["weights"]) == 1000
+    assert "dashboard" in json.loads((run.folder / "links.json").read_text())
+    driver = httpx.get(f"{cluster.address}/api/jobs/").json()
+    job = next(row for row in driver if (row["submission_id"] or "").startswith("ddp-"))
+    assert SECRET not in json.dumps(job)
+    assert not [p for p in home.rglob("*") if p.is_file() and SECRET.encode() in p.read_bytes()]
+    logs = httpx.get(f"{cluster.address}/api/jobs/{job['submission_id']}/logs").json()["logs"]
+    assert any(f"replicas on {a}, {b}" in logs for a, b in ((HEAD, SECOND), (SECOND, HEAD)))
+    assert not cluster.replicas() and not cluster.ranks()
+
+
+def test_how_jobs_wait_fail_and_are_stopped(cluster: RayCluster, tmp_path: Path) -> None:
+    """All at once: none takes more than a CPU, but for the one that waits."""
+    options = cluster.options(cpus="1")
+    broken = d.submit(
+        "import os, time\nif os.environ['RANK'] == '1': raise ValueError('no luck')\n"
+        "time.sleep(600)",
+        **options, workers=2, name="broken",
+    )  # fmt: skip
+    long = d.submit(ENDLESS, **options, primary=1, name="long", folder=str(tmp_path / "shared"))
+    stopped = d.submit(ENDLESS, **options, primary=1, name="stopped")
+    wait_for(lambda: "begun" in str(long.logs()) and "begun" in str(stopped.logs()))
+    with pytest.raises(RunFailed, match="rank 1 failed") as failed:
+        broken.wait()
+    assert "ValueError: no luck" in str(failed.value)
+    waiting = d.submit(ENDLESS, **cluster.options(cpus="4"), workers=2, name="waiting")
+    wait_for(lambda: waiting.status.note)
+    assert waiting.state is State.QUEUED
+    assert waiting.status.note.startswith("needs 8 CPUs: ") and "of 8 free" in waiting.status.note
+    job = next(
+        row["submission_id"]
+        for row in httpx.get(f"{cluster.address}/api/jobs/").json()
+        if (row["submission_id"] or "").startswith("stopped-")
+    )
+    httpx.post(f"{cluster.address}/api/jobs/{job}/stop").raise_for_status()
+    for run in (long, waiting):
+        run.cancel()
+    for run in (long, stopped, waiting):
+        with contextlib.suppress(RunCancelled):
+            run.wait()
+        assert run.state is State.CANCELLED
+    assert (long.status.error, stopped.status.error) == ("", "stopped on the cluster")
+    wait_for(lambda: not cluster.replicas() and not cluster.ranks())
+
+
+def test_what_the_cluster_lacks_is_said_before_anything_is_sent(
+    cluster: RayCluster, monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    def found(code: str = "1", **options: object) -> dict[str, str]:
+        return {f.code: f.message for f in d.check(code, **cluster.options(**options))}
+
+    assert not found(workers=2)
+    assert found(workers=3) == {
+        "ray.no-room": "3 replicas need a node each (STRICT_SPREAD): the cluster has 2 with 1 CPU."
+    }
+    assert found(primary="node+8*A100") == {
+        "ray.no-room": "no node has an accelerator A100: the cluster has none."
+    }
+    assert found(primary="node+8*GPU") == {
+        "ray.no-room": "no node has 8 GPUs: of 2 nodes the largest has 0."
+    }
+    assert found(primary="large") == {
+        "ray.no-room": f"no node is of the worker group large: there are {GROUP}."
+    }
+    assert not found(primary=GROUP)
+    missing = d.check("1", **cluster.options(workers=2, cpus="9"))[0]
+    assert missing.message == "no node has 9 CPUs: of 2 nodes the largest has 4."
+    head = "%%distrain --on ray --workers 3\n1"
+    [finding] = d.check("1", **cluster.options(workers=3))
+    repaired = {fix.label: fix.apply(head).splitlines()[0] for fix in finding.fixes}
+    assert repaired == {
+        "Write `--placement SPREAD`": "%%distrain --on ray --workers 3 --placement SPREAD",
+        "Take 2 replicas": "%%distrain --on ray --workers 2",
+    }
+    assert {
+        f.severity.value for f in d.check("1", **cluster.options(workers=3, autoscaling=True))
+    } == {"warning"}
+    nowhere = cluster.options(address="http://127.0.0.1:9")
+    assert [f.code for f in d.check("1", **nowhere)] == ["ray.no-answer"]
+    with pytest.raises(OptionError, match="invalid --memory 'much': expected a size such as 64GiB"):
+        d.check("1", **cluster.options(memory="much"))
+    monkeypatch.setenv("RAY_API_SERVER_ADDRESS", cluster.address)
+    layout = Layout.of("ray", workers="2")
+    assert [choice.value for choice in choices(layout, "workers.machine")] == ["node", GROUP]
+    assert len(option_choices(layout, "placement")) == 4
+    settled = {"address": Found(cluster.address, "a test")}
+    said = {check.what: check.found for check in RayBackend().access(settled)}
+    assert said["cluster"].startswith("Ray 2.") and said["cluster"].endswith(
+        "2 nodes, 8 CPUs, 0 GPUs"
+    )
+
+
+def test_a_job_that_the_head_has_forgotten(cluster: RayCluster, tmp_path: Path) -> None:
+    spec = RaySpec(
+        folder="", address=cluster.address, credentials="", driver={}, packages=(),
+        python="python", run="unknown-1",
+    )  # fmt: skip
+    service = RayService(spec, tmp_path / "ray")
+    assert service.find({}) == ""
+    with pytest.raises(Gone, match="doesn't know the job unknown-1 any more"):
+        service.observe("unknown-1")
+    service.folder.mkdir()
+    (service.folder / "driver.json").write_text(json.dumps({"phase": "ended", "code": 0}))
+    assert service.observe("unknown-1").state is State.SUCCEEDED
+
+
+def test_a_study_runs_its_trials_as_jobs(cluster: RayCluster, tmp_path: Path) -> None:
+    cell = "from distrain_nb import log_metrics\nlog_metrics({'loss': (x - 2) ** 2}, step=1)"
+    found = d.tune(
+        cell, tune="x=1..3", goal="min:loss", trials=3, search="grid", parallel=2, primary=1,
+        **cluster.options(cpus="1", folder=str(tmp_path / "shared")), name="bowl",
+    ).wait(500)  # fmt: skip
+    assert found.best.params == {"x": 2}
+    jobs = [row["submission_id"] for row in httpx.get(f"{cluster.address}/api/jobs/").json()]
+    assert len([job for job in jobs if (job or "").startswith("bowl")]) == 3
+    assert all(trial.run.state is State.SUCCEEDED for trial in found.each())
+
+
+def test_a_lost_node(cluster: RayCluster) -> None:
+    run = d.submit(ENDLESS, **cluster.options(cpus="1"), workers=2, name="lost")
+    wait_for(lambda: str(run.logs()).count("begun") == 2)
+    cluster.kill(SECOND)
+    with pytest.raises(RunFailed) as failed:
+        run.wait()
+    assert f"on node {SECOND}, was lost: " in str(failed.value)
+    wait_for(lambda: not cluster.replicas() and not cluster.ranks())
+    assert Dashboard(cluster.address, Headers()).nodes()
