@@ -14,7 +14,7 @@ INSTALLED := $(VENV)/.installed
 # kept, whatever the environment says: importing TensorFlow takes 6 seconds then, and 14 without.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo first setup check quick test durations expected wheel lint types style page pictures docs room services clean
+.PHONY: demo first setup check quick test durations expected keywords wheel lint types style page pictures docs room services clean
 
 demo: $(DEMO)
 	$(BIN)/python scripts/demo.py
@@ -44,6 +44,10 @@ durations: $(INSTALLED)
 # Rewrites what programs print when their authors' commands start them.
 expected: $(INSTALLED)
 	RECORD_EXPECTED=1 $(BIN)/python -m pytest tests/programs -k test_as_a_function
+
+# Rewrites the options as keyword arguments, from their declarations.
+keywords: $(INSTALLED)
+	$(BIN)/python -m scripts.keywords
 
 wheel: $(INSTALLED)
 	$(BIN)/python -m scripts.horovod_wheel

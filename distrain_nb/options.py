@@ -6,11 +6,12 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from distrain_nb.backends.options import declared, flag, made, option
+from distrain_nb.backends.options import declared, made, option
 from distrain_nb.backends.plugins import all_backends, find
 from distrain_nb.errors import OptionError, did_you_mean
-from distrain_nb.layout import OPTIONS, Layout, Option, load
-from distrain_nb.layout.options import changed
+from distrain_nb.layout import OPTIONS, Layout, load
+from distrain_nb.layout.option import flag
+from distrain_nb.layout.options import SPOT, changed
 from distrain_nb.layout.place import place_of
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.base import AnyBackend
     from distrain_nb.config import Config
 
-_LAYOUT = {*(layout_option.field for layout_option in OPTIONS), "spot"}
+_LAYOUT = {layout_option.field for layout_option in (*OPTIONS, SPOT)}
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -110,10 +111,6 @@ def _backend_of(layout: Layout) -> AnyBackend:
     if place and place.successor:
         raise place.successor.error(layout)
     return find(layout.on)
-
-
-def layout_options() -> Iterable[Option]:
-    return OPTIONS
 
 
 def _refused(name: str, backend: AnyBackend) -> OptionError:

@@ -44,7 +44,7 @@ def options() -> str:
         ("option", "value", "what it is"),
         (
             (
-                f"`{', '.join(filter(None, (option.flag, option.name)))}`",
+                f"`{', '.join(option.names)}`",
                 f"`{option.form}`".replace("|", "\\|"),
                 option.help,
             )

@@ -29,6 +29,7 @@ LONG_SENTENCE = 25
 
 # A place's own rooms; anything else that names a cloud has to change with it.
 PLACES = ("places/",)
+NAMES = {"local", "vertex", "sagemaker", "ai-platform"}
 _CLOUD = re.compile(r"vertex|sagemaker", re.IGNORECASE)
 
 # They say nothing of what they name.
@@ -58,6 +59,7 @@ def measures() -> dict[str, float]:
             n < SHORT_FILE for path, n in sizes.items() if path.name != "__init__.py"
         ),
         "files that name a cloud outside its rooms": sum(map(_names_cloud, files, files.values())),
+        "comparisons with a place's name": sum(map(_compared_places, files, trees)),
         "names that say nothing": sum(map(_empty_names, trees)),
         "docstrings without a verb": _docstrings_without_verb(),
         "words of the documents": sum(len(sentence.split()) for sentence in prose),
@@ -77,8 +79,22 @@ def sentences(page: str) -> Iterator[str]:
 
 
 def _names_cloud(path: Path, text: str) -> bool:
-    own = path.relative_to(PACKAGE).as_posix().startswith(PLACES)
-    return not own and bool(_CLOUD.search(text))
+    return not _is_of_place(path) and bool(_CLOUD.search(text))
+
+
+def _is_of_place(path: Path) -> bool:
+    return path.relative_to(PACKAGE).as_posix().startswith(PLACES)
+
+
+def _compared_places(path: Path, tree: ast.AST) -> int:
+    """Return how often a module outside the places' rooms asks which place it is."""
+    if _is_of_place(path):
+        return 0
+    compared = (node for node in ast.walk(tree) if isinstance(node, ast.Compare))
+    return sum(
+        any(isinstance(part, ast.Constant) and part.value in NAMES for part in ast.walk(node))
+        for node in compared
+    )
 
 
 def _empty_names(tree: ast.AST) -> int:

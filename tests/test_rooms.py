@@ -192,7 +192,7 @@ NAMING_A_CLOUD = {
                         "layout.catalog.tables", "layout.sizing"},
     "names of places, in the order of lists": {"layout.place", "magics.verbs"},
     "help and examples": {"config", "layout.gain", "layout.layout", "layout.options",
-                          "magics.command_line"},
+                          "tuning.options"},
     "by the machines of a pool": {"magics.advise"},
     "variables of hosts": {"backends.notebooks.hosted"},
     "files of a run, read across versions": {"backends.remote.rehearsed", "worker.files.folder",

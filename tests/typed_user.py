@@ -75,6 +75,8 @@ tell.submit()  # error
 
 # A run by its name says nothing of its function.
 assert_type(distrain_nb.runs()[0].result(), Any)
+assert_type(distrain_nb.attach(3).result(), Any)
+distrain_nb.attach().result()  # error
 followed = distrain_nb.attach("last")
 if isinstance(followed, distrain_nb.Run):
     assert_type(followed.result(), Any)

@@ -1,7 +1,4 @@
-"""The options of a job as keyword arguments, for editors and type checkers.
-
-`tests/api/test_keywords.py` compares them with the declarations.
-"""
+"""The options of a job and of a study as keyword arguments, for editors and type checkers."""
 
 from __future__ import annotations
 
@@ -15,9 +12,12 @@ if TYPE_CHECKING:
     from distrain_nb.types import Function
 
 Texts = str | Sequence[str]
+Number = int | str
 Pooled = str | int | Pool
 Seconds = str | int
 F = TypeVar("F", bound="Function")
+
+# `make keywords` writes both classes from the declarations of the options.
 
 
 class Options(TypedDict, total=False):
@@ -38,15 +38,16 @@ class Options(TypedDict, total=False):
     framework: str | None
     image: str | None
     launcher: str | None
-    ranks_per_replica: int | None
+    ranks_per_replica: Number | None
     distribution: str | None
     mpi_options: str | None
     scheduling: str | None
-    spot: bool
     timeout: Seconds | None
     max_wait: Seconds | None
     checkpoint: str | None
     tier: str | None
+    spot: bool
+
     # what travels and what comes back
     layout: str | None
     name: str | None
@@ -62,39 +63,25 @@ class Options(TypedDict, total=False):
     wait: bool | None
     dry_run: bool
     export: str | None
-    rehearse: str | None
-    builder: str | None
-    # what only a Ray cluster has a use for
+
+    # what only some backends read
+    env: Texts | None
     address: str | None
     credentials: str | None
     folder: str | None
-    cpus: str | None
+    cpus: Number | None
     memory: str | None
     resource: Texts | None
     placement: str | None
     autoscaling: bool
     python: str | None
-    # what only clouds have a use for
-    project: str | None
+    rehearse: str | None
     bucket: str | None
-    service_account: str | None
+    builder: str | None
     repository: str | None
     base: str | None
     python_package: bool
-    pipeline: bool
     label: Texts | None
-    env: Texts | None
-    nfs: Texts | None
-    lustre: Texts | None
-    reservation: str | None
-    persistent_resource: str | None
-    web_access: bool
-    tensorboard: str | None
-    network: str | None
-    network_attachment: str | None
-    ip_range: Texts | None
-    restart: bool
-    no_retries: bool
     role: str | None
     channel: Texts | None
     hyperparameter: Texts | None
@@ -105,8 +92,10 @@ class Options(TypedDict, total=False):
     encrypt: bool
     isolate: bool
     keep_alive: str | None
+    attempts: Number | None
+    reservation: str | None
     check_machines: bool
-    attempts: str | int | None
+    web_access: bool
     warm_start: Texts | None
     autotune: bool
     partition: str | None
@@ -116,6 +105,18 @@ class Options(TypedDict, total=False):
     qos: str | None
     sbatch: Texts | None
     jobs_folder: str | None
+    project: str | None
+    service_account: str | None
+    pipeline: bool
+    nfs: Texts | None
+    lustre: Texts | None
+    persistent_resource: str | None
+    tensorboard: str | None
+    network: str | None
+    restart: bool
+    no_retries: bool
+    network_attachment: str | None
+    ip_range: Texts | None
 
 
 class StudyOptions(Options, total=False):
@@ -123,11 +124,11 @@ class StudyOptions(Options, total=False):
 
     tune: Texts | None
     goal: Texts | None
-    trials: int | str | None
-    parallel: int | str | None
+    trials: Number | None
+    parallel: Number | None
     search: str | None
     stop: str | None
-    max_failed: int | str | None
+    max_failed: Number | None
     initial: Texts | None
     measurement: str | None
     noise: str | None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
-from distrain_nb.backends.options import declared, flag
+from distrain_nb.backends.options import declared
+from distrain_nb.layout.option import flag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

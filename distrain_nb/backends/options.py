@@ -1,22 +1,16 @@
-"""Options as fields of a frozen dataclass.
-
-What the magic's parser, its `--help` and completion, Python's keyword arguments and the settings in
-`config.yaml` are made from.
-"""
+"""Options of jobs and backends, declared as fields of a frozen dataclass."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+from distrain_nb.layout.option import Option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
-    from distrain_nb.layout import Layout
-    from distrain_nb.layout.choices import Choice
-
-    # What an option can take beside a layout.
-    Choices: TypeAlias = Callable[[Layout], Iterable[Choice]]
+    from distrain_nb.layout.option import Choices
 
 Options = TypeVar("Options")
 Default = TypeVar("Default")
@@ -25,47 +19,6 @@ Default = TypeVar("Default")
 @dataclass(frozen=True)
 class NoOptions:
     """A backend without options of its own."""
-
-
-@dataclass(frozen=True)
-class Declaration:
-    """An option as it was declared with `option`."""
-
-    field: str
-    default: object
-    form: str
-    help: str
-    setting: str = ""
-    like: tuple[str, ...] = ()
-    elsewhere: str = ""
-    bare: str | None = None
-    topic: str = ""
-    read: Callable[[str], tuple[str, ...]] | None = None
-    label: str = ""
-    choices: Choices | None = None
-    folded: bool = False
-    request: tuple[str, ...] = ()
-    written_as: str = ""
-
-    @property
-    def name(self) -> str:
-        """As written in the magic, `--service-account`."""
-        return self.written_as or flag(self.field)
-
-    @property
-    def written(self) -> str:
-        """With its form, `--service-account EMAIL`."""
-        return f"{self.name} {self.form}".strip()
-
-    def value(self, given: object) -> object:
-        """What the dataclass holds for what was given: texts, unless it is a switch."""
-        if self.default == ():
-            if isinstance(given, str):
-                return self.read(given) if self.read else (given,)
-            return tuple(map(str, given)) if isinstance(given, (list, tuple)) else (str(given),)
-        if isinstance(given, bool) or not self.form:
-            return given
-        return str(given)
 
 
 def option(
@@ -107,22 +60,18 @@ def option(
         raise TypeError(f"option({form!r}): a field of the form is for a text, not {default!r}")
     metadata = {
         "form": form, "help": what, "setting": setting, "like": like, "elsewhere": elsewhere,
-        "bare": bare, "topic": topic, "read": read, "label": label, "choices": choices,
-        "folded": folded, "request": request,
-        "written_as": written_as,
+        "bare": bare, "topic": topic, "split": read, "several": default == (), "label": label,
+        "kind": "combo" if choices or default is False else "text",
+        "hint": (form or "no") if label else "", "choices": choices,
+        "extra": folded, "request": request, "written_as": written_as,
     }  # fmt: skip
     return field(default=default, repr=shown, metadata=metadata)
 
 
-def flag(name: str) -> str:
-    """Return the option of a field as it is written in the magic."""
-    return "--" + name.replace("_", "-")
-
-
-def declared(options: type[object]) -> dict[str, Declaration]:
+def declared(options: type[object]) -> dict[str, Option]:
     """Return the options that a dataclass declares, by their fields, in order."""
     return {
-        item.name: Declaration(item.name, item.default, **item.metadata)
+        item.name: Option(item.name, default=item.default, **item.metadata)
         for item in fields(options)  # type: ignore[arg-type]
     }
 
@@ -135,8 +84,17 @@ def made(
     kept = kept or {}
     values: dict[str, object] = {}
     for item in declared(options).values():
-        value = item.value(given[item.field]) if item.field in given else item.default
+        value = _held(item, given[item.field]) if item.field in given else item.default
         if value == item.default and item.setting in kept:
             value = kept[item.setting]
         values[item.field] = value
     return options(**values)
+
+
+def _held(item: Option, given: object) -> object:
+    """Return what the dataclass holds for what was given: texts, unless it is a switch."""
+    if item.several:
+        if isinstance(given, str):
+            return item.split(given) if item.split else (given,)
+        return tuple(map(str, given)) if isinstance(given, (list, tuple)) else (str(given),)
+    return given if isinstance(given, bool) or not item.form else str(given)

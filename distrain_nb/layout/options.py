@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError, closest, did_you_mean, shown
 from distrain_nb.findings import Finding, Fix
+from distrain_nb.layout.option import Option
 from distrain_nb.layout.place import PLACES
 from distrain_nb.layout.pool import POOL_FORM, Pool
 from distrain_nb.layout.sizing import sized_reducers
@@ -28,29 +29,6 @@ _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _DURATION = re.compile(r"\d{1,9}|(?:\d{1,9}[dhms])+")
 _WIDTH = 79
 _LONGEST_LINE = 20_000  # what splitting a line costs grows with the square of a word
-
-
-@dataclass(frozen=True)
-class Option:
-    """An option of the magic: the layout's field, its form in text, and what it is for."""
-
-    field: str
-    form: str
-    help: str
-    read: Callable[[str], Any] = str
-    write: Callable[[Any], str] = str
-    choices: tuple[str, ...] = ()
-    flag: str = ""
-
-    @property
-    def expected(self) -> str:
-        """What an error asks for."""
-        return "an integer" if self.read is int else self.form
-
-    @property
-    def name(self) -> str:
-        """As written in the magic, `--ranks-per-replica`."""
-        return "--" + self.field.replace("_", "-")
 
 
 def seconds(text: str) -> int:
@@ -85,42 +63,72 @@ def _place(text: str) -> str:
 
 
 def _pool(field: str, form: str, about: str) -> Option:
-    return Option(field, form, about, Pool.parse)
+    return Option(field, form, about, read=Pool.parse)
 
 
 _DURATION_FORM = "a duration such as 2h, 1h30m, 7d, or seconds"
 
 OPTIONS: tuple[Option, ...] = (
-    Option("on", "|".join(PLACES), "where the job runs", _place, choices=PLACES),
+    Option("on", "|".join(PLACES), "where the job runs", read=_place, words=PLACES),
     _pool("primary", POOL_FORM, "the primary replica"),
     _pool("workers", POOL_FORM, "the worker pool"),
     _pool("servers", POOL_FORM, "parameter servers"),
     _pool("reducers", f"auto or {POOL_FORM}", "reducers of gradients; auto sizes the pool"),
     _pool("evaluators", POOL_FORM, "evaluators"),
-    Option("region", "REGION", "region of the cloud, such as us-central1"),
-    Option("framework", "NAME[-VERSION]", "framework of the container, such as pytorch-2.4"),
-    Option("image", "URI", "image of the training container"),
     Option(
-        "launcher", "|".join(LAUNCHERS), "program that starts the ranks", _one_of(LAUNCHERS),
-        choices=LAUNCHERS,
+        "region", "REGION", "region of the cloud, such as us-central1",
+        label="Region", kind="combo", hint="any",
     ),
-    Option("ranks_per_replica", "N", "number of ranks per replica", int, flag="-n"),
+    Option(
+        "framework", "NAME[-VERSION]", "framework of the container, such as pytorch-2.4",
+        label="Framework", kind="combo", hint="not chosen",
+    ),
+    Option(
+        "image", "URI", "image of the training container",
+        label="Container image", kind="combo", hint="built from the notebook",
+    ),
+    Option(
+        "launcher", "|".join(LAUNCHERS), "program that starts the ranks", read=_one_of(LAUNCHERS),
+        words=LAUNCHERS, label="Launcher", kind="combo",
+    ),
+    Option(
+        "ranks_per_replica", "N", "number of ranks per replica", read=int, short="-n",
+        label="Ranks per replica", kind="number", hint="auto",
+    ),
     Option(
         "distribution", "NAME",
         "SageMaker distribution that --launcher doesn't cover, such as smddp",
+        label="Distribution", kind="combo", hint="by launcher", extra=True,
     ),
-    Option("mpi_options", "TEXT", "more options for mpirun"),
-    Option("scheduling", "STANDARD|SPOT|FLEX_START", "how to obtain machines", str.upper),
-    Option("timeout", _DURATION_FORM, "longest time that the job may run", seconds, duration),
-    Option("max_wait", _DURATION_FORM, "longest time to wait for machines", seconds, duration),
-    Option("checkpoint", "URI", "folder in a bucket for checkpoints"),
-    Option("tier", "NAME", "scale tier of AI Platform", str.upper),
+    Option(
+        "mpi_options", "TEXT", "more options for mpirun",
+        label="MPI options", hint="such as -x NAME", extra=True,
+    ),
+    Option(
+        "scheduling", "STANDARD|SPOT|FLEX_START", "how to obtain machines", read=str.upper,
+        label="Scheduling", kind="combo", hint="STANDARD", extra=True,
+    ),
+    Option(
+        "timeout", _DURATION_FORM, "longest time that the job may run", read=seconds,
+        write=duration, label="May run for", hint="such as 2h", extra=True,
+    ),
+    Option(
+        "max_wait", _DURATION_FORM, "longest time to wait for machines", read=seconds,
+        write=duration, label="May wait for", hint="such as 1d", extra=True,
+    ),
+    Option(
+        "checkpoint", "URI", "folder in a bucket for checkpoints",
+        label="Checkpoints", hint="s3://…", extra=True,
+    ),
+    Option(
+        "tier", "NAME", "scale tier of AI Platform", read=str.upper,
+        label="Scale tier", kind="combo", hint="CUSTOM", extra=True,
+    ),
 )  # fmt: skip
+SPOT = Option("spot", "", "short for --scheduling SPOT", default=False)
 
 _BY_FIELD = {option.field: option for option in OPTIONS}
-_BY_FLAG = {option.name: option for option in OPTIONS} | {
-    option.flag: option for option in OPTIONS if option.flag
-}
+_BY_FLAG = {name: option for option in OPTIONS for name in reversed(option.names)}
 
 
 def option_of(field: str) -> Option:
@@ -205,8 +213,8 @@ def _retold(before: dict[str, str], after: dict[str, str]) -> Callable[[str], st
         for option in OPTIONS:
             value = after.get(option.field, "")
             if value != before.get(option.field, ""):
-                names = list(filter(None, (option.name, option.flag)))
-                text = with_option(text, names, f"{names[-1]} {quoted(value)}" if value else "")
+                written = f"{option.names[0]} {quoted(value)}" if value else ""
+                text = with_option(text, list(option.names), written)
         return text
 
     return apply
@@ -219,7 +227,7 @@ def printed(layout: Layout) -> Iterator[str]:
         if field == "scheduling" and text == "SPOT":
             yield "--spot"
         else:
-            yield f"{option.flag or option.name} {quoted(text)}"
+            yield f"{option.names[0]} {quoted(text)}"
 
 
 def quoted(text: str) -> str:
@@ -254,7 +262,7 @@ def _value(field: str, value: object) -> Any:
     except OptionError as error:
         raise OptionError(f"{option.name}: {error}") from None
     except ValueError:
-        meant = closest(str(value), option.choices)
+        meant = closest(str(value), option.words)
         hint = f"; did you mean {meant}?" if meant else ""
         message = f"invalid {option.name} {shown(value)}: expected {option.expected}{hint}"
         fixes = (write_in_option(str(value), meant),) if meant else ()

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb import api
 from distrain_nb.errors import RunFailed
 from distrain_nb.findings import Severity
-from distrain_nb.magics.command_line import STUDY_OPTIONS, cell_options
+from distrain_nb.magics.command_line import cell_options
 from distrain_nb.magics.help import show_help
 from distrain_nb.program import Cell
 from distrain_nb.program.notebook.cells import label, notebook_of
 from distrain_nb.program.progress import report_to
 from distrain_nb.repairs import head_lines
+from distrain_nb.tuning.options import PARTS, STUDY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -40,7 +41,7 @@ def run_cell(words: list[str], line: str, cell: str, shell: InteractiveShell) ->
 
 def submit(source: api.Source, options: Mapping[str, Any]) -> None:
     """Check it, start it and show it. Raises what `api.start` and `Run.wait` raise."""
-    if STUDY_OPTIONS & options.keys():
+    if {STUDY.field, *PARTS} & options.keys():
         from distrain_nb.magics.studies import submit_study
 
         submit_study(source, options, long_work_shown, _show_warnings)

@@ -8,17 +8,19 @@ from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from distrain_nb.backends import plugins
-from distrain_nb.backends.options import declared, flag
+from distrain_nb.backends.options import declared
 from distrain_nb.errors import OptionError, closest
-from distrain_nb.options import JobOptions, layout_options
+from distrain_nb.layout.options import OPTIONS, SPOT
+from distrain_nb.options import JobOptions
 from distrain_nb.options import words as split_words
 from distrain_nb.repairs import write_option
+from distrain_nb.tuning.options import PARTS, STUDY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from distrain_nb.backends.base import AnyBackend
-    from distrain_nb.backends.options import Declaration
+    from distrain_nb.layout.option import Option
 
 HELP = ("-h", "--help")
 BUILDERS = ("append", "docker", "cloudbuild")
@@ -36,28 +38,6 @@ ELSEWHERE = {
     "--nnodes": REPLICAS,
     "--num-machines": REPLICAS,
 }
-
-
-# Form, what it is for, and whether there may be several.
-_OF_STUDIES = {
-    "study": ("FILE", "study in YAML or in a cloud's format; options change it", False),
-    "tune": (
-        "NAME=LOW..HIGH",
-        "variable or argument with the values that trials try; or NAME=VALUE|VALUE",
-        True,
-    ),
-    "goal": ("min:METRIC", "metric that the study minimizes; or max:METRIC", True),
-    "trials": ("N", "number of trials", False),
-    "parallel": ("N", "number of trials that run at once", False),
-    "search": ("tpe|gp|random|grid", "algorithm that chooses the next values", False),
-    "stop": ("median|decay-curve", "rule that stops unpromising trials early", False),
-    "max_failed": ("N", "number of failed trials at which the study fails", False),
-    "initial": ("NAME=VALUE,…", "values of a first trial", True),
-    "measurement": ("last|best", "value of a trial that counts", False),
-    "noise": ("low|high", "noise of the goal, for Vertex AI", False),
-    "end": ("SETTING=VALUE,…", "when a study ends early", False),
-}
-STUDY_OPTIONS = frozenset(_OF_STUDIES)
 
 
 class HelpAsked(Exception):
@@ -139,40 +119,35 @@ def cell_parser(backends: Sequence[AnyBackend]) -> Parser:
         argument_default=argparse.SUPPRESS,
     )
     where = parser.add_argument_group("where, and on which machines")
-    for option in layout_options():
-        flags = [option.flag, option.name] if option.flag else [option.name]
-        form = (
-            "|".join(backend.name for backend in backends) if option.field == "on" else option.form
-        )
-        where.add_argument(*flags, dest=option.field, metavar=form, help=option.help)
-    where.add_argument("--spot", action="store_true", help="short for --scheduling SPOT")
+    for option in OPTIONS:
+        _add(where, option, "|".join(b.name for b in backends) if option.field == "on" else "")
+    _add(where, SPOT)
     job = parser.add_argument_group("the job")
     job.add_argument(
         *HELP, nargs="?", metavar="TOPIC", help="show a short help, or that of a topic"
     )
     common = declared(JobOptions)
-    for declaration in common.values():
-        job.add_argument(declaration.name, help=declaration.help, **_kind(declaration))
+    for option in common.values():
+        _add(job, option)
     study = parser.add_argument_group("a study: many runs with different parameters")
-    for name, (form, help_text, several) in _OF_STUDIES.items():
-        action = "append" if several else "store"
-        study.add_argument(flag(name), metavar=form, help=help_text, action=action)
-    for title, declarations in _by_backends(backends).items():
+    for option in (STUDY, *PARTS.values()):
+        _add(study, option)
+    for title, options in _by_backends(backends).items():
         group = parser.add_argument_group(f"jobs on {title}")
-        for declaration in declarations:
-            if declaration.field not in common:
-                group.add_argument(declaration.name, help=declaration.help, **_kind(declaration))
+        for option in options:
+            if option.field not in common:
+                _add(group, option)
     return parser
 
 
-def _by_backends(backends: Iterable[AnyBackend]) -> dict[str, list[Declaration]]:
+def _by_backends(backends: Iterable[AnyBackend]) -> dict[str, list[Option]]:
     """Return options by the titles of the backends that have them, as the first of those declares
     it."""
-    having: dict[str, list[tuple[str, Declaration]]] = {}
+    having: dict[str, list[tuple[str, Option]]] = {}
     for backend in backends:
-        for name, declaration in declared(backend.options).items():
-            having.setdefault(name, []).append((backend.title, declaration))
-    by_titles: dict[str, list[Declaration]] = {}
+        for name, option in declared(backend.options).items():
+            having.setdefault(name, []).append((backend.title, option))
+    by_titles: dict[str, list[Option]] = {}
     for pairs in having.values():
         titles = " and ".join(sorted(title for title, _ in pairs))
         by_titles.setdefault(titles, []).append(pairs[0][1])
@@ -309,13 +284,17 @@ def image_options(words: list[str]) -> argparse.Namespace:
     return image_parser().read(words)
 
 
-def _kind(option: Declaration) -> dict[str, Any]:
-    named = {"dest": option.field}
+def _add(group: argparse._ArgumentGroup, option: Option, form: str = "") -> None:
+    """Add an option to a parser's group; `form` is how its value is written there, if not as it
+    was declared."""
+    kind: dict[str, Any]
     if option.default is None and not option.form:
-        return {**named, "action": argparse.BooleanOptionalAction}
-    if option.bare is not None:
-        return {**named, "nargs": "?", "const": option.bare, "metavar": option.form}
-    if not option.form:
-        return {**named, "action": "store_true"}
-    action = "append" if option.default == () else "store"
-    return {**named, "metavar": option.form, "action": action}
+        kind = {"action": argparse.BooleanOptionalAction}
+    elif option.bare is not None:
+        kind = {"nargs": "?", "const": option.bare, "metavar": option.form}
+    elif not option.form:
+        kind = {"action": "store_true"}
+    else:
+        action = "append" if option.several else "store"
+        kind = {"metavar": form or option.form, "action": action}
+    group.add_argument(*option.names, dest=option.field, help=option.help, **kind)

@@ -112,7 +112,7 @@ def _follow(run: Run, rank: int | None) -> None:
 def _attach(options: argparse.Namespace) -> Run | Study:
     from distrain_nb.study import Study, attach
 
-    run = attach(options.run)
+    run: Run | Study = attach(options.run)
     if isinstance(run, Study):
         from distrain_nb.magics.studies import watch_study
 

@@ -109,7 +109,7 @@ def _of_backend(name: str, place: str, before: Sequence[str]) -> Iterator[Comple
 
 def _layout_in(words: Sequence[str], place: str) -> Layout:
     """The layout that the words of a line give, with those options that can be read."""
-    layout, fields = Layout(), {name: o.field for o in OPTIONS for name in (o.name, o.flag) if name}
+    layout, fields = Layout(), {name: o.field for o in OPTIONS for name in o.names}
     for word, after in pairwise(words):
         name, equals, value = word.partition("=")
         with suppress(DistrainError):

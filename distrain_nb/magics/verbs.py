@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from distrain_nb.backends.plugins import find
 from distrain_nb.layout.case import TYPICAL_STEP_S, size_in_bytes
 from distrain_nb.magics.command_line import HELP, Parser, backends_of, cell_parser
 
@@ -143,7 +144,8 @@ def packing_options(words: list[str]) -> dict[str, Any] | None:
     where = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     where.add_argument("--on", nargs="?")
     asks = any(word in HELP for word in words)
-    if asks or where.parse_known_args(words)[0].on in (None, "", "local"):
+    on = where.parse_known_args(words)[0].on
+    if asks or not on or find(on).here:
         return None
     return vars(packing_parser(backends_of(words)).read(words))
 

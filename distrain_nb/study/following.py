@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from contextlib import suppress
+from typing import overload
 
 from distrain_nb import api
 from distrain_nb.backends.plugins import all_backends
@@ -18,6 +19,10 @@ from distrain_nb.study.study import Study
 from distrain_nb.tuning import options
 
 
+@overload
+def attach(run: int) -> Run: ...
+@overload
+def attach(run: object = "last") -> Run | Study: ...
 def attach(run: object = "last") -> Run | Study:
     """Return the run of that number or name, whoever started it; or of a job of a cloud's own SDK,
     and the study of one that tunes. Without a name it is what was started last, run or study.

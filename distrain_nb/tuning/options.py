@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from distrain_nb.errors import OptionError, did_you_mean, shown
 from distrain_nb.findings import Fix
+from distrain_nb.layout.option import Option
 from distrain_nb.layout.options import quoted, words_of
 from distrain_nb.layout.yamls import plain_yaml, yaml_texts
 from distrain_nb.repairs import with_each, with_option
@@ -16,23 +17,12 @@ from distrain_nb.tuning import text
 from distrain_nb.tuning.spec import Condition, Parameter, StudySpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from distrain_nb.findings import Finding
     from distrain_nb.tuning.spec import Value
 
 Texts: TypeAlias = "Mapping[str, str | list[str]]"
-
-
-class _Part(NamedTuple):
-    """A field of a spec: how it is read and written, and whether there may be several."""
-
-    field: str
-    form: str
-    read: Callable[[str], Any]
-    write: Callable[[Any], str] = str
-    several: bool = False
-    choices: tuple[str, ...] = ()
 
 
 def _whole_number(value: str) -> int:
@@ -42,19 +32,61 @@ def _whole_number(value: str) -> int:
         raise OptionError("expected a whole number") from None
 
 
-PARTS: dict[str, _Part] = {
-    "tune": _Part("parameters", text.TUNE_FORM, text.parameter, text.parameter_text, True),
-    "goal": _Part("goals", text.GOAL_FORM, text.goal, text.goal_text, True),
-    "trials": _Part("trials", "N", _whole_number),
-    "parallel": _Part("parallel", "N", _whole_number),
-    "search": _Part("search", text.SEARCH_FORM, text.search, text.search_text),
-    "stop": _Part("stopping", text.STOP_FORM, text.stopping, text.stopping_text),
-    "max_failed": _Part("max_failed", "N", _whole_number),
-    "initial": _Part("initial", text.INITIAL_FORM, text.initial, text.initial_text, True),
-    "measurement": _Part("measurement", "last|best", str, choices=("last", "best")),
-    "noise": _Part("noise", "low|high", str, choices=("low", "high")),
-    "end": _Part("end", "SETTING=VALUE,…", text.end, text.end_text),
-}
+_BY_PLACE = "the place's choice"
+STUDY = Option("study", "FILE", "study in YAML or in a cloud's format; options change it")
+_PARTS = (
+    Option(
+        "tune", "NAME=LOW..HIGH",
+        "variable or argument with the values that trials try; or NAME=VALUE|VALUE",
+        grammar=text.TUNE_FORM, read=text.parameter, write=text.parameter_text, several=True,
+        part="parameters",
+    ),
+    Option(
+        "goal", "min:METRIC", "metric that the study minimizes; or max:METRIC",
+        grammar=text.GOAL_FORM, read=text.goal, write=text.goal_text, several=True, part="goals",
+        label="Goal", hint="min:val/loss",
+    ),
+    Option(
+        "trials", "N", "number of trials", read=_whole_number,
+        label="Trials", kind="number", hint="1",
+    ),
+    Option(
+        "parallel", "N", "number of trials that run at once", read=_whole_number,
+        label="At once", kind="number", hint="1",
+    ),
+    Option(
+        "search", "tpe|gp|random|grid", "algorithm that chooses the next values",
+        grammar=text.SEARCH_FORM, read=text.search, write=text.search_text,
+        label="Search", kind="combo", hint="tpe",
+    ),
+    Option(
+        "stop", "median|decay-curve", "rule that stops unpromising trials early",
+        grammar=text.STOP_FORM, read=text.stopping, write=text.stopping_text, part="stopping",
+        label="Stop early", kind="combo", hint="never",
+    ),
+    Option(
+        "max_failed", "N", "number of failed trials at which the study fails",
+        read=_whole_number, label="Failures that end it", kind="number", hint=_BY_PLACE, extra=True,
+    ),
+    Option(
+        "initial", text.INITIAL_FORM, "values of a first trial", read=text.initial,
+        write=text.initial_text, several=True, label="Begin with", hint="lr=0.01,width=32",
+        extra=True,
+    ),
+    Option(
+        "measurement", "last|best", "value of a trial that counts", words=("last", "best"),
+        label="Value that counts", kind="combo", hint=_BY_PLACE, extra=True,
+    ),
+    Option(
+        "noise", "low|high", "noise of the goal, for Vertex AI", words=("low", "high"),
+        label="Noise of the goal", kind="combo", hint=_BY_PLACE, extra=True,
+    ),
+    Option(
+        "end", "SETTING=VALUE,…", "when a study ends early", read=text.end, write=text.end_text,
+        label="End early", hint="such as max-duration=2h", extra=True,
+    ),
+)  # fmt: skip
+PARTS = {option.field: option for option in _PARTS}
 
 
 def study(options: Mapping[str, object]) -> StudySpec:
@@ -74,7 +106,7 @@ def changed(spec: StudySpec, options: Mapping[str, object]) -> StudySpec:
             hint = did_you_mean(name, PARTS, ".")
             raise OptionError(f"unknown part of a study {shown(name)}{hint} There are {_names()}")
         if value is not None:
-            values[PARTS[name].field] = _read(name, value)
+            values[PARTS[name].part or name] = _read(name, value)
     return _native(spec.edited(**values))
 
 
@@ -83,10 +115,10 @@ def texts(spec: StudySpec) -> dict[str, str | list[str]]:
     back."""
     options: dict[str, str | list[str]] = {}
     for name, part in PARTS.items():
-        value = getattr(spec, part.field)
+        value = getattr(spec, part.part or name)
         if part.several and value:
             options[name] = [part.write(member) for member in value]
-        elif not part.several and value != getattr(StudySpec, part.field):
+        elif not part.several and value != getattr(StudySpec, part.part or name):
             options[name] = part.write(value)
     return options
 
@@ -95,7 +127,7 @@ def printed(spec: StudySpec) -> Iterator[str]:
     """Yield the options of a study, each with its value, as the magic's line has them."""
     for name, value in texts(spec).items():
         for member in value if isinstance(value, list) else [value]:
-            yield f"{_flag(name)} {quoted(member)}"
+            yield f"{PARTS[name].name} {quoted(member)}"
 
 
 def from_line(line: str) -> tuple[str, StudySpec | None]:
@@ -104,7 +136,7 @@ def from_line(line: str) -> tuple[str, StudySpec | None]:
 
     Raises OptionError as `study` does.
     """
-    flags = {_flag(name): name for name in PARTS}
+    flags = {option.name: option.field for option in _PARTS}
     options: dict[str, list[str]] = {}
     rest, words = [], iter(words_of(line))
     for word in words:
@@ -144,15 +176,16 @@ def from_mapping(mapping: object) -> StudySpec:
 
 
 def _read(name: str, value: object) -> Any:
-    part, flag = PARTS[name], _flag(name)
+    part = PARTS[name]
+    flag, form = part.name, part.grammar or part.form
     listed = list(value) if isinstance(value, (list, tuple)) else [value]
     if not part.several and len(listed) != 1:
-        raise OptionError(f"invalid {flag} {shown(value)}: expected one value, {part.form}")
+        raise OptionError(f"invalid {flag} {shown(value)}: expected one value, {form}")
     members = []
     for member in listed:
         try:
-            if part.choices and member not in part.choices:
-                raise OptionError(f"expected {part.form}{did_you_mean(str(member), part.choices)}")
+            if part.words and member not in part.words:
+                raise OptionError(f"expected {form}{did_you_mean(str(member), part.words)}")
             members.append(part.read(str(member).strip()))
         except OptionError as error:
             raise OptionError(f"invalid {flag} {shown(member)}: {error}") from None
@@ -162,7 +195,7 @@ def _read(name: str, value: object) -> Any:
 def _retold(before: Texts, after: Texts, cell: str) -> str:
     """Return a cell's text whose options make one study of another."""
     for name, part in PARTS.items():
-        flag, old, new = _flag(name), before.get(name, []), after.get(name, [])
+        flag, old, new = part.name, before.get(name, []), after.get(name, [])
         if part.several:
             cell = with_each(cell, flag, list(_changes(flag, list(old), list(new))))
         elif old != new:
@@ -182,10 +215,6 @@ def _changes(flag: str, old: list[str], new: list[str]) -> Iterator[str | None]:
         yield from (*instead[: end - start], *[""] * (end - start - len(instead)))
         added += instead[end - start :]
     yield from added
-
-
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 def _native(spec: StudySpec) -> StudySpec:

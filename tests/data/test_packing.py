@@ -17,6 +17,7 @@ from distrain_nb.data import pack, shards
 from distrain_nb.data.packing import Packed
 from distrain_nb.errors import OptionError, PackingError
 from distrain_nb.magics.lines import run_line
+from distrain_nb.magics.verbs import packing_options
 from distrain_nb.program.progress import report_to
 from distrain_nb.worker.files.status import Progress
 
@@ -272,3 +273,15 @@ def test_the_verb(tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
     ):
         with pytest.raises(OptionError, match=message):
             run_line(["shard", str(source), str(tmp_path / "out"), *words], shell)
+
+
+@pytest.mark.parametrize("on", [[], ["--on"], ["--on", "local"], ["--help"]])
+def test_a_place_that_is_this_machine_packs_without_a_job(on: list[str]) -> None:
+    assert packing_options(["images", "shards", *on]) is None
+
+
+def test_any_other_place_packs_in_a_job_of_its_own() -> None:
+    options = packing_options(["gs://b/images", "gs://b/shards", "--on", "vertex"])
+    assert options is not None and options["on"] == "vertex"
+    with pytest.raises(OptionError, match="did you mean local"):
+        packing_options(["images", "shards", "--on", "locl"])

@@ -11,7 +11,7 @@ from distrain_nb.findings import Finding
 from distrain_nb.tuning import options
 from distrain_nb.tuning.spec import Goal, StudySpec
 from distrain_nb.ui.form import Form
-from distrain_nb.ui.form.tuning import ParameterRow, Tuning
+from distrain_nb.ui.form.tuning import INITIAL, SETTINGS, ParameterRow, Tuning
 from tests.tuning.study_strategies import examples, studies
 from tests.ui.test_form import said
 
@@ -206,3 +206,12 @@ def test_a_spec_and_its_rows_say_the_same() -> None:
     assert tuning.rows[3] == ParameterRow("momentum[optimizer=sgd]", "0.5..0.99", "")
     assert tuning.words() == list(options.printed(SPEC))
     assert list(tuning.findings("local")) == []
+
+
+def test_every_option_of_a_study_has_a_field() -> None:
+    """Its declaration makes it: a row of parameters stands for `--tune`."""
+    assert {field.name for field in (*SETTINGS, INITIAL)} == options.PARTS.keys() - {"tune"}
+    for field in SETTINGS:
+        tuning = Tuning().typed(field.name, "7")
+        assert tuning.text(field.name) == "7"
+        assert tuning.typed(field.name, "") == Tuning()

@@ -79,6 +79,14 @@ def test_they_are_shown_at_their_place_alone(built: Form) -> None:
     assert not any(path.startswith("own.") for path in fields(built))
 
 
+def test_machines_are_summed_up_only_where_a_pool_names_them(built: Form) -> None:
+    """The queue's machines have no vCPUs in any table: a sum of 0 would say that it has none."""
+    built.layout = Layout.of("queue", workers="3")
+    assert "vCPU" not in [what for _, what in built.widget.view["totals"]]
+    built.set("on", "vertex")
+    assert "vCPU" in [what for _, what in built.widget.view["totals"]]
+
+
 def test_what_stands_in_them_is_in_the_line_and_comes_back_from_it(built: Form) -> None:
     built.set("own.partition", "short ")
     built.set("own.account", "the lab")

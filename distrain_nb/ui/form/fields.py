@@ -15,6 +15,7 @@ from distrain_nb.layout.place import place_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from distrain_nb.layout.option import Option
     from distrain_nb.layout.pool import Alternative
 
 
@@ -32,21 +33,13 @@ class Field:
     hint: str = ""
     extra: bool = False
 
+    @classmethod
+    def of(cls, option: Option) -> Field:
+        """Return the field that an option declares."""
+        return cls(option.field, option.label, option.kind, option.hint, option.extra)
 
-SETTINGS = (
-    Field("region", "Region", "combo", "any"),
-    Field("framework", "Framework", "combo", "not chosen"),
-    Field("image", "Container image", "combo", "built from the notebook"),
-    Field("launcher", "Launcher", "combo"),
-    Field("ranks_per_replica", "Ranks per replica", "number", "auto"),
-    Field("tier", "Scale tier", "combo", "CUSTOM", extra=True),
-    Field("scheduling", "Scheduling", "combo", "STANDARD", extra=True),
-    Field("timeout", "May run for", "text", "such as 2h", extra=True),
-    Field("max_wait", "May wait for", "text", "such as 1d", extra=True),
-    Field("distribution", "Distribution", "combo", "by launcher", extra=True),
-    Field("mpi_options", "MPI options", "text", "such as -x NAME", extra=True),
-    Field("checkpoint", "Checkpoints", "text", "s3://…", extra=True),
-)
+
+SETTINGS = tuple(Field.of(option) for option in OPTIONS if option.label)
 
 POOL_FIELDS = (
     Field("replicas", "Replicas", "number"),

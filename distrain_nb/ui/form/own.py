@@ -20,10 +20,10 @@ from distrain_nb.ui.form.fields import Field
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from distrain_nb.backends.options import Declaration
     from distrain_nb.findings import Finding
     from distrain_nb.layout import Layout
     from distrain_nb.layout.formats import Imported
+    from distrain_nb.layout.option import Option
     from distrain_nb.types import Json
 
 OWN = "own"  # their paths are `own.NAME`
@@ -36,10 +36,8 @@ _END = ")\n"  # of a call in Python
 def own_fields(place: str) -> Iterator[tuple[str, Field]]:
     """The fields of a place, each with its path."""
     for option in _labelled(place):
-        kind = "combo" if option.choices or option.default is False else "text"
         name = f"{OWN}-{option.field}"  # the page's class for it, which others have of theirs
-        hint = option.form or "no"
-        yield f"{OWN}.{option.field}", Field(name, option.label, kind, hint, option.folded)
+        yield f"{OWN}.{option.field}", replace(Field.of(option), name=name)
 
 
 def own_choices(layout: Layout) -> dict[str, tuple[Choice, ...]]:
@@ -58,7 +56,7 @@ def own_words(place: str, texts: Mapping[str, str]) -> list[str]:
     return [word for option in _labelled(place) for word in _words(option, texts)]
 
 
-def _words(option: Declaration, texts: Mapping[str, str]) -> list[str]:
+def _words(option: Option, texts: Mapping[str, str]) -> list[str]:
     value = _value(option, texts)
     if value is True:
         return [option.name]
@@ -66,7 +64,7 @@ def _words(option: Declaration, texts: Mapping[str, str]) -> list[str]:
     return [f"{option.name} {quoted(str(item))}" for item in values]
 
 
-def _value(option: Declaration, texts: Mapping[str, str]) -> Json:
+def _value(option: Option, texts: Mapping[str, str]) -> Json:
     """Return what a request has of a field's text: a text, a list of texts, or a truth value."""
     text = texts.get(option.field, "").strip()
     if option.default is False:
@@ -125,7 +123,7 @@ def from_request(imported: Imported) -> tuple[Imported, dict[str, str]]:
     return replace(imported, left_out=tuple(lost)), texts
 
 
-def _text(option: Declaration, path: str, value: object) -> str:
+def _text(option: Option, path: str, value: object) -> str:
     """Return the text of a field for what is at a path of a request; empty if it is for another
     option, or for more than that."""
     for wanted in option.request:
@@ -171,7 +169,7 @@ def with_own(form: str, place: str, text: str, texts: Mapping[str, str]) -> tupl
     return (as_json if form.endswith("-json") else data_yaml)(request), lost
 
 
-def _with_arguments(text: str, chosen: Mapping[Declaration, Json]) -> tuple[str, list[str]]:
+def _with_arguments(text: str, chosen: Mapping[Option, Json]) -> tuple[str, list[str]]:
     """Return a call with arguments more, of those that it has, and the labels of others."""
     arguments = {
         name: value
@@ -191,7 +189,7 @@ def _place(words: list[str]) -> str:
     return found[-1] if found else ""
 
 
-def _labelled(place: str) -> Iterator[Declaration]:
+def _labelled(place: str) -> Iterator[Option]:
     try:
         options = declared(find(place).options)
     except OptionError:  # a place that takes no jobs has layouts all the same

@@ -3,8 +3,8 @@ options that they write."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeVar
 
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Fix, Severity
@@ -27,18 +27,13 @@ ROW_FIELDS = (
     Field("values", "Values", "text", "1e-5..1e-1, 16|32|64"),
     Field("scale", "Scale", "combo", LINEAR),
 )
-SETTINGS = (
-    Field("goal", "Goal", "text", "min:val/loss"),
-    Field("trials", "Trials", "number", "1"),
-    Field("parallel", "At once", "number", "1"),
-    Field("search", "Search", "combo", "tpe"),
-    Field("stop", "Stop early", "combo", "never"),
-    Field("max_failed", "Failures that end it", "number", "the place's choice", extra=True),
-    Field("measurement", "Value that counts", "combo", "the place's choice", extra=True),
-    Field("noise", "Noise of the goal", "combo", "the place's choice", extra=True),
-    Field("end", "End early", "text", "such as max-duration=2h", extra=True),
+INITIAL = Field.of(options.PARTS["initial"])
+SETTINGS = tuple(
+    Field.of(option)
+    for option in options.PARTS.values()
+    if option.label and option.field != INITIAL.name
 )
-INITIAL = Field("initial", "Begin with", "text", "lr=0.01,width=32", extra=True)
+_NAMES = [option.name for option in SETTINGS]
 _DEFAULT = ",default="
 
 RowT = TypeVar("RowT")
@@ -70,18 +65,13 @@ class ParameterRow:
 
 @dataclass(frozen=True)
 class Tuning:
-    """The texts in the section's fields; without rows there is no study."""
+    """The texts in the section's fields; without rows there is no study.
+
+    `settings` has those of `SETTINGS` that aren't empty, by name.
+    """
 
     rows: tuple[ParameterRow, ...] = ()
-    goal: str = ""
-    trials: str = ""
-    parallel: str = ""
-    search: str = ""
-    stop: str = ""
-    max_failed: str = ""
-    measurement: str = ""
-    noise: str = ""
-    end: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
     initial: tuple[str, ...] = ()
 
     @classmethod
@@ -89,9 +79,9 @@ class Tuning:
         """Make the form's fields of a study. Goals are divided by spaces."""
         texts = options.texts(spec)
         goals, initial = (list(map(str, texts.pop(name, []))) for name in ("goal", "initial"))
-        settings: dict[str, Any] = {f.name: str(texts.get(f.name, "")) for f in SETTINGS}
+        settings = {f.name: str(texts[f.name]) for f in SETTINGS if f.name in texts}
         rows = tuple(ParameterRow.of(parameter) for parameter in spec.parameters)
-        return cls(rows, **{**settings, "goal": " ".join(goals)}, initial=tuple(initial))
+        return cls(rows, _held({"goal": " ".join(goals), **settings}), tuple(initial))
 
     def text(self, path: str) -> str:
         """Return the text that a field shows; `path` is behind `tuning.`: `0.name`, `goal`,
@@ -99,17 +89,16 @@ class Tuning:
         first, dot, last = path.partition(".")
         if first == INITIAL.name:
             return self.initial[int(last)]
-        return str(getattr(self.rows[int(first)], last) if dot else getattr(self, first))
+        return str(getattr(self.rows[int(first)], last)) if dot else self.settings.get(first, "")
 
     def typed(self, path: str, text: str) -> Tuning:
         """Return the study with another text in a field."""
         first, dot, last = path.partition(".")
-        changed: dict[str, Any] = {last if dot else first: text}
         if first == INITIAL.name:
             return replace(self, initial=_with(self.initial, int(last), text))
         if not dot:
-            return replace(self, **changed)
-        row = replace(self.rows[int(first)], **changed)
+            return replace(self, settings=_held({**self.settings, first: text}))
+        row = replace(self.rows[int(first)], **{last: text})
         return replace(self, rows=_with(self.rows, int(first), row))
 
     def added(self) -> Tuning:
@@ -160,13 +149,13 @@ class Tuning:
                 initial += options.study({"initial": [trial]}).initial
             except OptionError as error:
                 unreadable.append(_unreadable(f"{TUNING}.{INITIAL.name}.{number}", str(error)))
-        for field in SETTINGS:
-            text = str(getattr(self, field.name)).strip()
-            value = divided(text) if field.name == "goal" else text
+        for name in _NAMES:
+            text = self.settings.get(name, "").strip()
+            value = divided(text) if name == "goal" else text
             try:
-                spec = options.changed(spec, {field.name: value}) if text else spec
+                spec = options.changed(spec, {name: value}) if text else spec
             except OptionError as error:
-                unreadable.append(_unreadable(f"{TUNING}.{field.name}", str(error)))
+                unreadable.append(_unreadable(f"{TUNING}.{name}", str(error)))
         edited = spec.edited(parameters=tuple(parameters), initial=tuple(initial))
         return options.changed(edited, {}), unreadable
 
@@ -180,7 +169,7 @@ class Tuning:
             numbers = [n for n, row in enumerate(self.rows) if row.name.strip() == value]
             return f"{TUNING}.{numbers[0] if numbers else 0}.values"
         name = option.removeprefix("--").replace("-", "_")
-        return f"{TUNING}.{name if hasattr(self, name) else 'goal'}"
+        return f"{TUNING}.{name if name in _NAMES else 'goal'}"
 
 
 def offered(tuning: Tuning) -> dict[str, list[list[object]]]:
@@ -195,10 +184,15 @@ def offered(tuning: Tuning) -> dict[str, list[list[object]]]:
         lists[f"{TUNING}.search"] = [[algorithm, "", True] for algorithm in ALGORITHMS]
         lists[f"{TUNING}.stop"] = [["", "never", True], *([kind, "", True] for kind in STOPPING)]
         for name in ("measurement", "noise"):
-            words = options.PARTS[name].choices
+            words = options.PARTS[name].words
             default: list[object] = ["", "the place's choice", True]
             lists[f"{TUNING}.{name}"] = [default, *([word, "", True] for word in words)]
     return lists
+
+
+def _held(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the texts of the fields that aren't empty."""
+    return {name: text for name, text in texts.items() if text}
 
 
 def _with(rows: tuple[RowT, ...], number: int, row: RowT) -> tuple[RowT, ...]:

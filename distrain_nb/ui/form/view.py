@@ -235,7 +235,8 @@ def _totals(layout: Layout) -> Iterator[list[str]]:
     if choices > 1:
         yield ["first", f"of {choices} choices"]
     yield [f"{sums.replicas:,}", "replica" if sums.replicas == 1 else "replicas"]
-    if layout.on != "local":
+    place = places().get(layout.on)
+    if place is None or "machine" in place.pool_fields:
         yield [f"{sums.accelerators:,}", "accelerators"]
         yield [f"{sums.vcpu:,}", "vCPU"]
         yield [f"{sums.memory_gb:,.0f}", f"{sums.memory_unit} memory"]
