@@ -1,11 +1,13 @@
-"""Compares the fact tables with installed packages that know the same, and adds what is new.
+"""Compares the fact tables with what knows the same, and adds what is new.
 
     python scripts/refresh_catalog.py            # says what differs, also by its exit status
+    python scripts/refresh_catalog.py --online   # asks for newer documents and releases first
     python scripts/refresh_catalog.py --write    # also adds and updates SageMaker instance types
 
 botocore knows the names of SageMaker's instance types and the limits of its requests, moto the
-sizes of the EC2 types behind them, and google-cloud-aiplatform the names of accelerators. Nothing
-is downloaded: install newer packages first.
+sizes of the EC2 types behind them, google-cloud-aiplatform the names of accelerators, and Vertex
+AI's discovery document these and the strategies of scheduling. google-api-python-client has a copy
+of that document; `--online` fetches the newest, and says which packages have newer releases.
 """
 
 from __future__ import annotations
@@ -17,14 +19,19 @@ import json
 import sys
 from collections.abc import Callable
 from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from distrain_nb.layout.catalog.reading import DATA
 from distrain_nb.layout.catalog.tables import Catalog
+from distrain_nb.layout.options import OPTIONS
 
 Difference = Callable[[], list[str]]
+
+DISCOVERY = "https://aiplatform.googleapis.com/$discovery/rest?version=v1"
+PYPI = "https://pypi.org/pypi/{}/json"
 
 _MIB = 1024
 _INSTANCES = DATA / "aws_training_instances.csv"
@@ -104,14 +111,95 @@ def accelerator_types() -> list[str]:
     from google.cloud.aiplatform_v1.types import AcceleratorType
 
     known = {name for name in AcceleratorType.__members__ if name != "ACCELERATOR_TYPE_UNSPECIFIED"}
+    return _accelerators(known, "the API")
+
+
+def _accelerators(known: set[str], where: str) -> list[str]:
     rows = Catalog().accelerators.values()
     table = {row.accelerator for row in rows}
     gpus = {row.accelerator for row in rows if row.kind == "gpu"}
     slices = {"TPU_V4_POD", "TPU_V5_LITEPOD"}
     return [
-        *(f"{name}: in the API, not in the table" for name in sorted(known - table - slices)),
-        *(f"{name}: in the table, not in the API" for name in sorted(gpus - known)),
+        *(f"{name}: in {where}, not in the table" for name in sorted(known - table - slices)),
+        *(f"{name}: in the table, not in {where}" for name in sorted(gpus - known)),
     ]
+
+
+@lru_cache(maxsize=1)
+def _discovery(online: bool = False) -> dict[str, Any]:
+    """Vertex AI's document: as installed, or as its service has it. Raises httpx.HTTPError."""
+    if online:
+        import httpx
+
+        answer = httpx.get(DISCOVERY, timeout=20, follow_redirects=True).raise_for_status()
+        fetched: dict[str, Any] = answer.json()
+        return fetched
+    from googleapiclient.discovery_cache import DISCOVERY_DOC_DIR
+
+    text = Path(DISCOVERY_DOC_DIR, "aiplatform.v1.json").read_text(encoding="utf-8")
+    installed: dict[str, Any] = json.loads(text)
+    return installed
+
+
+def vertex_document(online: bool = False) -> list[str]:
+    """Accelerators that Vertex AI's document has and the table lacks, the reverse for GPUs, and
+    strategies of scheduling that differ."""
+    schemas = _discovery(online)["schemas"]
+    machine = schemas["GoogleCloudAiplatformV1MachineSpec"]["properties"]
+    accelerators = {n for n in machine["acceleratorType"]["enum"] if not n.endswith("UNSPECIFIED")}
+    strategy = schemas["GoogleCloudAiplatformV1Scheduling"]["properties"]["strategy"]
+    gone = strategy.get("enumDeprecated", [False] * len(strategy["enum"]))
+    current = {
+        name
+        for name, deprecated in zip(strategy["enum"], gone, strict=True)
+        if not deprecated and not name.endswith("UNSPECIFIED")
+    }
+    (ours,) = (option.form for option in OPTIONS if option.field == "scheduling")
+    differing = current ^ set(ours.split("|"))
+    return [
+        *_accelerators(accelerators, "the document"),
+        *(f"{name}: a scheduling strategy of only one side" for name in sorted(differing)),
+    ]
+
+
+def _compared_with(difference: Difference) -> str:
+    """What a table is compared with, and its release or revision."""
+    if difference is vertex_document:
+        return f"revision {_discovery()['revision']} of Vertex AI's document, as installed"
+    name = _DISTRIBUTIONS[_PACKAGES[difference]]
+    return f"{name} {version(name)}"
+
+
+def news() -> list[str]:
+    """What there is newer than what is installed, a line for each source."""
+    import httpx
+
+    lines = []
+    try:
+        revision, ours = _discovery(True)["revision"], _discovery()["revision"]
+        lines.append(f"Vertex AI's document: revision {revision}, installed {ours}")
+        lines += [f"  {line}" for line in vertex_document(True)]
+    except (httpx.HTTPError, ValueError) as error:
+        lines.append(f"Vertex AI's document: {DISCOVERY} does not answer ({_reason(error)})")
+    for name in dict.fromkeys(_DISTRIBUTIONS.values()):
+        try:
+            answer = httpx.get(PYPI.format(name), timeout=20, follow_redirects=True)
+            newest = answer.raise_for_status().json()["info"]["version"]
+            lines.append(f"{name}: {newest} on PyPI, {_installed(name)} here")
+        except (httpx.HTTPError, ValueError, KeyError) as error:
+            lines.append(f"{name}: PyPI does not answer ({_reason(error)})")
+    return lines
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".rstrip(": ")
+
+
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "none"
 
 
 _PACKAGES = {
@@ -119,6 +207,13 @@ _PACKAGES = {
     instance_sizes: "moto",
     sagemaker_limits: "botocore",
     accelerator_types: "google.cloud.aiplatform_v1",
+    vertex_document: "googleapiclient",
+}
+_DISTRIBUTIONS = {
+    "botocore": "botocore",
+    "moto": "moto",
+    "google.cloud.aiplatform_v1": "google-cloud-aiplatform",
+    "googleapiclient": "google-api-python-client",
 }
 DIFFERENCES: tuple[Difference, ...] = tuple(_PACKAGES)
 
@@ -152,7 +247,11 @@ def main() -> int:
     """Prints every difference; the exit status is 1 if there is any."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--write", action="store_true", help="add and update instance types")
-    if parser.parse_args().write:
+    parser.add_argument("--online", action="store_true", help="ask for newer documents first")
+    options = parser.parse_args()
+    if options.online:
+        print("\n".join(news()))
+    if options.write:
         write_instances()
     differing = False
     for difference in DIFFERENCES:
@@ -161,7 +260,7 @@ def main() -> int:
             continue
         found = difference()
         differing |= bool(found)
-        print(f"{difference.__name__}: {'in step' if not found else ''}")
+        print(f"{difference.__name__} ({_compared_with(difference)}): {'' if found else 'in step'}")
         print("".join(f"  {line}\n" for line in found), end="")
     return int(differing)
 

@@ -69,16 +69,16 @@ def ranks_per_replica(program: Program, layout: Layout, gpus: int) -> int:
     return 1 if _one_process_findings(program) else max(1, gpus)
 
 
-def preload(program: Program, launcher: str, gpus: int) -> Iterator[str]:
-    """Yield the modules that one import gives to all ranks. Where there are GPUs,
-    nothing that may look for them: CUDA is for ranks alone."""
+def preload(program: Program, launcher: str) -> Iterator[str]:
+    """Yield the modules that one import gives to all ranks: none of them initializes CUDA, which a
+    fork doesn't survive."""
     for name in FORK_SAFE:
         if name in program.imports or (name, launcher) == ("torch", "torchrun"):
             yield name
     yield from dict.fromkeys(
         module for name in program.imports for module in IMPORTED_BY.get(name, ())
     )
-    if launcher == "torchrun" and not gpus and "optim" in program.main:
+    if launcher == "torchrun" and "optim" in program.main:
         yield OPTIMIZER
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from distrain_nb import __version__
@@ -16,7 +17,7 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal import engine
 from distrain_nb.rehearsal.needs import PROGRAMS
 from distrain_nb.run.room import GB, LITTLE, free_bytes
-from distrain_nb.worker.machine.gpus import Gpus
+from distrain_nb.worker.machine.gpus import VISIBLE, Gpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,8 +79,14 @@ def _gpus() -> Check:
     gpus, cores = Gpus.open(), f"{os.cpu_count()} cores"
     if gpus is None:
         return Check("processors", Health.GOOD, f"{cores}, no NVIDIA GPU")
-    ranks = ": a cell of PyTorch runs a rank on each" * (gpus.count > 1)
-    return Check("processors", Health.GOOD, f"{cores}, {gpus.count} GPUs{ranks}")
+    seen = gpus.seen(os.environ)
+    if not seen:
+        hidden = f"no GPU of {gpus.count}: {VISIBLE} is {os.environ.get(VISIBLE)!r}"
+        remedy = f"start the kernel without {VISIBLE}, or with the numbers of those to use"
+        return Check("processors", Health.MISSING, f"{cores}, {hidden}", remedy)
+    kinds = [f"{n} x {gpu.name} ({gpu.memory / GB:.0f} GB)" for gpu, n in Counter(seen).items()]
+    ranks = ": a cell of PyTorch runs a rank on each" * (len(seen) > 1)
+    return Check("processors", Health.GOOD, f"{cores}, {', '.join(kinds)}{ranks}")
 
 
 def _mpi() -> Check:

@@ -132,6 +132,9 @@ class _Look:
             return array, ()
         if type(obj).__module__.split(".")[0] in LIVE:
             return PASSED_OVER, ()
+        function = None if is_own(type(obj), self.modules) else _wrapped_in(path, obj)
+        if function is not None:
+            return f"{type(obj).__module__}.{type(obj).__qualname__}", [(f"{path}()", function)]
         return self._object(path, obj)
 
     def _object(self, path: str, obj: Any) -> Tuple[str, Iterable[Tuple[str, Any]]]:
@@ -192,6 +195,17 @@ class _Look:
 
     def _is_own(self, obj: Any) -> bool:
         return getattr(obj, "__module__", None) in self.modules
+
+
+def _wrapped_in(path: str, obj: Any) -> FunctionType | None:
+    """Return the function that an object holds and under whose name it stands, as what a decorator
+    makes does; else None. What else it holds is a cache, or says where the function is from."""
+    held = dict_of(obj)
+    names = (path.rpartition(".")[2], held.get("__name__"))
+    for value in list(held.values()):
+        if isinstance(value, FunctionType) and value.__name__ in names:
+            return value
+    return None
 
 
 def dict_of(obj: Any) -> Mapping[str, Any]:
@@ -283,9 +297,9 @@ def _array(obj: Any) -> str:
 
 
 def _hash(data: Any) -> str:
-    from hashlib import blake2b
+    from hashlib import sha256  # which processors have instructions for
 
-    return blake2b(data, digest_size=8).hexdigest()
+    return sha256(data).hexdigest()[:16]
 
 
 def _attributes(obj: Any) -> Iterator[Tuple[str, Any]]:

@@ -77,7 +77,7 @@ class Writer(pickle.Pickler):
         key = (storage.data_ptr(), storage.nbytes())
         if key not in self.storages:
             torch = sys.modules["torch"]
-            data = torch.empty(0, dtype=torch.uint8).set_(storage.cpu())
+            data = torch.empty(0, dtype=torch.uint8, device="cpu").set_(storage.cpu())
             self.storages[key] = self._append(data.numpy().data if storage.nbytes() else b"")
             self._storages.append(storage)
         return self.storages[key]
@@ -155,7 +155,7 @@ class Restoring:
         kind = getattr(torch, dtype, None)
         if not isinstance(kind, torch.dtype) or dtype.startswith("q"):  # nor do we write those
             raise OutOfBounds(f"a tensor of {dtype!r}")
-        tensor = torch.empty(0, dtype=kind)
+        tensor = torch.empty(0, dtype=kind, device="cpu")
         width = tensor.element_size()
         _check_layout(layout, _as_whole_number(size) // width)
         if _as_whole_number(start) % width:
@@ -169,7 +169,7 @@ class Restoring:
         import torch
 
         if not size:
-            return torch.empty(0, dtype=torch.uint8).untyped_storage()
+            return torch.empty(0, dtype=torch.uint8, device="cpu").untyped_storage()
         if (start, size) not in self.storages:
             data = torch.frombuffer(self._room(start, size), dtype=torch.uint8)
             self.storages[start, size] = data.untyped_storage()

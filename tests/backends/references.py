@@ -187,6 +187,7 @@ REFERENCES: dict[str, tuple[Reference, ...]] = {
     "vertex.study-run": (LACKS,),
     "vertex.no-{name}": (Own("what no request can be sent without"),),
     # backends/sagemaker
+    "accelerator.choices": (Own("one image serves all instance types of a choice"),),
     "sagemaker.limit": (Own("botocore's whole model is asked"),),
     "sagemaker.old-boto3": (Own("botocore's whole model is asked"),),
     "sagemaker.no-boto3": (Own("nothing can be sent without it"),),

@@ -14,6 +14,7 @@ from distrain_nb.backends.plugins import find
 from distrain_nb.cluster import choose
 from distrain_nb.findings import Severity
 from distrain_nb.layout import Layout
+from distrain_nb.places.local.plan import LocalPlan
 from distrain_nb.worker.files.launch import Launch
 
 FOUR_GPUS = {
@@ -120,3 +121,73 @@ def test_ranks_that_nobody_asked_for_get_advice_too() -> None:
     code = WRAPPED.format("torch.nn.parallel.DistributedDataParallel(model.cuda())")
     found = check(code, on="vertex", primary="n1-standard-16+4*T4", region="us-central1")
     assert "advice.ddp.process-group" in [each.code for each in found]
+
+
+def test_gpus_of_this_machine_are_split_among_replicas() -> None:
+    """A replica stands for a machine, whose ranks count its GPUs from 0."""
+    plan = planned("import torch", Layout.of("local", workers=1))
+    given = [p.environment for p in plan.launch.processes]
+    assert [(g["LOCAL_RANK"], g["CUDA_VISIBLE_DEVICES"]) for g in given] == [
+        ("0", "0,1"),
+        ("1", "0,1"),
+        ("0", "2,3"),
+        ("1", "2,3"),
+    ]
+    for more, one in ({"ranks_per_replica": 3}, 3), ({"workers": 4, "ranks_per_replica": 1}, 1):
+        plan = planned("import torch", Layout.of("local", **{"workers": 1, **more}))
+        assert plan.ranks_per_replica == one
+        assert not any("CUDA_VISIBLE_DEVICES" in p.environment for p in plan.launch.processes)
+
+
+def test_ranks_that_share_a_gpu_share_its_memory() -> None:
+    plan = planned("import jax", Layout.of("local", ranks_per_replica=8))
+    given = plan.launch.processes[0].environment
+    assert given["XLA_PYTHON_CLIENT_MEM_FRACTION"] == "0.38"
+    assert given["TF_FORCE_GPU_ALLOW_GROWTH"] == "true"
+    own = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_FORCE_GPU_ALLOW_GROWTH": "false"}
+    plan = planned("import jax", Layout.of("local", ranks_per_replica=8), **own)
+    assert not {"XLA_PYTHON_CLIENT_MEM_FRACTION", *own} & {*plan.launch.processes[0].environment}
+    alone = planned("import jax", Layout.of("local", ranks_per_replica=4))
+    assert "XLA_PYTHON_CLIENT_MEM_FRACTION" not in alone.launch.processes[0].environment
+
+
+@pytest.mark.parametrize(
+    ("code", "ranks", "said"),
+    [
+        ("import torch.distributed as d\nd.init_process_group('nccl')", 5, True),
+        ("import torch.distributed as d\nd.init_process_group('nccl')", 4, False),
+        ("import torch.distributed as d\nd.init_process_group('gloo')", 5, False),
+        ("import os, torch\ntorch.cuda.set_device(int(os.environ['LOCAL_RANK']))", 5, True),
+        ("import lightning", 5, True),
+        ("import jax\njax.distributed.initialize()", 5, True),
+    ],
+)
+def test_more_ranks_than_gpus_are_warned_of(code: str, ranks: int, said: bool) -> None:
+    findings = planned(code, Layout.of("local", ranks_per_replica=ranks)).findings
+    about = [f for f in findings if f.code == "local.ranks-per-gpu"]
+    assert bool(about) == said
+    if said:
+        assert "5 ranks share 4 GPUs" in about[0].message
+        end = "" if "jax" in code else ", or the backend gloo with LOCAL_RANK % 4"
+        assert about[0].message.endswith(f"choose -n 4{end}")
+
+
+def test_memory_that_the_kernel_has_of_a_gpu_is_named() -> None:
+    asked = job(Layout(), "import torch")
+    assert asked.machine["held"] == "", "this process uses no GPU"
+    held = replace(asked, machine={**asked.machine, "held": "64 of 86 GB of GPU 0"})
+    (about,) = [f for f in find("local").plan(held).findings if f.code == "local.gpu-memory"]
+    assert "the notebook's kernel has 64 of 86 GB of GPU 0, which ranks then lack" in about.message
+
+
+def test_what_the_optimizer_imports_is_there_for_ranks_with_gpus_too() -> None:
+    """It doesn't initialize CUDA, as seen beside an H100: 4 s of a run that is warm otherwise."""
+    plan = planned("import torch\ntorch.optim.SGD", Layout())
+    assert plan.launch.preload == ("torch", "torch._dynamo")
+
+
+def planned(code: str, layout: Layout, **environ: str) -> LocalPlan:
+    asked = job(layout, code)
+    plan = find("local").plan(replace(asked, environ={**asked.environ, **environ}))
+    assert isinstance(plan, LocalPlan)
+    return plan

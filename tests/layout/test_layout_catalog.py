@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,42 @@ def test_every_short_name_reads_back() -> None:
 def test_tables_agree_with_installed_packages(difference: refresh_catalog.Difference) -> None:
     assert refresh_catalog.available(difference), "install the package: pip install '.[dev]'"
     assert difference() == []
+
+
+def test_a_document_that_has_more_or_less_than_the_tables_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    document = copy.deepcopy(refresh_catalog._discovery())
+    schemas = document["schemas"]
+    machine = schemas["GoogleCloudAiplatformV1MachineSpec"]["properties"]
+    machine["acceleratorType"]["enum"].remove("NVIDIA_B200")
+    machine["acceleratorType"]["enum"].append("NVIDIA_R100")
+    strategy = schemas["GoogleCloudAiplatformV1Scheduling"]["properties"]["strategy"]
+    strategy["enumDeprecated"][strategy["enum"].index("SPOT")] = True
+    monkeypatch.setattr(refresh_catalog, "_discovery", lambda online=False: document)
+    assert refresh_catalog.vertex_document() == [
+        "NVIDIA_R100: in the document, not in the table",
+        "NVIDIA_B200: in the table, not in the document",
+        "SPOT: a scheduling strategy of only one side",
+    ]
+
+
+def test_without_a_network_each_source_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refresh_catalog, "DISCOVERY", "http://127.0.0.1:9/document")
+    monkeypatch.setattr(refresh_catalog, "PYPI", "http://127.0.0.1:9/{}")
+    refresh_catalog._discovery.cache_clear()
+    lines = refresh_catalog.news()
+    assert len(lines) == 5 and all("does not answer (ConnectError" in line for line in lines)
+    assert lines[1].startswith("botocore: PyPI")
+
+
+def test_the_tables_have_the_dates_of_their_documents() -> None:
+    lines = {line.split()[0]: line for line in str(query()).splitlines()[3:]}
+    assert lines["vertex_counts"].endswith("92    2026-08-20")
+    assert lines["accelerators"].endswith("2026-04-14 to 2026-11-06")
+    assert lines["ai_platform_counts"].endswith("undated")
+    assert lines["bandwidth_rules"].endswith(", some undated") and "2023-20" not in str(query())
+    assert all(len(line.split()) > 2 for name, line in lines.items() if name != "sources")
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,44 @@ weight = float(model.get_weights()[0][0, 0])
 print(world, round(weight, 4), resumed, flush=True)
 """
 
+# The same with Flax, from a checkpoint that Orbax writes from both processes.
+FLAX_STEP = """
+import os
+import jax
+import jax.numpy as jnp
+import numpy as np
+jax.config.update("jax_platforms", "cpu")
+jax.distributed.initialize()
+import orbax.checkpoint as ocp
+from flax import nnx
+
+mesh = jax.sharding.Mesh(jax.devices(), ("data",))
+everywhere = jax.NamedSharding(mesh, jax.P())
+x = jax.make_array_from_process_local_data(
+    jax.NamedSharding(mesh, jax.P("data")), np.full((2, 3), jax.process_index() + 1.0)
+)
+model = nnx.Linear(3, 1, use_bias=False, kernel_init=nnx.initializers.ones, rngs=nnx.Rngs(0))
+graph, state = nnx.split(model)
+state = jax.tree.map(
+    lambda w: jax.make_array_from_process_local_data(everywhere, np.asarray(w)), state
+)
+saved = {saved!r}
+with ocp.StandardCheckpointer() as checkpoints:
+    resumed = os.path.exists(saved + "/step")
+    if resumed:
+        state = checkpoints.restore(saved + "/step", state)
+
+    @jax.jit
+    def step(state, x):
+        gradient = jax.grad(lambda s: (nnx.merge(graph, s)(x) ** 2).mean())(state)
+        return jax.tree.map(lambda w, g: w - 0.01 * g, state, gradient)
+
+    state = step(state, x)
+    checkpoints.save(saved + "/step", state, force=True)
+world = [jax.process_index(), jax.process_count(), jax.local_device_count(), jax.device_count()]
+print(world, round(float(state["kernel"][...][0, 0]), 4), resumed, flush=True)
+"""
+
 WORLD = """
 import jax
 jax.config.update("jax_platforms", "cpu")
@@ -76,9 +114,16 @@ def test_two_processes_are_one_world(home: Path, options: dict[str, str | int]) 
     assert not run.status.note
 
 
+@pytest.mark.parametrize(
+    ("code", "file"),
+    [(STEP, "model.weights.h5"), pytest.param(FLAX_STEP, "", marks=pytest.mark.slow)],
+    ids=["Keras", "Flax, Orbax"],
+)
 @pytest.mark.timeout(240)
-def test_keras_on_jax_resumes_from_its_checkpoint(home: Path, tmp_path: Path) -> None:
-    step = STEP.replace("{saved!r}", repr(str(tmp_path / "model.weights.h5")))
+def test_a_model_on_jax_resumes_from_its_checkpoint(
+    home: Path, tmp_path: Path, code: str, file: str
+) -> None:
+    step = code.replace("{saved!r}", repr(str(tmp_path / file)))
     ends = []
     for _ in range(2):
         run = api.submit(step, wait=True, workers=1)
@@ -124,6 +169,9 @@ CASES = (
     ({"LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}, "host:7 4 3 [1] 2,3"),
     ({"LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "CUDA_VISIBLE_DEVICES": "0,1"},
      "host:7 4 3 [1] None"),
+    # as many as there are ranks on one: JAX would look for a GPU of the rank's number
+    ({"LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "CUDA_VISIBLE_DEVICES": "2"},
+     "host:7 4 3 [1] 0"),
     ({**ALONE, "JAX_COORDINATOR_PORT": "9"}, "host:9 4 3 None None"),
     # Open MPI's own class would name a port of its own
     ({**ALONE, "OMPI_MCA_orte_hnp_uri": "1;tcp://10.0.0.1:1"}, "host:7 4 3 None None"),

@@ -62,6 +62,7 @@ def test_refused(kernel: Kernel, setup: str, expression: str, path: str, advice:
         ("[1, (2, lock)]", "`v[1][1]` (lock) in `v`"),
         ("Trainer(lock)", "`v.parts['x']` (lock) in `v`"),
         ("partial(print, lock)", "`v.args[0]` (lock) in `v`"),
+        ("{Trainer(1): lock}", "`v[<Trainer>]` (lock) in `v`"),
     ],
 )
 def test_the_path_inside_a_container_is_named(kernel: Kernel, value: str, path: str) -> None:
@@ -69,6 +70,18 @@ def test_the_path_inside_a_container_is_named(kernel: Kernel, value: str, path: 
     kernel.run("class Trainer:\n    def __init__(self, x): self.parts = {'x': x}")
     kernel.run(f"v = {value}")
     assert path in only_error(kernel, "print(v)").message
+
+
+def test_an_optimizer_on_another_device_is_made_in_the_cell(kernel: Kernel) -> None:
+    """`meta` counts as the host's, so the parameter says that it is elsewhere."""
+    kernel.run(
+        "import torch\nclass There(torch.nn.Parameter):\n    device = torch.device('cuda:0')"
+    )
+    kernel.run("net = torch.nn.Linear(2, 2)\nnet.weight = There(net.weight.data)")
+    kernel.run("opt = torch.optim.Adam(net.parameters())\nboth = {'lr': 0.1, 'opt': opt}")
+    message = only_error(kernel, "print(both)").message
+    assert "`both['opt']` (Adam) in `both` is an optimizer of parameters on cuda:0" in message
+    assert "create it in the cell" in message and "state_dict()" in message
 
 
 def test_a_module_inside_a_model_is_named_as_one_writes_it(kernel: Kernel) -> None:

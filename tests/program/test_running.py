@@ -237,11 +237,21 @@ def test_the_worker_is_python_3_8() -> None:
         ast.parse(path.read_text(), feature_version=(3, 8))
 
 
+# What PyTorch 2.11 says of two ranks on one GPU, but for numbers.
+NCCL = """\
+NCCL error in: /pytorch/torch/csrc/distributed/c10d/NCCLUtils.cpp:93, invalid usage, NCCL 2.28.9
+ncclInvalidUsage: This usually reflects invalid usage of NCCL library.
+Last error:
+Duplicate GPU detected : rank 1 and rank 0 both on 60"""
+
+
 def test_the_headline_is_the_type_and_the_first_line() -> None:
     said = {
         ValueError("first\nsecond: x\n\nthird"): "ValueError: first",
         ValueError("\nloss is nan"): "ValueError: loss is nan",
         KeyError("x"): "KeyError: 'x'",
+        RuntimeError(NCCL): "RuntimeError: Duplicate GPU detected : rank 1 and rank 0 both on 60",
+        RuntimeError("of NCCL\nLast error:"): "RuntimeError: of NCCL",
         ValueError(): "ValueError",
         json.JSONDecodeError(
             "no", "{", 1

@@ -102,6 +102,16 @@ def test_tensors(tensor: torch.Tensor, folder: Path) -> None:
     assert found.to_dense().tolist() == tensor.to_dense().tolist()
 
 
+def test_tensors_of_the_host_whatever_the_default_device(folder: Path) -> None:
+    """As in a notebook after `torch.set_default_device("cuda")`: `meta` is no CPU either."""
+    value = {"x": torch.arange(3.0), "w": torch.nn.Parameter(torch.ones(2)), "none": torch.ones(0)}
+    with torch.device("meta"):
+        found = there_and_back(value, folder)
+    assert {name: tensor.tolist() for name, tensor in found.items()} == {
+        name: tensor.tolist() for name, tensor in value.items()
+    }
+
+
 def test_a_small_view_does_not_carry_the_rest(folder: Path) -> None:
     dump({"x": torch.zeros(10**6)[:3]}, folder)
     assert (folder / values.ARRAYS).stat().st_size < 100

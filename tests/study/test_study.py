@@ -8,12 +8,12 @@ import pytest
 
 from distrain_nb import api, script, study
 from distrain_nb.errors import CheckFailed, OptionError, RunFailed, RunNotReady, StudyNotFound
-from distrain_nb.places.local.trials import shares
 from distrain_nb.run import Store
 from distrain_nb.run.room import cleaning
 from distrain_nb.study import Study
 from distrain_nb.study.listing import delete, ended_before
 from distrain_nb.worker.files.status import State
+from distrain_nb.worker.machine.gpus import shares
 from tests.conftest import eventually
 from tests.study.documents import CLUSTER_SPEC, PRINTS, TF_CONFIG, cluster_spec, tf_config
 
@@ -228,3 +228,8 @@ def test_trials_at_once_share_the_cpus_and_gpus(
     assert prepared.prepared.plan.ranks_per_replica == 2
     environment = prepared.prepared.plan.launch.processes[0].environment
     assert environment["OMP_NUM_THREADS"] == "2"
+    assert "XLA_PYTHON_CLIENT_MEM_FRACTION" not in environment
+    more = prepare(f"import jax\n{QUICK}", tune="x=1..3", goal="min:loss", parallel=8)
+    assert more.devices == ("4", "5", "6", "7") * 2
+    environment = more.prepared.plan.launch.processes[0].environment
+    assert environment["XLA_PYTHON_CLIENT_MEM_FRACTION"] == "0.38"

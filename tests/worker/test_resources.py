@@ -12,7 +12,7 @@ import pytest
 
 from distrain_nb import api
 from distrain_nb.run.metrics.events import Key, scalars
-from distrain_nb.worker.machine.gpus import Gpus
+from distrain_nb.worker.machine.gpus import Gpu, Gpus, visible
 from distrain_nb.worker.metrics.resources import SampledProcess, Sampler
 from tests.conftest import eventually
 
@@ -25,6 +25,7 @@ NVML = """
 #include <string.h>
 typedef struct { unsigned gpu, memory; } utilization;
 typedef struct { unsigned long long total, free, used; } memory;
+typedef struct { unsigned pid; unsigned long long used; unsigned gpu, compute; } process;
 static long devices[3] = {10, 20, 30};
 int nvmlInit_v2(void) { return 0; }
 int nvmlDeviceGetCount_v2(unsigned *count) { *count = COUNT; return 0; }
@@ -45,7 +46,18 @@ int nvmlDeviceGetUtilizationRates(void *device, utilization *found) {
 }
 int nvmlDeviceGetMemoryInfo(void *device, memory *found) {
     found->used = *(long *)device * 1000000;
+    found->total = 80000000000;
     return MEMORY_STATUS;
+}
+int nvmlDeviceGetName(void *device, char *name, unsigned length) {
+    strncpy(name, "NVIDIA H100 80GB HBM3", length);
+    return 0;
+}
+int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, process *found) {
+    process here[3] = {{7, 64000000000, -1, -1}, {8, 1, -1, -1}, {9, -1, -1, -1}};
+    *count = device == &devices[0] ? 3 : 0;
+    memcpy(found, here, *count * sizeof(process));
+    return 0;
 }
 """
 
@@ -136,6 +148,34 @@ def test_without_a_gpu_of_its_own_a_rank_has_no_numbers(tmp_path: Path, visible:
     gpus = Gpus.open(library(tmp_path))
     assert gpus is not None
     assert gpus.of({"CUDA_VISIBLE_DEVICES": visible}) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"),
+    [
+        (None, ["0", "1"]),
+        ("", []),
+        ("-1", []),
+        ("1", ["1"]),
+        ("2", []),
+        ("1,2,0", ["1"]),
+        ("0,-1,1", ["0"]),
+        ("0,0", []),
+        ("GPU-c,1", ["GPU-c", "1"]),
+    ],
+)
+def test_the_variable_is_read_as_cuda_reads_it(given: str | None, seen: list[str]) -> None:
+    """Of two GPUs; as PyTorch counted them on a machine with one."""
+    assert visible({} if given is None else {"CUDA_VISIBLE_DEVICES": given}, 2) == seen
+
+
+def test_what_kind_a_gpu_is_and_what_a_process_has_of_it(tmp_path: Path) -> None:
+    gpus = Gpus.open(library(tmp_path))
+    assert gpus is not None
+    h100 = Gpu("NVIDIA H100 80GB HBM3", 80_000_000_000)
+    assert gpus.seen({"CUDA_VISIBLE_DEVICES": "2,0"}) == [h100, h100]
+    assert gpus.held_by(7, {}) == [64_000_000_000, 0, 0]
+    assert gpus.held_by(9, {}) == [0, 0, 0], "the driver doesn't say how much"
 
 
 def test_what_the_library_refuses_is_left_out(tmp_path: Path) -> None:

@@ -64,11 +64,9 @@ class SharedSpec(Spec):
         job: Job[RemoteOptions],
         folder: str,
         ranks_per_replica: int,
-        *,
-        gpus: int = 0,
         **own: object,
     ) -> Self:
-        """Of a job with that many ranks and GPUs a replica, in a folder of its own below `folder`;
+        """Of a job with that many ranks a replica, in a folder of its own below `folder`;
         a relative path starts at the job's working folder. `own` are fields that a backend has
         added. Raises OptionError for `--env` that can't be."""
         name = "-".join(filter(None, (job.name, job.nonce)))
@@ -76,13 +74,13 @@ class SharedSpec(Spec):
             **own,
             "run": name,
             "folder": str(job.folder / Path(folder).expanduser() / name),
-            "environment": environment(job, ranks_per_replica, gpus),
+            "environment": environment(job, ranks_per_replica),
             "variables": variables(job.options.env),
         }
         return cls(**values)  # type: ignore[arg-type]
 
 
-def environment(job: Job[RemoteOptions], ranks_per_replica: int, gpus: int = 0) -> dict[str, str]:
+def environment(job: Job[RemoteOptions], ranks_per_replica: int) -> dict[str, str]:
     """What every replica of a job is told: its ranks, its launcher, the modules that are imported
     once for all ranks, the results to save, and who the other replicas are."""
     launcher = job.layout.launcher
@@ -91,7 +89,7 @@ def environment(job: Job[RemoteOptions], ranks_per_replica: int, gpus: int = 0) 
         "DISTRAIN_RUN": job.name or job.nonce,
         "DISTRAIN_RANKS": str(ranks_per_replica),
         "DISTRAIN_LAUNCHER": launcher,
-        "DISTRAIN_PRELOAD": ",".join(preload(job.program, launcher, gpus)),
+        "DISTRAIN_PRELOAD": ",".join(preload(job.program, launcher)),
         "DISTRAIN_RESULTS": ",".join(job.results),
         "DISTRAIN_MPI_OPTIONS": (job.layout.mpi_options or "") if launcher == "mpi" else "",
         shared.REPLICAS_VARIABLE: ",".join(f"{role}={n}" for role, n in _pools(job.layout) if n),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from distrain_nb.layout.catalog.tables import Catalog
+
+_DAY = re.compile(r"\b(\d{4})-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])\b")
 
 
 @dataclass(frozen=True)
@@ -115,8 +118,31 @@ def _text(value: object) -> str:
 
 
 def _contents(catalog: Catalog) -> Grid:
-    rows = ((name, str(len(catalog.table(name)))) for name in TABLES)
-    return Grid(("table", "rows"), tuple(rows), "The catalog: add words to look something up")
+    rows = ((name, str(len(catalog.table(name))), dates(catalog, name)) for name in TABLES)
+    title = "The catalog: add words to look something up"
+    return Grid(("table", "rows", "documents of"), tuple(rows), title)
+
+
+def dates(catalog: Catalog, table: str) -> str:
+    """Return from when to when the documents are that a table comes from."""
+    given = [catalog.sources[key].date for key in _documents(catalog, table)]
+    days = sorted(filter(None, map(_day, given)))
+    undated = "undated" if len(days) < len(given) else ""
+    span = " to ".join(dict.fromkeys((days[0], days[-1]))) if days else ""
+    return ", some ".join(filter(None, (span, undated)))
+
+
+def _documents(catalog: Catalog, table: str) -> set[str]:
+    rows = catalog.table(table).values()
+    named = {key for row in rows for key in getattr(row, "source", "").split(";")}
+    return {key for key in (*named, *TABLES[table].documents) if key in catalog.sources}
+
+
+def _day(date: str) -> str:
+    """Return the day in a source's date, such as `rev. 20261106` or `mirror of 2026-08-22`; empty
+    where it has none."""
+    found = _DAY.search(date)
+    return "-".join(found.groups()) if found else ""
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -16,19 +16,25 @@ if TYPE_CHECKING:
 
 
 class Table(NamedTuple):
-    """A table's row type, its file, and the columns that tell its rows apart."""
+    """A table's row type, its file, and the columns that tell its rows apart. `documents` are the
+    sources of a table whose rows don't name theirs."""
 
     kind: type[Any]
     file: str
     key: tuple[str, ...]
+    documents: tuple[str, ...] = ()
 
 
 TABLES: dict[str, Table] = {
     "machines": Table(rows.Machine, "gcp_machines", ("machine_type",)),
-    "accelerators": Table(rows.Accelerator, "gcp_accelerators", ("accelerator",)),
-    "vertex_counts": Table(rows.GpuCounts, "vertex_gpu_counts", ("machine_type", "accelerator")),
+    "accelerators": Table(
+        rows.Accelerator, "gcp_accelerators", ("accelerator",), ("GCE-GPU", "VERTEX-API")
+    ),
+    "vertex_counts": Table(
+        rows.GpuCounts, "vertex_gpu_counts", ("machine_type", "accelerator"), ("VERTEX-CC",)
+    ),
     "ai_platform_counts": Table(
-        rows.GpuCounts, "aiplatform_gpu_counts", ("machine_type", "accelerator")
+        rows.GpuCounts, "aiplatform_gpu_counts", ("machine_type", "accelerator"), ("AIP-GPU",)
     ),
     "legacy_machines": Table(rows.LegacyMachine, "aiplatform_legacy_machines", ("name",)),
     "bandwidth_rules": Table(rows.BandwidthRule, "gcp_bandwidth_rules", ("rule",)),
@@ -36,7 +42,9 @@ TABLES: dict[str, Table] = {
     "topologies": Table(
         rows.Topology, "tpu_topologies", ("machine_type", "tpu", "topology", "accelerator_count")
     ),
-    "containers": Table(rows.PrebuiltContainer, "vertex_prebuilt_containers", ("image_uri",)),
+    "containers": Table(
+        rows.PrebuiltContainer, "vertex_prebuilt_containers", ("image_uri",), ("VERTEX-PBC",)
+    ),
     "instances": Table(rows.Instance, "aws_training_instances", ("instance_type",)),
     "distributions": Table(rows.Distribution, "sagemaker_distributions", ("distribution",)),
     "devices": Table(rows.Device, "devices", ("name",)),
@@ -133,7 +141,7 @@ class Catalog:
         return self._read("sources")
 
     def _read(self, name: str) -> dict[Any, Any]:
-        kind, file, key = TABLES[name]
+        kind, file, key, _ = TABLES[name]
         key_of = _key_of(key)
         rows = {key_of(row): row for row in read(file, kind)}
         for number, values in enumerate(self._overrides.get(name, ()), start=1):

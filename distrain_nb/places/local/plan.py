@@ -24,17 +24,23 @@ from distrain_nb.worker.data.storage import in_bucket
 from distrain_nb.worker.files.folder import CHECKPOINTS_FOLDER, MODEL_FOLDER
 from distrain_nb.worker.files.launch import RUN, Launch, ProcessSpec
 from distrain_nb.worker.machine import threads
+from distrain_nb.worker.machine.gpus import VISIBLE, shares, visible
 from distrain_nb.worker.reduction import groups as reduction
 from distrain_nb.worker.replica.mpi import custom_options, mpirun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from distrain_nb.backends.base import Job
     from distrain_nb.backends.options import NoOptions
+    from distrain_nb.cluster.ranks import Rank
     from distrain_nb.types import Json
 
 LocalJob: TypeAlias = "Job[NoOptions]"
+
+# What is set by these is left as it is: JAX's share of a GPU's memory, and its usual value.
+_OF_JAX, JAX_TAKES = "XLA_PYTHON_CLIENT_MEM_FRACTION", 0.75
+_CHOOSE_NCCL = frozenset(["accelerate", "lightning", "pytorch_lightning"])
 
 # Characters of a variable that is printed on the line of its process.
 SHORT = 40
@@ -76,27 +82,42 @@ def plan(job: LocalJob) -> LocalPlan:
     wanted, reason = choose(job.program)
     launcher = job.layout.launcher if job.layout.launcher != "auto" else wanted
     gpus = int(job.machine.get("gpus", 0))
-    per_replica = ranks_per_replica(job.program, job.layout, gpus if launcher in PER_GPU else 1)
+    split = _split(job, gpus)
+    own = len(split[0].split(",")) if split else gpus
+    per_replica = ranks_per_replica(job.program, job.layout, own if launcher in PER_GPU else 1)
+    if per_replica > own:
+        split = ()
     findings = [
         *_findings(job, launcher, per_replica, gpus),
         *_about_packages(job),
         *_about_data(job),
+        *_about_gpus(job, gpus),
         *about_processes(job.program, job.layout, per_replica, gpus),
     ]
     if job.layout.launcher == "auto":
         findings.append(_info("launcher.auto", f"launcher {launcher}: {reason}"))
     cluster = _cluster(job)
     placed = tuple(ranks(cluster, per_replica, job.name or "local"))
-    common = {**_folders(), **_threads(job, len(placed)), **_reducers(cluster)}
+    sharing = -(-sum(r.rank is not None for r in placed) // gpus) if gpus else 1
+    sharing *= int(job.machine.get("trials_per_gpu", 1))
+    common = {
+        **_folders(),
+        **_threads(job, len(placed)),
+        **_reducers(cluster),
+        **_shared_memory(job, sharing),
+    }
     processes = tuple(
-        ProcessSpec(r.label, r.role.value, r.replica, r.rank, {**r.environment, **common})
+        ProcessSpec(
+            *(r.label, r.role.value, r.replica, r.rank),
+            {**r.environment, **_gpus_of_replica(r, split), **common},
+        )
         for r in placed
     )
     launch = Launch(
         processes=processes,
         working_folder=str(job.folder),
         ports=cluster.replicas,
-        preload=tuple(preload(job.program, launcher, gpus)),
+        preload=tuple(preload(job.program, launcher)),
         results=job.results,
         mpirun=_mpirun(job, len(processes)) if launcher == "mpi" else (),
         grace=job.config.grace,
@@ -151,6 +172,68 @@ def _threads(job: LocalJob, processes: int) -> dict[str, str]:
     return {threads.VARIABLE: str(max(1, int(job.machine.get("cpus", 1)) // sharing))}
 
 
+def _split(job: LocalJob, gpus: int) -> tuple[str, ...]:
+    """Return the GPUs of each training replica, as of the machine that it stands for. None where
+    there are fewer than replicas; a trial has its own of all."""
+    replicas = _training(job)
+    if job.trial or gpus < replicas:
+        return ()
+    numbered = {VISIBLE: ",".join(map(str, range(gpus)))}
+    return shares(visible({**numbered, **job.environ}, sys.maxsize)[:gpus], replicas)
+
+
+def _training(job: LocalJob) -> int:
+    return job.layout.replicas(Role.PRIMARY) + job.layout.replicas(Role.WORKERS)
+
+
+def _gpus_of_replica(rank: Rank, split: Sequence[str]) -> dict[str, str]:
+    if not split or rank.rank is None:
+        return {}
+    return {VISIBLE: split[int(rank.environment["GROUP_RANK"])]}
+
+
+def _shared_memory(job: LocalJob, sharing: int) -> dict[str, str]:
+    """Return the settings by which so many ranks fit on a GPU: JAX would take three quarters of
+    it for each, TensorFlow all."""
+    if sharing < 2:
+        return {}
+    settings = {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}
+    if not any(name in job.environ for name in ("XLA_PYTHON_CLIENT_PREALLOCATE", _OF_JAX)):
+        settings[_OF_JAX] = f"{JAX_TAKES / sharing:.2f}"
+    return {name: text for name, text in settings.items() if name not in job.environ}
+
+
+def _about_gpus(job: LocalJob, gpus: int) -> Iterator[Finding]:
+    if job.machine.get("held"):
+        message = (
+            f"the notebook's kernel has {job.machine['held']}, which ranks then lack: delete what "
+            "is there and call torch.cuda.empty_cache(), or restart the kernel (JAX keeps three "
+            "quarters from its first use on, unless the kernel begins with "
+            "%env XLA_PYTHON_CLIENT_PREALLOCATE=false)"
+        )
+        yield Finding("local.gpu-memory", Severity.WARNING, "", message)
+    ranks = _training(job) * ranks_per_replica(job.program, job.layout, 1)
+    if 0 < gpus < ranks and _wants_gpus_of_its_own(job):
+        plural, device = ("s", f"LOCAL_RANK % {gpus}") if gpus > 1 else ("", "cuda:0")
+        message = (
+            f"{ranks} ranks share {gpus} GPU{plural}: NCCL refuses that (Duplicate GPU detected), "
+            f"and ranks have no device of a LOCAL_RANK from {gpus} on (invalid device ordinal); "
+            f"choose -n {gpus}"
+        )
+        if "jax" not in job.program.imports:
+            message += f", or the backend gloo with {device}"
+        yield Finding("local.ranks-per-gpu", Severity.WARNING, "ranks_per_replica", message)
+
+
+def _wants_gpus_of_its_own(job: LocalJob) -> bool:
+    """Return whether each rank of the program takes the GPU of its number, or starts NCCL, by name
+    or by what chooses it where there are GPUs."""
+    main = job.program.main
+    by_number = "cuda" in main and "LOCAL_RANK" in main
+    starts = "nccl" in main or "jax.distributed" in main
+    return by_number or starts or not _CHOOSE_NCCL.isdisjoint(job.program.imports)
+
+
 def _findings(job: LocalJob, launcher: str, per_replica: int, gpus: int) -> Iterator[Finding]:
     if launcher == "mpi" and not job.machine.get("mpirun"):
         yield _error(
@@ -158,9 +241,7 @@ def _findings(job: LocalJob, launcher: str, per_replica: int, gpus: int) -> Iter
             "launcher",
             "mpirun is not installed: the package openmpi-bin has it",
         )
-    if launcher == "mpi" and job.layout.size != job.layout.replicas(Role.PRIMARY) + (
-        job.layout.replicas(Role.WORKERS)
-    ):
+    if launcher == "mpi" and job.layout.size != _training(job):
         yield _error("launcher.mpi-roles", "launcher", "launcher mpi has no servers or evaluators")
     if launcher == "tensorflow" and per_replica > 1:
         message = (

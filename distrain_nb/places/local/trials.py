@@ -12,10 +12,11 @@ from distrain_nb.places.local.machine import gpus_of
 from distrain_nb.worker.files.folder import HYPERTUNE_FILE, STATUS_FILE
 from distrain_nb.worker.files.launch import RUN
 from distrain_nb.worker.files.status import Owner, State, Status, request_cancel
+from distrain_nb.worker.machine.gpus import VISIBLE, shares
 from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
     from distrain_nb.backends.tuning import TrialStart
@@ -27,20 +28,12 @@ def job_of_trial(job: LocalJob, parallel: int) -> tuple[LocalJob, tuple[str, ...
     """Return the job of any trial, which knows its number and has its share of this machine; the
     GPUs of each that run at once."""
     machine = {**job.machine, "jobs": str(parallel)}
-    devices = shares(gpus_of(job.environ), parallel)
+    gpus = gpus_of(job.environ)
+    devices = shares(gpus, parallel)
     if devices:
         machine["gpus"] = str(len(devices[0].split(",")))
+        machine["trials_per_gpu"] = str(max(1, -(-parallel // len(gpus))))
     return replace(job, trial=TRIAL, machine=machine), devices
-
-
-def shares(gpus: Sequence[str], parallel: int) -> tuple[str, ...]:
-    """Return which GPUs each of the trials has that run at once; some share one where there are
-    fewer."""
-    if not gpus or parallel < 2:
-        return ()
-    each = max(1, len(gpus) // parallel)
-    firsts = (number * each % len(gpus) for number in range(parallel))
-    return tuple(",".join(gpus[first : first + each]) for first in firsts)
 
 
 def launch_of(launch: Launch, trial: TrialStart) -> Launch:
@@ -48,7 +41,7 @@ def launch_of(launch: Launch, trial: TrialStart) -> Launch:
     own = {
         ARGUMENTS_VARIABLE: json.dumps(list(trial.arguments)),
         "CLOUD_ML_TRIAL_ID": str(trial.number),
-        **({"CUDA_VISIBLE_DEVICES": trial.share} if trial.share is not None else {}),
+        **({VISIBLE: trial.share} if trial.share is not None else {}),
     }
     processes = [
         replace(process, environment={**_numbered(process.environment, trial.number), **own})

@@ -10,7 +10,7 @@ from functools import partial
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.worker.fingerprint import dict_of
+from distrain_nb.worker.fingerprint import dict_of, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -88,6 +88,14 @@ def _on_device(obj: Any) -> Refusal | None:
         device = next((t.device for t in _tensors(obj) if t.device.type not in _HOST), None)
         advice = "capture `model.cpu()`, or its state_dict() on the CPU, and move it in the cell"
         return Refusal(f"is a model on {device}", advice) if device else None
+    if isinstance(obj, torch.optim.Optimizer):
+        parameters = (p for group in obj.param_groups for p in group["params"])
+        device = next((p.device for p in parameters if p.device.type not in _HOST), None)
+        advice = (
+            "create it in the cell, when the model is on its device; what it has learned is its"
+            " state_dict(), to capture on the CPU"
+        )
+        return Refusal(f"is an optimizer of parameters on {device}", advice) if device else None
     if isinstance(obj, torch.Tensor) and obj.device.type not in _HOST:
         return Refusal(
             f"is a tensor on {obj.device}", "capture its `.cpu()`, and move it in the cell"
@@ -134,7 +142,7 @@ def innermost(name: str, value: Any, failure: Callable[[Any], Exception | None])
 
 def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
-        yield from ((f"{name}[{key!r}]", part) for key, part in value.items())
+        yield from ((f"{name}[{_key(key)}]", part) for key, part in value.items())
     elif isinstance(value, (list, tuple)):
         yield from ((f"{name}[{position}]", part) for position, part in enumerate(value))
     elif isinstance(value, (set, frozenset)):
@@ -144,6 +152,11 @@ def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield from _parts(f"{name}.keywords", value.keywords)
     for attribute, part in _attributes(value):
         yield f"{name}.{attribute}", part
+
+
+def _key(key: Any) -> str:
+    """Return a key as one writes it; one that can't be written, such as a tensor, by its type."""
+    return key_of(key) or f"<{type(key).__name__}>"
 
 
 def _attributes(value: Any) -> Iterator[tuple[str, Any]]:

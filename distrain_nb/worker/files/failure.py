@@ -6,7 +6,7 @@ import re
 import signal
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Iterable, NamedTuple, Optional, Sequence
 
@@ -21,6 +21,9 @@ DEATH_IS_SEEN_LATE_S = 0.25
 
 # The first line of `report` where nobody says that the machine ran out of memory.
 _KILLED = re.compile(r"[^\n:]+ failed(?: first)?: killed by SIGKILL(?!:)")
+
+# What PyTorch's exception says of an assertion on a GPU.
+_ASSERTED = "device-side assert triggered"
 
 # Where a failure is no process's own.
 LAUNCHER = -1
@@ -41,6 +44,12 @@ class Failure:
     summary: str
     traceback: str = ""
     label: str = "the launcher"
+
+    def because(self, assertion: str) -> Failure:
+        """Return it with the assertion that has failed on its GPU, if that is what it tells of."""
+        if not assertion or _ASSERTED not in self.summary:
+            return self
+        return replace(self, summary=f"{self.summary}: {assertion}")
 
     def write(self, folder: Path) -> None:
         """Leave word of it; on a full disk the exit status has to do."""

@@ -1,11 +1,14 @@
-"""Utilization of the GPUs, from NVIDIA's management library where the machine has it."""
+"""The GPUs of this machine: which a process sees, and their use by NVIDIA's management library."""
 
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 LIBRARY = "libnvidia-ml.so.1"
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+_LONGEST_NAME = 96
+_MOST_PROCESSES = 256
 
 
 class _Utilization(ctypes.Structure):
@@ -18,6 +21,22 @@ class _Memory(ctypes.Structure):
         ("free", ctypes.c_ulonglong),
         ("used", ctypes.c_ulonglong),
     ]
+
+
+class _Process(ctypes.Structure):
+    _fields_ = [
+        ("pid", ctypes.c_uint),
+        ("memory", ctypes.c_ulonglong),
+        ("instance", ctypes.c_uint),
+        ("compute_instance", ctypes.c_uint),
+    ]
+
+
+class Gpu(NamedTuple):
+    """A GPU by its product name, with its memory in bytes."""
+
+    name: str
+    memory: int
 
 
 class Gpus:
@@ -59,15 +78,47 @@ class Gpus:
         """Return how many of them a process of that environment sees."""
         return len(self._visible(environment))
 
+    def seen(self, environment: Mapping[str, str]) -> List[Gpu]:
+        """Return those that a process of that environment sees."""
+        devices = map(self._handle, self._visible(environment))
+        return [Gpu(self._name(d), self._memory(d).total) for d in devices if d is not None]
+
+    def held_by(self, pid: int, environment: Mapping[str, str]) -> List[int]:
+        """Return how many bytes that process has of each GPU that such a process sees.
+
+        In a container without the machine's process numbers it is found on none.
+        """
+        devices = map(self._handle, self._visible(environment))
+        return [self._held(pid, device) for device in devices if device is not None]
+
+    def _held(self, pid: int, device: ctypes.c_void_p) -> int:
+        ask = getattr(self._library, "nvmlDeviceGetComputeRunningProcesses_v3", None)
+        count, processes = ctypes.c_uint(_MOST_PROCESSES), (_Process * _MOST_PROCESSES)()
+        if ask is None or ask(device, ctypes.byref(count), processes):
+            return 0
+        known = [p.memory for p in processes[: count.value] if p.pid == pid]
+        return sum(m for m in known if m < 1 << 63)  # all bits are set where it isn't known
+
+    def _name(self, device: ctypes.c_void_p) -> str:
+        name = ctypes.create_string_buffer(_LONGEST_NAME)
+        failed = self._library.nvmlDeviceGetName(device, name, _LONGEST_NAME)
+        return "GPU" if failed else name.value.decode("utf-8", "replace")
+
+    def _memory(self, device: ctypes.c_void_p) -> _Memory:
+        memory = _Memory()
+        self._library.nvmlDeviceGetMemoryInfo(device, ctypes.byref(memory))
+        return memory
+
     def _visible(self, environment: Mapping[str, str]) -> List[str]:
-        names = environment.get("CUDA_VISIBLE_DEVICES")
-        return list(map(str, range(self.count))) if names is None else _listed(names)
+        return visible(environment, self.count)
 
     def _device(self, environment: Mapping[str, str]) -> Optional[ctypes.c_void_p]:
-        visible = self._visible(environment)
-        if not visible:
+        names = self._visible(environment)
+        if not names:
             return None
-        name = visible[int(environment.get("LOCAL_RANK", "0")) % len(visible)]
+        return self._handle(names[int(environment.get("LOCAL_RANK", "0")) % len(names)])
+
+    def _handle(self, name: str) -> Optional[ctypes.c_void_p]:
         device = ctypes.c_void_p()
         if name.isdigit():
             failed = self._library.nvmlDeviceGetHandleByIndex_v2(int(name), ctypes.byref(device))
@@ -76,12 +127,27 @@ class Gpus:
         return None if failed else device
 
 
-def _listed(names: str) -> List[str]:
-    """Return the GPUs that a list names, up to the first that is none, as CUDA does: `-1` or
-    nothing."""
-    visible = []
-    for name in names.split(","):
-        if not name.strip() or name.strip().startswith("-"):
+def visible(environment: Mapping[str, str], count: int) -> List[str]:
+    """Return the GPUs, of `count`, that a process of that environment sees, by number or UUID.
+
+    As CUDA reads the variable: up to the first that there is not, and none where one stands twice.
+    """
+    given = environment.get(VISIBLE)
+    if given is None:
+        return [str(number) for number in range(count)]
+    names = []
+    for name in map(str.strip, given.split(",")):
+        if not name or name.startswith("-") or (name.isdigit() and int(name) >= count):
             break
-        visible.append(name.strip())
-    return visible
+        names.append(name)
+    return names if len(set(names)) == len(names) else []
+
+
+def shares(names: Sequence[str], parts: int) -> Tuple[str, ...]:
+    """Return the GPUs of each of so many processes or machines, as the variable has them; some
+    share one where there are fewer. Nothing where there is nothing to share."""
+    if not names or parts < 2:
+        return ()
+    each = max(1, len(names) // parts)
+    firsts = (number * each % len(names) for number in range(parts))
+    return tuple(",".join(names[first : first + each]) for first in firsts)

@@ -14,8 +14,12 @@ from pathlib import Path
 from typing import Iterator
 
 VARIABLE = "OMP_NUM_THREADS"
-# pandas imports pyarrow where it is there, whose jemalloc starts a thread that only tidies up.
-ARROW_VARIABLE, ARROW_SETTING = "JE_ARROW_MALLOC_CONF", "background_thread:false"
+_WHILE_IMPORTING = {
+    # pandas imports pyarrow where it is there, whose jemalloc starts a thread that only tidies up.
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    # What asks PyTorch for a GPU would initialize CUDA, and no fork could use it then.
+    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+}
 
 _LIBRARY = re.compile(r"/lib[^/]*(?:gomp|omp5|iomp|blas|mkl_rt)[^/]*\.so[^/]*$")
 _SETTERS = (
@@ -26,14 +30,15 @@ _SETTERS = (
 
 
 def import_without(name: str) -> None:
-    """Import a framework without a thread that a fork would leave behind. Raises what it raises."""
-    unset = ARROW_VARIABLE not in os.environ
-    os.environ.setdefault(ARROW_VARIABLE, ARROW_SETTING)
+    """Import a framework without a thread that a fork would leave behind, and without CUDA. Raises
+    what it raises."""
+    unset = {key: text for key, text in _WHILE_IMPORTING.items() if key not in os.environ}
+    os.environ.update(unset)
     try:
         importlib.import_module(name)
     finally:
-        if unset:
-            del os.environ[ARROW_VARIABLE]
+        for key in unset:
+            os.environ.pop(key, None)
 
 
 def limit(number: int) -> None:

@@ -52,7 +52,7 @@ def leave(status: int, program: Optional[Path] = None) -> None:
     """
     if "tensorflow" in sys.modules or ("mpi4py.MPI" in sys.modules and not status):
         ctypes.pythonapi.Py_Exit(status)
-    _leave_out_compile_times()
+    _leave_out_compiling()
     _call(getattr(threading, "_shutdown", None))
     deadline = system.Deadline(status)
     if not _has_children():
@@ -66,15 +66,20 @@ def leave(status: int, program: Optional[Path] = None) -> None:
     os._exit(status)
 
 
-def _leave_out_compile_times() -> None:
-    """Unregister PyTorch's table of compile times, which it makes at the end for a log that hardly
-    anybody reads."""
+def _leave_out_compiling() -> None:
+    """Unregister what PyTorch's compiler does at the end: a table of compile times for a log that
+    hardly anybody reads, and the wait for processes that compile. They may still be starting, for
+    8 s beside a GPU, and end with this one."""
     dynamo = sys.modules.get("torch._dynamo.utils")
     table = getattr(dynamo, "dump_compile_times", None)
     if table is not None and not logging.getLogger("torch._dynamo.utils").isEnabledFor(
         logging.INFO
     ):
         atexit.unregister(table)
+    compiling = sys.modules.get("torch._inductor.async_compile")
+    wait = getattr(compiling, "shutdown_compile_workers", None)
+    if wait is not None:
+        atexit.unregister(wait)
 
 
 def _call(function: Optional[Callable[[], Any]]) -> None:

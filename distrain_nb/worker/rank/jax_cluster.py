@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from typing import Any, List, Optional
 
-from distrain_nb.worker.machine.gpus import Gpus
+from distrain_nb.worker.machine.gpus import Gpus, shares
 from distrain_nb.worker.rank.on_import import on_import
 
 _VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -68,12 +68,11 @@ def _has_tpu() -> bool:
 
 
 def _share_gpus() -> None:
-    """Where a machine has more GPUs than ranks, JAX would give each rank one: they share all."""
+    """Give each rank of a machine its share of the GPUs, where JAX would give it the one of its
+    number: they may be more, or fewer."""
     ranks, rank = (int(os.environ.get(name, "1")) for name in ("LOCAL_WORLD_SIZE", "LOCAL_RANK"))
-    if ranks < 2 or DEVICES in os.environ:
-        return
-    gpus = Gpus.open()
-    each = gpus.visible(os.environ) // ranks if gpus else 0
-    if each > 1:
-        own = range(rank * each, (rank + 1) * each)
-        os.environ[DEVICES] = ",".join(map(str, own))
+    gpus = Gpus.open() if ranks > 1 and DEVICES not in os.environ else None
+    visible = gpus.visible(os.environ) if gpus else 0
+    if visible not in (0, ranks):
+        numbers = [str(number) for number in range(visible)]
+        os.environ[DEVICES] = shares(numbers, ranks)[rank]

@@ -12,6 +12,7 @@ from distrain_nb.worker.rank.program import FOLDER_VARIABLE
 
 _OWN_FRAMES = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _CELL = re.compile(r'^(?P<margin>[ |+-]*)File "(?P<cell>Cell [^"]*)"', re.M)
+_CAUSE_FOLLOWS = "Last error:"  # in PyTorch's errors of NCCL, which begin with a file of PyTorch's
 _NATIVE_FRAMES = re.compile(r"(?:^[ |]*frame #\d+: .*\n?){2,}", re.M)
 
 
@@ -34,12 +35,14 @@ def _tidied(error: BaseException) -> str:
 
 
 def headline(error: BaseException) -> str:
-    """Return the exception's type and the first line of its message."""
+    """Return the exception's type and the first line of its message; of NCCL's, the cause."""
     chunks = list(traceback.TracebackException.from_exception(error).format_exception_only())
     if isinstance(error, SyntaxError):  # whose place and text come first
         chunks = [chunk for chunk in chunks if not chunk.startswith(" ")]
     lines = chunks[0].splitlines() if chunks else []
     texts = [line.strip() for line in lines if line.strip()]
+    if _CAUSE_FOLLOWS in texts[:-1]:
+        return f"{texts[0].partition(': ')[0]}: {texts[texts.index(_CAUSE_FOLLOWS) + 1]}"
     if len(texts) > 1 and texts[0].endswith(":"):  # the message begins with an empty line
         return " ".join(texts[:2])
     return texts[0] if texts else repr(error)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import selectors
 import time
 from pathlib import Path
 from typing import Callable, Dict, Optional
 
 from distrain_nb.worker.files.log import LineSplitter, LogWriter
+
+# The line of a kernel on a GPU whose assertion has failed; the exception to come doesn't name it.
+_ASSERTED = b"] Assertion `"
+_ASSERTION = re.compile(
+    rb"\t(\d+)\t\w\t.*?([^\s:]+): block: \[[\d,]+\], thread: \[[\d,]+\] (Assertion `.*?` failed)"
+)
 
 READ_AT_MOST = 1 << 18
 HELD_RETRIES_S = 5.0
@@ -25,6 +32,7 @@ class Output:
         self._echo = echo
         self._selector = selectors.DefaultSelector()
         self._splitters: Dict[int, LineSplitter] = {}
+        self.assertions: Dict[int, str] = {}  # by process, the first that has failed on its GPU
 
     @property
     def trouble(self) -> str:
@@ -82,4 +90,8 @@ class Output:
     def _write(self, records: bytes) -> None:
         if self._echo is not None and records:
             self._echo(records)
+        if _ASSERTED in records:
+            for process, kernel, text in _ASSERTION.findall(records):
+                words = f"{text.decode('utf-8', 'replace')} in {kernel.decode('utf-8', 'replace')}"
+                self.assertions.setdefault(int(process), words)
         self._log.write(records)

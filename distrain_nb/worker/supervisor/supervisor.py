@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Callable, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from distrain_nb.worker.files import disk, failure
 from distrain_nb.worker.files.failure import Failure, Memory
@@ -26,6 +26,8 @@ from distrain_nb.worker.supervisor.primary import Primary
 from distrain_nb.worker.supervisor.start import Child, Launcher, start
 
 OTHERS_FAIL_WITHIN_S = 0.3
+# A rank may wait for others when it has failed: JAX's says goodbye to all of them first.
+FAILED_RANK_ENDS_WITHIN_S = 10.0
 # A worker fails when the primary ends, which is success, and a while before that can be seen.
 PRIMARY_ENDS_WITHIN_S = 5.0
 TURN_S = 0.1
@@ -66,6 +68,7 @@ class Supervisor:
         self._cut: List[str] = []
         self._ending: Optional[Tuple[State, str]] = None
         self._judge_at = self._terminate_at = self._kill_at = NEVER
+        self._failed_at: Dict[int, float] = {}
         self._deadline = time.monotonic() + (self._launch.timeout or NEVER)
         self._memory_kills = system.out_of_memory_kills()
         self._cancel = False
@@ -267,11 +270,24 @@ class Supervisor:
             self._there_at = now
         return now - self._there_at > DELETED_AFTER_S
 
+    def _look_at_failed(self, now: float) -> None:
+        """End the run for a process that has failed and doesn't end."""
+        for child in filter(lambda child: child.alive and not self._ending, self._children):
+            words = [w for w in (failure.read(self._folder, i) for i in child.specs) if w]
+            if (
+                words
+                and now - self._failed_at.setdefault(child.pid, now) > FAILED_RANK_ENDS_WITHIN_S
+            ):
+                self._failures += words
+                self._decide(State.FAILED, "")
+
     def _give_way(self) -> None:
-        """Lower our priority while a page shows the run, and for nobody else."""
+        """Lower our priority while a page shows the run, and for nobody else. Look at what has
+        failed."""
         now = time.monotonic()
         if now >= self._look_at:
             self._look_at = now + LOOK_EVERY_S
+            self._look_at_failed(now)
             looked_at = is_looked_at(self._folder)
             if looked_at != self._gives_way and system.weigh_session(half=looked_at):
                 self._gives_way = looked_at
@@ -293,7 +309,8 @@ class Supervisor:
             note = f"the last {lost} bytes of the log were lost: {output.trouble}"
         self._save(note=note)
         if self._failures and state is State.FAILED:
-            error = failure.report(self._failures, self._status.processes)
+            failures = [f.because(output.assertions.get(f.process, "")) for f in self._failures]
+            error = failure.report(failures, self._status.processes)
         self._enter(state, str(state), error=error)
         give_up_at = time.monotonic() + LAST_STATUS_WITHIN_S
         while self._status != self._saved and time.monotonic() < give_up_at:
