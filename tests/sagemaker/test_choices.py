@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from distrain_nb import submit
+from distrain_nb.backends.remote.carried import Carried
+from distrain_nb.backends.remote.processes import processes_of
 from distrain_nb.backends.remote.service import LogEntry
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
@@ -20,6 +24,7 @@ from distrain_nb.places.vertex.stand_in import SYNTAX as VERTEX
 from distrain_nb.rehearsal.errors import ApiError, JobFailed
 from distrain_nb.rehearsal.faults import Faults
 from distrain_nb.tuning import options
+from distrain_nb.worker.files.status import State, Status
 from distrain_nb.worker.replica.ranks import per_replica
 
 from .jobs import PLAN, SCRIPT, laid, planned
@@ -66,12 +71,14 @@ def test_a_training_plan_is_for_the_first() -> None:
 
 
 def test_a_key_is_for_the_volumes_of_those_that_have_any() -> None:
-    def key(workers: str) -> bool:
+    def key(workers: str) -> tuple[bool, bool]:
         plan = planned(laid(workers), options={"kms_key": "key-1"})
-        return "VolumeKmsKeyId" in plan.request["ResourceConfig"]
+        has_key = "VolumeKmsKeyId" in plan.request["ResourceConfig"]
+        return has_key, "sagemaker.kms-choices" in codes(plan)
 
-    assert not key("ml.p4d.24xlarge|ml.g5.12xlarge")
-    assert key("ml.p4d.24xlarge|ml.p3.2xlarge")
+    assert key("ml.p4d.24xlarge|ml.g5.12xlarge") == (False, False)
+    assert key("ml.p4d.24xlarge|ml.p3.2xlarge") == (True, True)
+    assert key("ml.p3.2xlarge|ml.p3.8xlarge") == (True, False)
 
 
 def test_ranks_of_script_mode_are_the_containers_to_count() -> None:
@@ -158,6 +165,21 @@ def test_processes_are_those_of_what_was_taken_and_it_is_said_once() -> None:
     assert isinstance(line, LogEntry)
     assert line.text == "SageMaker has taken 4 x ml.g5.12xlarge: choice 2 of 2"
     assert instances.report("job", kept) == ([], kept)
+
+
+def test_a_run_has_the_processes_of_what_was_taken_unless_one_has_spoken(tmp_path: Path) -> None:
+    Status(State.STARTING).write(tmp_path)
+    run = Carried(tmp_path)
+    one, two, four = (tuple(processes_of(laid(str(n)), 1)) for n in (1, 2, 4))
+    run.take(one)
+    run.rename(())
+    assert Status.read(tmp_path).processes == one
+    run.rename(two)
+    assert Status.read(tmp_path).processes == two
+    assert Carried(tmp_path).journal.labels == ["rank 0", "rank 1"]
+    run.keep(replace(run.journal, log_size=1))
+    run.rename(four)
+    assert Status.read(tmp_path).processes == two
 
 
 def test_without_a_choice_nobody_is_asked() -> None:

@@ -11,8 +11,9 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.places.sagemaker import options
 from distrain_nb.places.sagemaker.containers import BARE, containers, framework_of, python_of
 from distrain_nb.places.sagemaker.delivery import needed
-from distrain_nb.places.sagemaker.forms.request import groups
+from distrain_nb.places.sagemaker.forms.request import groups, hosts
 from distrain_nb.places.sagemaker.names import CODE_CHANNEL, SOURCE_CHANNEL
+from distrain_nb.places.sagemaker.request import has_own_storage
 from distrain_nb.secrets import STORED
 
 if TYPE_CHECKING:
@@ -86,6 +87,14 @@ def _of_machines(job: SageMakerJob) -> Iterator[Finding]:
     if job.options.keep_alive and job.layout.spot:
         message = "spot machines can't be kept for the next job: leave --spot or --keep-alive out"
         yield _error("keep-alive-spot", "keep_alive", message)
+    machines = hosts(job.layout).machines
+    encrypting = [str(machine) for machine in machines if has_own_storage(machine)]
+    if job.options.kms_key and 0 < len(encrypting) < len(machines):
+        message = (
+            f"{', '.join(encrypting)} encrypts its own storage and takes no key, which the other "
+            "instance types to choose from need: SageMaker may refuse the job"
+        )
+        yield _warning("kms-choices", "kms_key", message)
 
 
 def _of_code(job: SageMakerJob, start: Start) -> Iterator[Finding]:
