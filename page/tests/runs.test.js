@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { COLUMNS, sorted } from "../src/runs/columns.js";
+import { causeText, COLUMNS, sorted } from "../src/runs/columns.js";
 import { inOrder } from "../src/runs/comparison.js";
 import { hasWords } from "../src/runs/filters.js";
 import { modelOf } from "../src/runs/source.js";
@@ -89,4 +89,9 @@ test("what one run's view asks goes through the table's widget with the run's nu
   model.send({ kind: "ask", path: "log", query: { first: "0" } });
   assert.deepEqual(sent, [{ kind: "ask", path: "log", query: { first: "0", run: "7" } }]);
   assert.deepEqual([model.get("run"), model.get("key"), model.get("home")], [7, "k-7", "h"]);
+});
+
+test("of a cause the error comes before who had it", () => {
+  assert.equal(causeText({ cause: "rank 1 failed first: ValueError: odd" }), "ValueError: odd (rank 1)");
+  assert.equal(causeText({ cause: "no answer for 60 s" }), "no answer for 60 s");
 });

@@ -185,7 +185,7 @@ def test_what_comes_while_the_view_is_moved_is_shown(big: OpenNotebook, lab: Lab
     expect(view_of(page)).to_have_count(0)
     watch(lab, run)
     big.run_cell(1)
-    expect(view_of(page).locator(".dn-empty")).to_have_text("no output")
+    expect(view_of(page).locator(".dn-empty")).to_have_text("reading the log…")
     big.wait_for_cell(1, 60)
     while not held:
         page.wait_for_timeout(50)

@@ -769,6 +769,9 @@ function progressText({ phase, total, done, since }, now) {
 function stateText({ state, progress: progress2 }) {
   return `${SIGNS[state] ?? "◌"} ${state}${progress2 ? `: ${progress2.phase}` : ""}`;
 }
+function causeText({ cause }) {
+  return cause.replace(/^(.+?) failed first: ([^]+)$/, "$2 ($1)");
+}
 function plain(name) {
   return { name, value: (run) => run[name], text: (run) => run[name] };
 }
@@ -778,7 +781,7 @@ function placeText({ place, size: size2 }) {
 var COLUMNS = [
   { name: "run", value: (run) => run.id, text: (run) => String(run.id) },
   plain("name"),
-  { name: "state", value: (run) => run.state, text: stateText, detail: (run) => run.cause },
+  { name: "state", value: (run) => run.state, text: stateText, detail: causeText },
   { name: "where", value: placeText, text: placeText, detail: (run) => run.machines },
   {
     name: "best metric",

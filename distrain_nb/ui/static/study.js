@@ -4357,6 +4357,9 @@ function note({ body }, text2) {
 function stateText2({ state, progress: progress3 }) {
   return `${SIGNS[state] ?? "◌"} ${state}${progress3 ? `: ${progress3.phase}` : ""}`;
 }
+function causeText({ cause }) {
+  return cause.replace(/^(.+?) failed first: ([^]+)$/, "$2 ($1)");
+}
 function plain(name) {
   return { name, value: (run) => run[name], text: (run) => run[name] };
 }
@@ -4366,7 +4369,7 @@ function placeText({ place, size: size2 }) {
 var COLUMNS = [
   { name: "run", value: (run) => run.id, text: (run) => String(run.id) },
   plain("name"),
-  { name: "state", value: (run) => run.state, text: stateText2, detail: (run) => run.cause },
+  { name: "state", value: (run) => run.state, text: stateText2, detail: causeText },
   { name: "where", value: placeText, text: placeText, detail: (run) => run.machines },
   {
     name: "best metric",

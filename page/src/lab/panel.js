@@ -2,7 +2,7 @@
 
 import { arrange, button, element, keyed, OWN_KEYS, write } from "../dom.js";
 import { SIGNS } from "../run/head.js";
-import { stateText } from "../runs/columns.js";
+import { causeText, stateText } from "../runs/columns.js";
 import { hasWords } from "../runs/filters.js";
 import { messageOf } from "../source.js";
 import { age, duration, plural } from "../words.js";
@@ -54,7 +54,7 @@ class Item {
     write(this.sign, SIGNS[item.state] ?? "◌");
     write(this.name, `${item.name} #${item.id}`);
     write(this.line, [...words, lasted, ago].filter(Boolean).join(" · "));
-    write(this.more, item.cause || more.filter(Boolean).join(" · "));
+    write(this.more, causeText(item) || more.filter(Boolean).join(" · "));
     this.more.title = this.more.textContent;
     this.stop.hidden = item.final || item.state === "stopping";
   }

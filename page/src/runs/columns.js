@@ -24,6 +24,12 @@ export function stateText({ state, progress }) {
 }
 
 /**
+ * The error comes first, as a narrow cell cuts the end.
+ * @param {{cause: string}} run
+ */
+export function causeText({ cause }) { return cause.replace(/^(.+?) failed first: ([^]+)$/, "$2 ($1)"); }
+
+/**
  * @param {"name" | "experiment"} name
  * @returns {Column<TableRun>}
  */
@@ -38,7 +44,7 @@ function placeText({ place, size }) { return [place, size].filter(Boolean).join(
 export const COLUMNS = [
   { name: "run", value: (run) => run.id, text: (run) => String(run.id) },
   plain("name"),
-  { name: "state", value: (run) => run.state, text: stateText, detail: (run) => run.cause },
+  { name: "state", value: (run) => run.state, text: stateText, detail: causeText },
   { name: "where", value: placeText, text: placeText, detail: (run) => run.machines },
   {
     name: "best metric",
