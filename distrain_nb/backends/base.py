@@ -157,8 +157,8 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
         return ()
 
     def about(self, layout: Layout, texts: Mapping[str, str]) -> Iterable[Finding]:  # noqa: ARG002
-        """What the place itself says of a layout with the texts of its own fields, such as limits
-        of a cluster: the form shows it while it is filled in. Repairs are of a cell's text. The
+        """Yield what the place says of a layout with the texts of its own fields, such as limits of
+        a cluster: the form shows it while it is filled in. Repairs are of a cell's text. The
         findings of `plan` have it too."""
         return ()
 

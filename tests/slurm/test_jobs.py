@@ -174,6 +174,7 @@ def test_trials_are_jobs_and_pools_are_nodes(slurm: Cluster, work: Path) -> None
     study = d.tune(
         report + "log_metrics({'loss': loss}, step=1)",
         on="slurm", cpus=1, tune="lr=0.1|0.5|0.9", goal="min:loss", trials=3, parallel=2,
+        search="grid",
     )  # fmt: skip
     pools = d.submit(
         "import json, os\nprint(json.loads(os.environ['TF_CONFIG'])['task']['type'])",

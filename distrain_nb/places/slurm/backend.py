@@ -77,10 +77,10 @@ class SlurmBackend(RemoteBackend[SlurmOptions, "SlurmPlan"]):
         from distrain_nb.places.slurm import sinfo
 
         if shutil.which("sinfo"):
-            known = sinfo.partitions()
-            if not known:
+            partitions = sinfo.partitions()
+            if not partitions:
                 yield Check("cluster", Health.WRONG, "sinfo gives no partitions", "see `sinfo`")
-            for partition in known.values():
+            for partition in partitions.values():
                 yield Check(f"partition {partition.name}", Health.GOOD, str(partition))
 
     def service(self, spec: JsonObject, endpoints: Mapping[str, str]) -> SlurmService:  # noqa: ARG002

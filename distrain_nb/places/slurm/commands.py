@@ -80,16 +80,16 @@ def run(*command: str, patience: float = PATIENCE_S) -> str:
         ) from None
     except subprocess.TimeoutExpired:
         raise Away(f"{command[0]} got no answer within {patience:g} s") from None
-    output, said = (text.decode(errors="replace") for text in (done.stdout, done.stderr))
+    output, complaint = (text.decode(errors="replace") for text in (done.stdout, done.stderr))
     if done.returncode == 0:
         return output
-    words = in_its_words(said or output)
+    words = in_its_words(complaint or output)
     raise (Away if _AWAY.search(words) else Refused)(words)
 
 
-def in_its_words(said: str) -> str:
+def in_its_words(complaint: str) -> str:
     """Return what a command said, without the command's name before each line."""
-    lines = [_PREFIX.sub("", line).strip() for line in said.splitlines()]
+    lines = [_PREFIX.sub("", line).strip() for line in complaint.splitlines()]
     return "; ".join(dict.fromkeys(filter(None, lines))) or "it gave no reason"
 
 
@@ -98,8 +98,8 @@ def refusal(words: str, script: Mapping[str, str]) -> str:
     the options of the job's script."""
     for pattern, name in _BLAMED:
         if re.search(pattern, words, re.IGNORECASE) and name in script:
-            given = f"--{name}={script[name]}" if name in ("nodes", "gres") else script[name]
-            return f"{OURS[name]} ({given}): sbatch refuses the job: {words}"
+            value = f"--{name}={script[name]}" if name in ("nodes", "gres") else script[name]
+            return f"{OURS[name]} ({value}): sbatch refuses the job: {words}"
     return f"sbatch refuses the job: {words}"
 
 

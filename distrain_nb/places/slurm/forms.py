@@ -28,12 +28,12 @@ def options(layout: Layout) -> dict[str, str]:
     """Return the options of sbatch that a layout stands for, by name. Its nodes are alike: those
     of the first pool that names a machine."""
     machines = [pool.machine for _, pool in layout.pools() if pool.machine]
-    found = {"nodes": str(layout.size or 1), "ntasks-per-node": "1"}
+    asked = {"nodes": str(layout.size or 1), "ntasks-per-node": "1"}
     if machines:
-        found["gres"] = str(machines[0])
+        asked["gres"] = str(machines[0])
     if layout.timeout:
-        found["time"] = clock(layout.timeout)
-    return found
+        asked["time"] = clock(layout.timeout)
+    return asked
 
 
 def text(layout: Layout) -> str:
@@ -53,11 +53,11 @@ def from_script(script: str) -> Imported:
     """Return the layout of a script for sbatch. Raises OptionError."""
     asked = dict(_read(script))
     tasks = _number(asked, "ntasks")
-    each = _number(asked, "ntasks-per-node")
-    nodes = _number(asked, "nodes") or (-(-tasks // each) if tasks and each else 1)
-    each = each or (tasks // nodes if tasks else 0)
-    found = _RANKS.search(script)
-    ranks = int(found[1]) if found else each if each > 1 else None
+    per_node = _number(asked, "ntasks-per-node")
+    nodes = _number(asked, "nodes") or (-(-tasks // per_node) if tasks and per_node else 1)
+    per_node = per_node or (tasks // nodes if tasks else 0)
+    started = _RANKS.search(script)
+    ranks = int(started[1]) if started else per_node if per_node > 1 else None
     machine = _machine(asked)
     time = asked.pop("time", "")
     timeout = seconds(time)
@@ -72,8 +72,8 @@ def from_script(script: str) -> Imported:
     )
     if asked.get("cpus-per-task") == str(ranks or gpus(machine or "") or 1):
         del asked["cpus-per-task"]  # one for each rank, as ours has it
-    left = (name for name in asked if name not in _OURS)
-    return Imported("slurm-sbatch", layout, tuple(_written(name, asked[name]) for name in left))
+    unread = (name for name in asked if name not in _OURS)
+    return Imported("slurm-sbatch", layout, tuple(_written(name, asked[name]) for name in unread))
 
 
 def gpus(gres: str) -> int:
@@ -143,8 +143,8 @@ def _machine(asked: dict[str, str]) -> str | None:
     gres = asked.get("gres", "")
     if gres and "," not in gres:
         return asked.pop("gres")
-    each = asked.pop("gpus-per-node", "")
-    return f"gpu:{each}" if each else None
+    per_node = asked.pop("gpus-per-node", "")
+    return f"gpu:{per_node}" if per_node else None
 
 
 def _written(name: str, value: str) -> str:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 def partitions(layout: Layout) -> Iterator[Choice]:
     """Yield the partitions; those fit whose nodes are enough for the layout."""
-    wanted = layout.size or 1
+    needed = layout.size or 1
     for partition in sinfo.partitions().values():
-        fits = partition.up and wanted <= fitting(partition, layout)
+        fits = partition.up and needed <= fitting(partition, layout)
         yield Choice(partition.name, f"{partition.name} · {partition}", fits)
 
 
@@ -49,8 +49,8 @@ def gres(layout: Layout, path: str) -> Iterator[Choice]:
 
 def fitting(partition: sinfo.SlurmPartition, layout: Layout) -> int:
     """Return how many nodes of a partition have what the layout's machines are to have."""
-    wanted = machines(layout)
-    alike = (n.number for n in partition.nodes if all(map(n.has, wanted)))
+    needed = machines(layout)
+    alike = (n.number for n in partition.nodes if all(map(n.has, needed)))
     return min(sum(alike), partition.limit)
 
 
@@ -62,10 +62,12 @@ def machines(layout: Layout) -> list[str]:
 
 def _nodes() -> Iterator[sinfo.Nodes]:
     """Yield the nodes of the cluster, those of several partitions once."""
-    known = sinfo.partitions().values()
-    default = [partition for partition in known if partition.default]
-    for partition in default or list(known)[:1]:
+    partitions_now = sinfo.partitions().values()
+    default = [partition for partition in partitions_now if partition.default]
+    for partition in default or list(partitions_now)[:1]:
         yield from partition.nodes
-    seen = {nodes.gres for partition in default or list(known)[:1] for nodes in partition.nodes}
-    for partition in known:
-        yield from (nodes for nodes in partition.nodes if nodes.gres not in seen)
+    shown = {
+        nodes.gres for partition in default or list(partitions_now)[:1] for nodes in partition.nodes
+    }
+    for partition in partitions_now:
+        yield from (nodes for nodes in partition.nodes if nodes.gres not in shown)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from distrain_nb.findings import Finding
     from distrain_nb.places.slurm.options import SlurmJob
 
-SCRIPT, SAID, ENDED, JOB = "job.sh", "said", "ended", "job"
+SCRIPT, JOB_OUTPUT, ENDED, JOB = "job.sh", "said", "ended", "job"
 JOBS, PYTHON, COMMANDS, SINFO, SCONTROL = "jobs", "python", "sbatch", "sinfo", "partitions"
 
 
@@ -47,7 +47,7 @@ class SlurmPlan:
         options = {
             "job-name": spec.run if job.name else f"distrain-{job.nonce}",
             **self.options,
-            "output": f"{spec.folder}/{SAID}",
+            "output": f"{spec.folder}/{JOB_OUTPUT}",
         }
         return SlurmSpec(
             run=spec.run,
@@ -63,7 +63,7 @@ class SlurmPlan:
         return self.job.options.python or self.job.machine.get(PYTHON, "python3")
 
     def __str__(self) -> str:
-        """The script that sbatch gets."""
+        """Return the script that sbatch gets."""
         head, _, rest = self.spec().script.partition("\n")
         return "\n".join([head, *(f"# {note}" for note in self._notes()), rest.rstrip("\n")])
 

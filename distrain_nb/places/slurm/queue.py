@@ -85,16 +85,16 @@ def read(text: str) -> tuple[QueuedJob, ...]:
     return tuple(rows)
 
 
-def ahead(text: str, own: Collection[str]) -> dict[str, int]:
+def ahead(text: str, jobs: Collection[str]) -> dict[str, int]:
     """Return, of what `WAITING` prints, how many jobs come before each of one's own."""
     counts: dict[str, int] = {}
-    found = {}
+    counts_before = {}
     for line in text.splitlines():
         job, _, partition = line.partition("|")
-        if job in own:
-            found[job] = counts.get(partition, 0)
+        if job in jobs:
+            counts_before[job] = counts.get(partition, 0)
         counts[partition] = counts.get(partition, 0) + 1
-    return found
+    return counts_before
 
 
 def moment(text: str) -> float:

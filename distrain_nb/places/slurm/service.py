@@ -13,7 +13,7 @@ from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
 from distrain_nb.places.slurm import states
 from distrain_nb.places.slurm.commands import Away, Refused, refusal, run
-from distrain_nb.places.slurm.plan import ENDED, JOB, SAID, SCRIPT, SlurmSpec, counted
+from distrain_nb.places.slurm.plan import ENDED, JOB, JOB_OUTPUT, SCRIPT, SlurmSpec, counted
 from distrain_nb.places.slurm.queue import Queue
 from distrain_nb.worker.files.status import State
 
@@ -69,21 +69,21 @@ class SlurmService(SharedFolderService[SlurmSpec]):
         return job
 
     def observe(self, job: str) -> Observed:
-        left = self.left()
-        if left and left.state is State.SUCCEEDED:
-            return left
+        outcome = self.left()
+        if outcome and outcome.state is State.SUCCEEDED:
+            return outcome
         since = max(self.since, self._times.get(JOB, 0.0))
         answer = self.queue.look(since)
         row = answer.row(job, self._name)
         if row is None and answer.begun >= since:
-            return self._forgotten(job, left)
-        if answer.trouble and left:
-            return left
+            return self._forgotten(job, outcome)
+        if answer.trouble and outcome:
+            return outcome
         away = f"Slurm's controller doesn't answer, the job is not touched: {answer.trouble}"
         if row is None:
             return Observed(self._likely, reason=away)
         ahead = answer.ahead.get(job, 0) if row.reason in _IN_TURN else 0
-        return self._of(row, left, away if answer.trouble else "", ahead)
+        return self._of(row, outcome, away if answer.trouble else "", ahead)
 
     def cancel(self, job: str) -> None:
         """Have Slurm end it: SIGTERM, and SIGKILL after its KillWait."""
@@ -105,57 +105,57 @@ class SlurmService(SharedFolderService[SlurmSpec]):
             return (self.folder / JOB).read_text().strip()
         return ""
 
-    def _of(self, row: QueuedJob, left: Observed | None, trouble: str, ahead: int) -> Observed:
-        found = states.live(row.state)
-        if found is None:
-            return self._ended(row.state, left)
-        state, phase = found
+    def _of(self, row: QueuedJob, outcome: Observed | None, trouble: str, ahead: int) -> Observed:
+        live = states.live(row.state)
+        if live is None:
+            return self._ended(row.state, outcome)
+        state, phase = live
         if row.state == "COMPLETING":
-            cause = states.cause(self._said())
-            if cause or left:
-                return self._ended(cause, left)
+            cause = states.cause(self._output_tail())
+            if cause or outcome:
+                return self._ended(cause, outcome)
         waits = state is State.QUEUED
         before = f"{counted(ahead, 'job')} before it" if ahead else ""
         why = filter(None, (states.why(row.reason), before)) if waits else ()
         reason = trouble or "; ".join(why)
         return Observed(state, phase, reason=reason, expected=row.start if waits else 0.0)
 
-    def _ended(self, state: str, left: Observed | None) -> Observed:
+    def _ended(self, state: str, outcome: Observed | None) -> Observed:
         """Return how a job has ended, of which Slurm says that state."""
         if state == "CANCELLED":
             ours = (self.folder / CANCEL).exists()
             return Observed(State.CANCELLED, error="" if ours else "cancelled in Slurm, by scancel")
         ending = states.ending(state)
         if ending:
-            return Observed(State.FAILED, error=_joined(ending, left.error if left else ""))
-        if left:
-            return left
+            return Observed(State.FAILED, error=_joined(ending, outcome.error if outcome else ""))
+        if outcome:
+            return outcome
         if time.time() < self._times.setdefault(ENDED, time.time()) + LEFT_WITHIN_S:
             return Observed(State.RUNNING, "ending")
-        said = self._said()[-_LAST_WORDS:].strip()
+        output = self._output_tail()[-_LAST_WORDS:].strip()
         as_said = f"the job has ended, Slurm says {state}" if state else "the job has ended"
         unsaid = f"{as_said}, but not all replicas have said how"
-        return Observed(State.FAILED, error=f"{unsaid}\n{said}" if said else unsaid)
+        return Observed(State.FAILED, error=f"{unsaid}\n{output}" if output else unsaid)
 
-    def _forgotten(self, job: str, left: Observed | None) -> Observed:
+    def _forgotten(self, job: str, outcome: Observed | None) -> Observed:
         """Return how a job has ended that the controller doesn't know any more."""
-        state = states.cause(self._said()) or self._accounted(job)
-        if state or left or (self.folder / ENDED).exists():
-            return self._ended(state, left)
+        state = states.cause(self._output_tail()) or self._accounted(job)
+        if state or outcome or (self.folder / ENDED).exists():
+            return self._ended(state, outcome)
         began = "it left no word of its end" if (self.folder / JOB).exists() else "it never began"
         raise Gone(f"Slurm knows no job {job} any more, and {began}: it was cancelled, or lost")
 
     def _accounted(self, job: str) -> str:
         """Return the state that the accounting has; empty where there is none."""
         with suppress(DistrainError):
-            said = run("sacct", "-n", "-X", "-P", "-j", job, "-o", "State", patience=_ACCOUNTS_S)
-            return said.partition("\n")[0].partition(" ")[0]  # of "CANCELLED by 1000"
+            output = run("sacct", "-n", "-X", "-P", "-j", job, "-o", "State", patience=_ACCOUNTS_S)
+            return output.partition("\n")[0].partition(" ")[0]  # of "CANCELLED by 1000"
         return ""
 
-    def _said(self) -> str:
+    def _output_tail(self) -> str:
         """Return what srun and the job's shell have said, the last of it."""
         with suppress(FileNotFoundError):
-            return (self.folder / SAID).read_bytes()[-65536:].decode(errors="replace")
+            return (self.folder / JOB_OUTPUT).read_bytes()[-65536:].decode(errors="replace")
         return ""
 
 

@@ -47,9 +47,7 @@ class Nodes:
         """Return whether a node has that, such as `gpu:2` or `gpu:a100:1`."""
         name, kind, count = parts(gres)
         held = [parts(text) for text in self.gres]
-        return count <= sum(
-            n for own, own_kind, n in held if own == name and kind in ("", own_kind)
-        )
+        return count <= sum(n for of, of_kind, n in held if of == name and kind in ("", of_kind))
 
 
 @dataclass(frozen=True)
@@ -96,16 +94,16 @@ def read(sinfo: str, scontrol: str = "") -> dict[str, SlurmPartition]:
         nodes = Nodes(
             int(number), state, _number(cpus), _number(memory), listed(gres), listed(features)
         )
-        known = partitions.get(name) or SlurmPartition(
+        partition = partitions.get(name) or SlurmPartition(
             name, marked.endswith("*"), up == "up", seconds(longest), _most(sizes), ()
         )
-        partitions[name] = replace(known, nodes=(*known.nodes, nodes))
+        partitions[name] = replace(partition, nodes=(*partition.nodes, nodes))
     for line in scontrol.splitlines():
         values = dict(part.partition("=")[::2] for part in line.split(" ") if "=" in part)
-        own = partitions.get(values.get("PartitionName", ""))
+        limited = partitions.get(values.get("PartitionName", ""))
         accounts = values.get("AllowAccounts", "ALL")
-        if own and accounts != "ALL":
-            partitions[own.name] = replace(own, accounts=listed(accounts))
+        if limited and accounts != "ALL":
+            partitions[limited.name] = replace(limited, accounts=listed(accounts))
     return partitions
 
 

@@ -77,12 +77,12 @@ def ending(state: str) -> str:
     return _ENDS.get(state, "")
 
 
-def cause(said: str) -> str:
+def cause(output: str) -> str:
     """Return the state that a job's output gives away, such as TIMEOUT; empty where it has none."""
     for words, state in _CAUSES:
-        if words in said:
+        if words in output:
             return state
-    return "CANCELLED" if _CANCELLED.search(said) else ""
+    return "CANCELLED" if _CANCELLED.search(output) else ""
 
 
 def why(reason: str) -> str:

@@ -35,10 +35,10 @@ def partitions_of(job: SlurmJob) -> dict[str, SlurmPartition]:
 
 def partition_of(job: SlurmJob) -> SlurmPartition | None:
     """Return the partition that a job goes to; None where it isn't known."""
-    known = partitions_of(job)
+    partitions = partitions_of(job)
     if job.options.partition:
-        return known.get(job.options.partition)
-    return next((partition for partition in known.values() if partition.default), None)
+        return partitions.get(job.options.partition)
+    return next((partition for partition in partitions.values() if partition.default), None)
 
 
 def about(
@@ -71,25 +71,27 @@ def findings(job: SlurmJob, options: Mapping[str, str]) -> Iterator[Finding]:
     if len(machines) > 1:
         message = f"all nodes of a job are alike on Slurm: choose one of {', '.join(machines)}"
         yield _error("one-machine", "workers.machine", message)
-    known = partitions_of(job)
+    partitions = partitions_of(job)
     chosen = job.options.partition
     partition = partition_of(job)
-    if chosen and known and "," not in chosen and partition is None:
-        message = f"the cluster has no partition {chosen!r}{did_you_mean(chosen, known, '.')}"
-        others = _others(job, options, known.values())
-        yield _error("partition", "partition", f"{message} There are {', '.join(known)}", others)
+    if chosen and partitions and "," not in chosen and partition is None:
+        message = f"the cluster has no partition {chosen!r}{did_you_mean(chosen, partitions, '.')}"
+        others = _others(job, options, partitions.values())
+        yield _error(
+            "partition", "partition", f"{message} There are {', '.join(partitions)}", others
+        )
     if partition:
-        yield from _beyond(job, options, partition, known.values())
+        yield from _beyond(job, options, partition, partitions.values())
 
 
 def _beyond(
     job: SlurmJob,
     options: Mapping[str, str],
     partition: SlurmPartition,
-    known: Iterable[SlurmPartition],
+    partitions: Iterable[SlurmPartition],
 ) -> Iterator[Finding]:
     """Yield in what a job goes beyond its partition."""
-    others = _others(job, options, known)
+    others = _others(job, options, partitions)
     name = f"partition {partition.name}"
     if not partition.up:
         yield _error("partition-down", "partition", f"{name} is down: jobs wait there", others)
@@ -107,10 +109,10 @@ def _beyond(
     for code, where, message, fixes in lacking:
         yield _error(code, where, f"{name}: {message}", [*fixes, *others])
     enough = sum(nodes.number for nodes in _fitting(job, options, partition))
-    wanted, limit = int(options["nodes"]), min(enough, partition.limit)
-    if not lacking and wanted > limit:
+    needed, limit = int(options["nodes"]), min(enough, partition.limit)
+    if not lacking and needed > limit:
         kind = "nodes for a job" if limit == partition.most else "such nodes"
-        message = f"{wanted} nodes are more than {name} has: {limit} {kind}"
+        message = f"{needed} nodes are more than {name} has: {limit} {kind}"
         fewer = [_workers(job, limit)] if job.layout.workers and limit > 1 else []
         yield _error("nodes", "workers", message, [*fewer, *others])
 
@@ -162,11 +164,11 @@ def _fitting(
 
 
 def _others(
-    job: SlurmJob, options: Mapping[str, str], known: Iterable[SlurmPartition]
+    job: SlurmJob, options: Mapping[str, str], partitions: Iterable[SlurmPartition]
 ) -> list[Fix[str]]:
     """Return the partitions in which the job could run as it is."""
     fixes = []
-    for partition in known:
+    for partition in partitions:
         enough = sum(nodes.number for nodes in _fitting(job, options, partition))
         fits = int(options["nodes"]) <= min(enough, partition.limit)
         long = partition.longest is None or (job.layout.timeout or 0) <= partition.longest
@@ -179,9 +181,9 @@ def _less(gres: str, nodes: Iterable[Nodes]) -> Iterator[str]:
     """Yield what nodes have of the same name, such as fewer GPUs."""
     name = sinfo.parts(gres)[0]
     held = {sinfo.parts(text) for group in nodes for text in group.gres}
-    for own, kind, count in sorted(held):
-        if own == name:
-            yield ":".join(filter(None, (own, kind, str(count))))
+    for of, kind, count in sorted(held):
+        if of == name:
+            yield ":".join(filter(None, (of, kind, str(count))))
 
 
 def megabytes(text: str) -> float:

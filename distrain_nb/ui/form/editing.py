@@ -92,15 +92,15 @@ class Editing:
         drafts = self._drafts_beside(*finding.places)
         if isinstance(fix, LineFix):
             words = [*printed(self.layout), *own_words(self.layout.on, self.own)]
-            line, own = from_line(fix.apply(heading(words)).removeprefix("%%distrain"))
-            return replace(self, layout=Layout.from_line(line), own=own, drafts=drafts)
+            line, texts = from_line(fix.apply(heading(words)).removeprefix("%%distrain"))
+            return replace(self, layout=Layout.from_line(line), own=texts, drafts=drafts)
         return replace(self, layout=fix.apply(self.layout), drafts=drafts)
 
     def findings(self) -> tuple[Finding, ...]:
         """Return everything that is wrong, what can't be read first."""
         unreadable = map(self._unreadable, self.drafts)
-        own = own_findings(self.layout, self.own)
-        return (*unreadable, *check(self.layout), *own, *self.tuning.findings(self.layout.on))
+        limits = own_findings(self.layout, self.own)
+        return (*unreadable, *check(self.layout), *limits, *self.tuning.findings(self.layout.on))
 
     def _unreadable(self, draft: Draft) -> Finding:
         before = text_of(self.layout, draft.path)

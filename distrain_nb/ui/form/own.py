@@ -78,7 +78,7 @@ class LineFix(Fix[str]):
 
 
 def own_findings(layout: Layout, texts: Mapping[str, str]) -> Iterator[Finding]:
-    """What a place itself says of a layout and the texts of its fields; nothing where it fails."""
+    """Yield what a place says of a layout and the texts of its fields; nothing where it fails."""
     try:
         findings = tuple(find(layout.on).about(layout, {n: t for n, t in texts.items() if t}))
     except Exception:  # the service may be away: the form goes on without its limits

@@ -21,7 +21,9 @@ def mpirun(
     by which hosts reach each other; `options` are added as they are.
     """
     command = ["mpirun", "-n", str(processes), "--oversubscribe", "--bind-to", "none"]
-    command += ["--mca", "ras", NO_SCHEDULER, "--mca", "plm", NO_SCHEDULER]
+    for name in ("ras", "plm"):
+        if name not in options:  # Open MPI refuses two values
+            command += ["--mca", name, NO_SCHEDULER]
     if len(hosts) > 1:
         command += _across(hosts, processes // len(hosts), interface)
     return (*command, *options)
