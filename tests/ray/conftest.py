@@ -21,6 +21,7 @@ import httpx
 import psutil
 import pytest
 
+from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.machine.system import die_with_parent
 
 HEAD, SECOND = "127.0.0.3", "127.0.0.2"  # 127.0.0.1 is replaced by the machine's own address
@@ -99,7 +100,8 @@ class RayCluster:
     def _has(self, count: int, node: subprocess.Popen[bytes]) -> bool:
         session = self.folder / "session_latest"
         for name, port in self.files.items() if session.exists() else ():
-            (session / name).write_text(str(port))
+            if not (session / name).exists():
+                replace_file(session / name, str(port).encode())
         return len(self.rows("nodes")) == count or node.poll() is not None
 
     def rows(self, kind: str) -> list[dict[str, Any]]:
