@@ -20,6 +20,7 @@ from distrain_nb.observed.frames import (
     column_of,
     frames_to,
     held,
+    is_model,
     is_top_level,
     kind_of,
     main_thread,
@@ -154,6 +155,11 @@ class Observer:
         label, line = self.place(code.co_filename, line, 0) or (code.co_filename, line)
         return label, line, column
 
+    def holds(self) -> Iterator[int]:
+        """Yield the identities of the objects that this refers to, once for each reference."""
+        self.settle()
+        return self._changes.holds()
+
     def filled(self) -> set[str]:
         """Return the names whose objects changed while some statement asked."""
         self.settle()
@@ -235,6 +241,9 @@ class Observer:
             if read not in site.reads:
                 site.reads.append(read)
         self.modules.keep()
+        if top and not direct and "(" not in what:
+            for site in sites:
+                site.filled |= self._of_package(frame, top)
         if direct:
             if self._last is not top:
                 self.settle()
@@ -245,6 +254,18 @@ class Observer:
             states = [(held(thing), state_of(thing)) for thing in things if may_change(thing)]
             stores = {name for item in own for name in stored_by(item.f_code)}
             self._before.append(_Before(sites, names, states, stores))
+
+    def _of_package(self, frame: FrameType, top: FrameType) -> set[str]:
+        """Return the names in a statement for objects of the package that asks for a variable while
+        it runs: `OmegaConf.resolve(cfg)` fills what it is given."""
+        package = next((f for f in frames_to(frame, top) if kind_of(f) == "package"), frame)
+        root = root_of(package.f_globals)
+        values = {n: self.namespace[n] for n in top.f_code.co_names if n in self.namespace}
+        return {
+            name
+            for name, value in values.items()
+            if type(value).__module__.partition(".")[0] == root and not is_model(value)
+        }
 
     def _sites_of(self, own: list[FrameType]) -> Iterator[Site]:
         """Yield where modules and the cell are at their top level; line 0 where the cell only

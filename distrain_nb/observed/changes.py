@@ -81,6 +81,10 @@ class Changes:
         if reads:
             self.follow(stored(code))
 
+    def holds(self) -> Iterator[int]:
+        """Yield the identities of the objects that are followed, once for each reference."""
+        yield from (id(obj) for obj, _ in self._objects.values())
+
     def read_by(self, code: CodeType, *, at_once: bool = False) -> set[str]:
         """Return the names of what knows the world that code may read; those for sure `at_once`."""
         if not self._objects:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _State = dict[str, dict[str, Any]]
+OF_CLASSES = ("__doc__", "__annotations__")  # which their statements give them, and may change
 
 
 def parts(name: str, definition: Any) -> Iterator[tuple[str, Any]]:
@@ -24,7 +25,8 @@ def parts(name: str, definition: Any) -> Iterator[tuple[str, Any]]:
         path, owner = waiting.pop()
         seen.add(id(owner))
         for attribute, value in [*vars(owner).items()]:
-            if attribute.startswith("__") and attribute.endswith("__"):
+            is_given = attribute.startswith("__") and attribute.endswith("__")
+            if is_given and (attribute not in OF_CLASSES or value is None):
                 continue
             inner = f"{path}.{attribute}"
             yield inner, value

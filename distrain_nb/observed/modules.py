@@ -95,6 +95,8 @@ def _own() -> Iterator[tuple[str, ModuleType]]:
 def _is_own(names: Mapping[str, Any]) -> bool:
     if not str(names.get("__file__") or "").endswith(".py") or is_installed(names):
         return False
+    if getattr(names.get("__spec__"), "_initializing", False):
+        return False  # it is being imported, and asks itself
     return root_of(names) not in sys.stdlib_module_names
 
 

@@ -30,6 +30,7 @@ from distrain_nb.program.program import (
 from distrain_nb.program.python.imports import ImportedModule, imports_of
 from distrain_nb.program.python.ipython_syntax import PlainCell, plain
 from distrain_nb.program.python.names import Names, futures_in, names_of
+from distrain_nb.program.python.reads import Use
 from distrain_nb.program.python.scopes import bound_names
 from distrain_nb.program.requirements import files_of, requirements_of, unknown_modules
 from distrain_nb.program.values.data import data_of
@@ -215,11 +216,17 @@ def _settings(code: _Code, gathering: Gathering) -> list[Executed]:
     """Return the notebook's settings that concern what the program imports, and what they need."""
     past, notebook = gathering.history, gathering.notebook
     roots = {i.root for i in follow(_imports(code, gathering), notebook.folder).imports}
-    settings = [s for s in settings_of(notebook.namespace, past) if s.concerns(roots)]
+    every = settings_of(notebook.namespace, past)
+    gathering.want_generators(every, roots)
+    settings = [s for s in every if s.concerns(roots)]
     gathering.findings += settings_findings(settings)
     executed = [s.executed for s in settings if s.runs]
     for item in executed:
         gathering.want(item.statement.names().needs.values(), item.statement.label)
+        # before the cell, which may give these names itself
+        inside = gathering.world.read_inside(item)
+        uses = [Use(name, item.statement.line, at_once=True, certain=True) for name in inside]
+        gathering.want(sorted(uses, key=lambda use: use.name), item.statement.label)
     gathering.run()
     return executed
 

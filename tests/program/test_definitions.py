@@ -205,3 +205,10 @@ def test_refused_in_the_kernel(kernel: Kernel, name: str) -> None:
         kernel.run(cell)
     (finding,) = (f for f in kernel.capture("A(1)").findings if str(f.severity) == "error")
     assert finding.code == "capture.not-portable" and message in finding.message
+
+
+def test_a_docstring_and_annotations_that_were_given_since(kernel: Kernel, server: Server) -> None:
+    kernel.run("class A:\n    'old'\n    x: int = 1")
+    kernel.run("A.__doc__ = 'new'\nA.__annotations__['y'] = str")
+    text = "import json\nprint('RESULT', json.dumps([A.__doc__, [*A.__annotations__]]))"
+    assert server.results(kernel.capture(text)) == ["new", ["x", "y"]]

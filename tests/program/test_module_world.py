@@ -102,3 +102,12 @@ def test_a_setting_of_what_knows_the_world_is_a_value_like_others(kernel: Kernel
 def test_what_sets_nothing_of_the_world_is_not_refused(kernel: Kernel, cell: str) -> None:
     kernel.run("import state_module as conf\nstate_module.CFG.lr = 0.5")
     assert findings(kernel, cell, "import state_module") == []
+
+
+def test_a_module_that_asks_while_it_is_imported_sets_nothing(
+    kernel: Kernel, tmp_path: Path
+) -> None:
+    file = tmp_path / "asking_module.py"
+    file.write_text("import os\nRANK = int(os.environ.get('RANK', 0))\nclass A: x = RANK\nB = [1]")
+    assert findings(kernel, "import asking_module", "import asking_module") == []
+    sys.modules.pop("asking_module")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.program.notebooks import Kernel, Server
 
 RANK = "import os\nu = int(os.environ.get('RANK', 0))"
@@ -45,3 +47,27 @@ def test_what_reads_it_when_it_is_called_reads_what_it_is_then(kernel: Kernel, t
     for cell in (RANK, text, "u = 5"):
         kernel.run(cell)
     assert [f for f in kernel.capture("print(f)").findings if f.severity == "error"] == []
+
+
+PACKAGE = """
+import os
+class Config(dict): pass
+def resolve(config):
+    for key, value in config.items():
+        config[key] = os.environ.get("RANK", "0") if value == "${RANK}" else value
+"""
+
+
+def test_what_a_package_fills_while_it_asks_is_filled_again(
+    kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`OmegaConf.resolve(cfg)` left the kernel's rank in a configuration, which travelled."""
+    installed = tmp_path / "site-packages"
+    installed.mkdir()
+    (installed / "config_package.py").write_text(PACKAGE)
+    monkeypatch.syspath_prepend(installed)
+    kernel.run("import config_package\ncfg = config_package.Config(rank='${RANK}', lr=1)")
+    kernel.run("config_package.resolve(cfg)")
+    program = kernel.capture("print(cfg)")
+    assert "config_package.resolve(cfg)" in program.main
+    assert [finding.code for finding in program.findings] == ["capture.made-again"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -74,6 +76,46 @@ def test_every_rank_makes_the_notebooks_settings(
     assert f"({kernel.cells[-1].label}, line " in finding.message
 
 
+OF_PYTHON = {
+    "in a loop": (
+        "import logging\nfor name in ('a', 'b'):\n    logging.getLogger(name).setLevel(40)",
+        "logging.getLogger('b').level",
+        40,
+    ),
+    "by setattr": (
+        "import fractions\nsetattr(fractions.Fraction, 'note', 'new')",
+        "fractions.Fraction.note",
+        "new",
+    ),
+    "on a class": ("from fractions import Fraction\nFraction.note = 1", "Fraction.note", 1),
+    "of what a call gives": (
+        "import decimal\ndecimal.getcontext().prec = 5",
+        "decimal.getcontext().prec",
+        5,
+    ),
+    "with a result": (
+        "import sys\n_ = sys.setrecursionlimit(5000)",
+        "sys.getrecursionlimit()",
+        5000,
+    ),
+    "by a function whose import the cell has too": (
+        "import os\ndef setup():\n    os.environ['MY_FLAG'] = 'x'\nsetup()",
+        "os.environ['MY_FLAG']",
+        "x",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", OF_PYTHON)
+def test_settings_are_made_however_they_are_written(
+    kernel: Kernel, server: Server, how: str
+) -> None:
+    cell, out, value = OF_PYTHON[how]
+    kernel.run(cell)
+    program = kernel.capture(f"import json, os\nprint('RESULT', json.dumps({out}))")
+    assert server.results(program) == value
+
+
 def test_settings_of_what_the_program_does_not_import_stay_behind(kernel: Kernel) -> None:
     kernel.run("import pandas as pd, random\npd.set_option('display.width', 80)\nrandom.seed(0)")
     main = kernel.capture("print(1)").main
@@ -108,3 +150,36 @@ def test_a_cell_that_ran_again_sets_once_and_others_in_their_order(kernel: Kerne
         "random.seed(1)",
         "random.seed(2)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "out"),
+    [
+        (["import random\nrandom.seed(5)", "drawn = random.random()"], "random.random()"),
+        (
+            ["import random\ndef seed_all(n): random.seed(n)\nseed_all(5)", "random.random()"],
+            "random.randint(0, 10**9)",
+        ),
+        (
+            ["import numpy as np\nnp.random.seed(5)", "np.random.rand(3)"],
+            "float(__import__('numpy').random.rand())",
+        ),
+    ],
+)
+def test_a_seeded_generator_goes_on_from_where_it_is(
+    kernel: Kernel, server: Server, cells: list[str], out: str
+) -> None:
+    """Each rank began with the seed, though the notebook had drawn since."""
+    for cell in cells:
+        kernel.run(cell)
+    program = kernel.capture(f"import json, random\nprint('RESULT', json.dumps({out}))")
+    assert server.results(program) == eval(out, kernel.namespace)
+
+
+def test_a_generator_that_each_rank_seeds_otherwise_begins_with_its_seed(
+    kernel: Kernel, server: Server
+) -> None:
+    kernel.run("import os, random\nrandom.seed(int(os.environ.get('RANK', 0)))")
+    program = kernel.capture("import json\nprint('RESULT', json.dumps(random.random()))")
+    as_rank = replace(program, variables={"RANK": "1"})
+    assert server.results(as_rank) == random.Random(1).random()

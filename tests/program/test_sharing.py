@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from distrain_nb.program.values.sharing import shared_names
+
 if TYPE_CHECKING:
     from tests.program.notebooks import Kernel, Server
 
@@ -31,6 +33,11 @@ def test_it_is_one_object(kernel: Kernel, server: Server, how: str) -> None:
 
 
 def test_what_nothing_else_holds_is_written_out(kernel: Kernel) -> None:
+    """The watch holds what knows the world, which is no other place in the notebook."""
+    kernel.run("import os\nrank = int(os.environ.get('RANK', 0))\ndef f(): return [0.5 * rank] * 2")
+    kernel.run("losses = f()")
     kernel.run("tags = ['x', ('y', [1])]\noptions = {'k': {'n': [2]}}\nd = tags[0]")
+    assert "losses" not in shared_names(kernel.namespace, kernel.observer.holds())
+    assert "losses" in shared_names(kernel.namespace)
     main = kernel.capture("print(tags, options)").main
     assert "tags = ['x', ('y', [1])]\noptions = {'k': {'n': [2]}}\n" in main

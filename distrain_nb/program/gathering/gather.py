@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.program.gathering.choice import Choices
 from distrain_nb.program.gathering.doubts import by_text, rebound, unseen
+from distrain_nb.program.gathering.generators import states
 from distrain_nb.program.gathering.lost import lost
 from distrain_nb.program.gathering.module_state import module_state, modules_in
 from distrain_nb.program.gathering.module_world import from_the_world
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.program.notebook.cells import Notebook
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
+    from distrain_nb.program.notebook.settings import Setting
     from distrain_nb.program.python.names import Names
     from distrain_nb.program.python.reads import ByText, Use
     from distrain_nb.program.values.refusals import PickleProblem
@@ -74,7 +76,9 @@ class Gathering:
     _bound: set[str] = field(default_factory=set)  # by the cell, and by what it captures
 
     def __post_init__(self) -> None:
-        self._shared = shared_names(self.notebook.namespace)
+        observer = self.notebook.observer
+        held = observer.holds() if observer else ()
+        self._shared = shared_names(self.notebook.namespace, held)
         seen = SeenReads(self.notebook.observer)
         self.world = World(self.notebook.namespace, self.history, seen)
         self._choices = Choices(self.notebook, self.history, self.world, self.limit)
@@ -112,6 +116,15 @@ class Gathering:
                 needed = Needed(name, value, Value(value), (module,), trial)
                 self._travels(wanted, replace(needed, late=module not in imported))
         self.run()
+
+    def want_generators(self, settings: Iterable[Setting], roots: Collection[str]) -> None:
+        """Take the states of the random generators that settings have seeded, and that a program
+        with imports of these packages has."""
+        for name, state in states(settings, roots, self.world):
+            module = name.partition(":")[0]
+            trial = try_value(name, state, self.definitions, _MOST_OF_MODULES)
+            needed = Needed(name, state, Value(state), (module,), trial, late=True)
+            self._travels(PendingName(name, module, required=True), needed)
 
     def run(self) -> None:
         """Settle every name, and those that come up on the way."""

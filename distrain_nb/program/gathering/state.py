@@ -7,7 +7,7 @@ from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.observed.definitions import is_definition, parts
+from distrain_nb.observed.definitions import OF_CLASSES, is_definition, parts
 from distrain_nb.program.gathering.expectation import asking
 from distrain_nb.program.gathering.needed import Needed
 from distrain_nb.program.gathering.resolve import SourceCode, Value
@@ -61,4 +61,5 @@ def state_of(
 
 def _unseen(name: str, definition: Any) -> dict[str, tuple[Any, tuple[str, str, str]]]:
     values = parts(name, definition)
-    return {p: (v, ("", "", "")) for p, v in values if not isinstance(v, _METHODS)}
+    plain = ((p, v) for p, v in values if not isinstance(v, _METHODS))
+    return {p: (v, ("", "", "")) for p, v in plain if p.rpartition(".")[2] not in OF_CLASSES}

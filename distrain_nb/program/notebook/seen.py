@@ -45,7 +45,7 @@ class SeenReads:
             for read in site.reads:
                 if outside and not _is_inside(read, statement):
                     continue
-                if read.direct or _counts(value):
+                if read.direct or _counts(value) or name in site.filled:
                     yield read
 
     def asked(self, statement: Statement) -> Iterator[SeenRead]:

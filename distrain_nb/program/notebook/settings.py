@@ -36,6 +36,7 @@ _CALLS = re.compile(
     r"|numpy\.(\w+\.)*(seterr|set_printoptions|setbufsize)"
     r"|logging\.(basicConfig|captureWarnings|disable|addLevelName|setLoggerClass|config\.\w+)"
     r"|warnings\.(filterwarnings|simplefilter|resetwarnings)"
+    r"|sklearn\.(\w+\.)*set_config|_?socket\.setdefaulttimeout"
     r"|sys\.(setrecursionlimit|set_int_max_str_digits)|decimal\.setcontext|faulthandler\.enable"
     r"|matplotlib\.(\w+\.)*(style\.(core\.)?use|use|rc|rcdefaults|rcParams\.update|switch_backend)"
     r"|seaborn\.(\w+\.)*set\w*|pandas\.(\w+\.)*(set_option|reset_option)|pandas\.options\.\w+"
@@ -51,12 +52,13 @@ _CALLS = re.compile(
 )
 # Calls that concern the machine, or that other code may make better.
 _HERE = re.compile(
-    r"os\.(chdir|umask|nice)|posix\.(chdir|umask|nice)|sys\.path\.\w+|os\.environ\.\w+|os\.putenv"
+    r"_?signal\.signal|_?locale\.setlocale|os\.(chdir|umask|nice)|posix\.(chdir|umask|nice)|sys\.path\.\w+|os\.environ\.\w+|os\.putenv"
     r"|torch\.cuda\.set_device|torch\.distributed(\.\w+)*\.init_process_group"
     r"|jax\.distributed\.initialize|deepspeed(\.\w+)*\.init_distributed"
     r"|(torch\.)?multiprocessing\.(\w+\.)*set_start_method"
     r"|\w+(\.\w+)*\.(set|enable|disable|register|seed)_\w+"
 )
+_BY_SETATTR = ".*"
 _LOGGER = ("setLevel", "addHandler", "addFilter", "removeHandler")
 _NEUTRAL = (ast.Import, ast.ImportFrom, ast.Pass, ast.Return, ast.Global, ast.If)
 
@@ -117,7 +119,7 @@ def settings_findings(settings: Iterable[Setting]) -> Iterator[Finding]:
 def _setting(executed: Executed, modules: OwnModules) -> Setting | None:
     code = _Code(modules, modules.notebook.namespace)
     node = executed.statement.node
-    inside = [*node.body, *node.orelse] if isinstance(node, ast.If) else [node]
+    inside = [*node.body, *node.orelse] if isinstance(node, (ast.If, ast.For)) else [node]
     names = [code.name(item) for item in inside]
     if not inside or not all(names):
         return None
@@ -130,9 +132,11 @@ def _setting(executed: Executed, modules: OwnModules) -> Setting | None:
 
 def _makes(node: ast.stmt, name: str, code: _Code) -> list[str]:
     """What a statement sets that ranks can set too; nothing where it does anything else."""
-    if isinstance(node, ast.Assign):
+    if _CALLS.fullmatch(name):
+        return [name]
+    if isinstance(node, ast.Assign) or name.endswith(_BY_SETATTR):
         return [] if name.startswith(("os.", "sys.")) else [name]
-    return [name] if _CALLS.fullmatch(name) else _made_by_function(node, code)
+    return _made_by_function(node, code)
 
 
 @dataclass(frozen=True)
@@ -146,19 +150,35 @@ class _Code:
         """Return the full name of what a statement calls, or of a module's attribute that it
         sets."""
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            by_name = isinstance(node.value.func, ast.Name) and node.value.func.id == "setattr"
+            if by_name and node.value.args and self._is_theirs(node.value.args[0]):
+                return self._written(node.value.args[0]) + _BY_SETATTR
             return self._written(node.value.func)
         if not isinstance(node, ast.Assign) or len(node.targets) > 1:
             return ""
         target = node.targets[0]
+        if isinstance(target, ast.Name) and isinstance(node.value, ast.Call):
+            called = self._written(node.value.func)  # `_ = torch.manual_seed(0)`
+            return called if _CALLS.fullmatch(called) else ""
         if isinstance(target, ast.Subscript):
             target = target.value
-        root = target
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        module = resolve(root, self.names)
-        # what is set on the user's own modules travels with their state
-        theirs = isinstance(module, ModuleType) and self.modules.of(module.__name__) is None
-        return self._written(target) if theirs and root is not target else ""
+        if isinstance(target, ast.Name) or not self._is_theirs(target):
+            return ""
+        return self._written(target)
+
+    def _is_theirs(self, node: ast.expr) -> bool:
+        """Return whether something is a part of a package, or what its function gives. What is set
+        on the user's own modules travels with their state."""
+        while isinstance(node, (ast.Attribute, ast.Call)):
+            node = node.func if isinstance(node, ast.Call) else node.value
+        root = resolve(node, self.names)
+        module = root.__name__ if isinstance(root, ModuleType) else getattr(root, "__module__", "")
+        is_code = isinstance(root, (ModuleType, type, FunctionType, BuiltinFunctionType))
+        return (
+            is_code
+            and root is not vars(builtins).get(getattr(node, "id", ""))
+            and (self.modules.of(module) is None)
+        )
 
     def _written(self, node: ast.expr) -> str:
         rest: list[str] = []
@@ -168,6 +188,8 @@ class _Code:
         if isinstance(node, ast.Call) and rest and rest[-1] in _LOGGER:
             name = self._written(node.func)
             return "logging.basicConfig" if name == "logging.getLogger" else ""
+        if isinstance(node, ast.Call) and rest:
+            return ".".join([*filter(None, [self._written(node.func)]), *rest])
         found = resolve(node, self.names)
         if isinstance(found, ModuleType):
             return ".".join([found.__name__, *rest])

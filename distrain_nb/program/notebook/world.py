@@ -81,11 +81,11 @@ class World:
             for module, name in (*names, *reach.inner)
             if module is not self._notebook or not self.is_later(name, executed)
         )
-        reading = _first(self._asked(as_read))
+        known = _first(self._asked(as_read))
         gone = self.gone_since(executed) - {*but}
-        if gone and (reading is None or reading.kind != "world"):
+        if gone and (known is None or known.kind != "world"):
             return Reading("world", min(gone), statement.where)
-        return reading
+        return known
 
     def gone_since(self, executed: Executed) -> set[str]:
         """Return the names that knew the world when a statement read them, and that stand for
@@ -102,6 +102,11 @@ class World:
         """Return whether a statement, or code that it calls, reads a name of the notebook."""
         reach = self._reaches.of(executed.statement, self._notebook)
         return (self._notebook, name) in {**reach.names, **reach.inner}
+
+    def read_inside(self, executed: Executed) -> set[str]:
+        """Return the names of the notebook that functions read which a statement calls."""
+        reach = self._reaches.of(executed.statement, self._notebook)
+        return {name for module, name in reach.inner if module is self._notebook}
 
     def module(self, name: str) -> OwnModule | None:
         """Return a module of that name beside the notebook."""

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _CHANGING = (list, dict, set)
 _DEEPEST = 4
 
 
-def shared_names(namespace: Mapping[str, Any]) -> set[str]:
+def shared_names(namespace: Mapping[str, Any], held: Iterable[int] = ()) -> set[str]:
     """Return the names of lists, dicts and sets that more than the name refers to, or to a part of
-    which more does than what it is in. To be called before anything else holds them."""
+    which more does than what it is in. To be called before anything else holds them but what has
+    `held` some, by their identities."""
+    ours = Counter(held)
     names = [n for n in namespace if type(namespace[n]) in (*_CHANGING, tuple)]
-    return {n for n in names if _is_shared(namespace, n) or _shares(namespace[n], _DEEPEST)}
+    return {
+        name
+        for name in names
+        if _is_shared(namespace, name, ours[id(namespace[name])])
+        or _shares(namespace[name], _DEEPEST)
+    }
 
 
 def _shares(holder: Any, depth: int) -> bool:
@@ -35,8 +43,8 @@ def _keys(holder: Any) -> Iterator[Any]:
         yield from holder
 
 
-def _is_shared(holder: Any, key: Any) -> bool:
-    return type(holder[key]) in _CHANGING and _references(holder, key) > _ALONE
+def _is_shared(holder: Any, key: Any, more: int = 0) -> bool:
+    return type(holder[key]) in _CHANGING and _references(holder, key) > _ALONE + more
 
 
 def _references(holder: Any, key: Any) -> int:

@@ -204,8 +204,8 @@ def forget() -> None:
 
 
 def restored(*paths: str) -> None:
-    """Give definitions of the program, `CFG.lr`, and modules beside it, `module:CFG.lr`, what they
-    have in the notebook.
+    """Give definitions of the program, `CFG.lr`, modules beside it, `module:CFG.lr`, and random
+    generators, `random:getstate()`, what they have in the notebook.
 
     A module gets it when the program imports it, now or later; none is imported for that. What is
     the same as they have it stays; what is not takes its place wherever the program and these
@@ -216,7 +216,7 @@ def restored(*paths: str) -> None:
     of_modules: Dict[str, List[str]] = {}
     for path in paths:
         of_modules.setdefault(path.rpartition(":")[0], []).append(path)
-    modules = {"__main__", *of_modules}
+    modules = {"__main__", *(m for m, own in of_modules.items() if own[0][-2:] != "()")}
 
     def restore(module: Any) -> None:
         for path in of_modules[module.__name__]:
@@ -238,6 +238,9 @@ def _restore(
 ) -> None:
     *owners, name = path.rpartition(":")[2].split(".")
     owner: Any = module
+    if name.endswith("()"):  # the state of a generator: `getstate()`
+        getattr(module, "set" + name[len("get") : -len("()")])(stored.get(path))
+        return
     for attribute in owners:
         owner = getattr(owner, attribute)
     value, before = stored.get(path), vars(owner).get(name, NoAttribute)
