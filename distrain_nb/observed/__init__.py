@@ -7,11 +7,7 @@ of the cell that led to them. Nothing is changed but who is called first; `stop`
 
 from __future__ import annotations
 
-import os
-import sys
 from collections import defaultdict
-from functools import wraps
-from types import CodeType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.observed.changes import Changes, PartChange
@@ -33,18 +29,17 @@ from distrain_nb.observed.frames import (
     stored_by,
 )
 from distrain_nb.observed.modules import Modules
-from distrain_nb.observed.questions import ASKED, asked_variable, package_of
 from distrain_nb.observed.sites import SeenRead, Site
-from distrain_nb.worker.rank.on_import import on_import
+from distrain_nb.observed.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from types import CodeType, FrameType
 
 _PASSING = {"__getitem__", "__iter__", "__contains__", "get"}  # wrappers of other extensions
 # How deep in a package a question matters: to give all of the environment to a process, or to ask
 # whether there is a group, is part of other work.
 _MOST_FRAMES, _MOST_DEPTH = 2, {"os.environ": 0}
-_MOST_VARIABLES = 4096
 
 
 class _Before(NamedTuple):
@@ -85,7 +80,7 @@ class Observer:
         self._before: list[_Before] = []
         self._last: FrameType | None = None
         self._asked = False  # since the last statement
-        self._undo: list[Callable[[], None]] = []
+        self._watch = Watch(self.see)
         self._changes = Changes(namespace)
         self.originals = Originals(namespace)
         self.modules = Modules(namespace)
@@ -293,89 +288,15 @@ class Observer:
         label, line = self._place(frame)
         return f"{label}, line {line}"
 
-    # -- being called first -------------------------------------------------------------------
-
     def start(self) -> None:
         """Be called first, from now on."""
         self.active = True
-        self._watch_environment()
-        self._undo.append(on_import(dict.fromkeys(ASKED, self._watch_module)))
+        self._watch.start()
 
     def stop(self) -> None:
         """Put back what was there. What others have wrapped since stays, and notes nothing."""
         self.active = False
-        while self._undo:
-            self._undo.pop()()
-
-    def _watch_environment(self) -> None:
-        cls = type(os.environ)
-        get, names, see, known = cls.__getitem__, cls.__iter__, self.see, dict[Any, str]()
-
-        def getitem(self: Any, key: Any) -> Any:
-            try:
-                asked = known[key]
-            except (KeyError, TypeError):
-                asked = asked_variable(key)
-                if len(known) < _MOST_VARIABLES and isinstance(key, (str, bytes)):
-                    known[key] = asked
-            if asked:
-                see(asked, sys._getframe(1))
-            return get(self, key)
-
-        def iterate(self: Any) -> Iterator[Any]:
-            see("os.environ", sys._getframe(1))
-            return names(self)
-
-        self._replace(cls, "__getitem__", wraps(get)(getitem))
-        self._replace(cls, "__iter__", wraps(names)(iterate))
-
-    def _watch_module(self, module: Any) -> None:
-        for path in ASKED[module.__name__]:
-            owner, _, name = path.rpartition(".")
-            holder = getattr(module, owner, None) if owner else module
-            function = vars(holder).get(name) if holder else None
-            what = f"{package_of(module.__name__)}.{name}()"
-            if isinstance(function, FunctionType) and not function.__closure__:
-                self._watch_function(function, what)
-            elif function is not None and hasattr(function, "cache_info"):  # by `lru_cache`
-                watched = wraps(function)(FunctionType(self._asking(function, what), {}))
-                self._replace(holder, name, watched)
-
-    def _watch_function(self, function: FunctionType, what: str) -> None:
-        """Give a function another code: it stays the same object, whatever names it has."""
-        before = function.__code__
-        inner = FunctionType(before, function.__globals__, function.__name__, function.__defaults__)
-        inner.__kwdefaults__ = function.__kwdefaults__
-        function.__code__ = asking = self._asking(inner, what)
-        function.__wrapped__ = inner  # type: ignore[attr-defined] # has signature and source
-
-        def put_back() -> None:
-            if function.__code__ is asking:
-                function.__code__ = before
-                del function.__wrapped__  # type: ignore[attr-defined]
-
-        self._undo.append(put_back)
-
-    def _asking(self, function: Callable[..., Any], what: str) -> CodeType:
-        """Code that calls a function after the call was noted."""
-        see, package = self.see, what.partition(".")[0]
-
-        def noted(*args: Any, **kwargs: Any) -> Any:
-            see(what, sys._getframe(2), package)
-            return function(*args, **kwargs)
-
-        code = _first.__code__
-        return code.replace(co_consts=tuple(noted if c == _HERE else c for c in code.co_consts))
-
-    def _replace(self, holder: Any, name: str, new: object) -> None:
-        old = vars(holder)[name]
-        setattr(holder, name, new)
-
-        def put_back() -> None:
-            if vars(holder).get(name) is new:
-                setattr(holder, name, old)
-
-        self._undo.append(put_back)
+        self._watch.stop()
 
 
 _current: list[Observer] = []
@@ -397,12 +318,3 @@ def stop() -> None:
 def observer_of(namespace: Mapping[str, Any]) -> Observer | None:
     """Return the one that watches what these names' notebook asks."""
     return next((item for item in _current if item.namespace is namespace), None)
-
-
-_HERE = "what is called"
-
-
-def _first(*args: Any, **kwargs: Any) -> Any:
-    """Return the code of watched functions, where a function stands in place of the text."""
-    called: Any = "what is called"
-    return called(*args, **kwargs)

@@ -65,8 +65,8 @@ def root_of(names: Mapping[str, Any]) -> str:
 def column_of(frame: FrameType) -> int:
     """Return where in its line a frame is; -1 where Python doesn't tell (before 3.11)."""
     positions = getattr(frame.f_code, "co_positions", None)
-    found = [*positions()][frame.f_lasti // 2] if positions else ()
-    return found[2] if found and found[0] == frame.f_lineno and found[2] is not None else -1
+    span = [*positions()][frame.f_lasti // 2] if positions else ()
+    return span[2] if span and span[0] == frame.f_lineno and span[2] is not None else -1
 
 
 def place_of(code: CodeType) -> tuple[int, int]:
@@ -75,8 +75,8 @@ def place_of(code: CodeType) -> tuple[int, int]:
     positions = getattr(code, "co_positions", None)
     if positions is None:
         return min((n for _, _, n in code.co_lines() if n), default=0), -1
-    found = [(line, column) for line, _, column, _ in positions() if line and column is not None]
-    return min(found, default=(0, -1))
+    starts = [(line, column) for line, _, column, _ in positions() if line and column is not None]
+    return min(starts, default=(0, -1))
 
 
 def reachable(frame: FrameType) -> Iterator[object]:
@@ -92,36 +92,36 @@ def reachable(frame: FrameType) -> Iterator[object]:
 
 def names_read(code: CodeType, names: Mapping[str, Any]) -> set[str]:
     """Return the names of the notebook that code reads, also through its functions and classes."""
-    found: set[str] = set()
+    names_read: set[str] = set()
     waiting = [code]
     while waiting:
         code = waiting.pop()
         waiting += [c for c in code.co_consts if isinstance(c, CodeType)]
-        new = {*code.co_names} - found
-        found |= new
+        new = {*code.co_names} - names_read
+        names_read |= new
         waiting += _codes_of(new, names)
-    return found
+    return names_read
 
 
 def names_read_at_once(code: CodeType, names: Mapping[str, Any]) -> set[str]:
     """Return those that a statement reads when it runs: no attributes that are called so, and
     nothing that functions which it defines may read."""
-    found: set[str] = set()
+    names_read: set[str] = set()
     waiting = [*_run_with(code)]
     while waiting:
         code = waiting.pop()
         if code.co_flags & _FUNCTION:
             waiting += [c for c in code.co_consts if isinstance(c, CodeType)]
         loads = (i.argval for i in get_instructions(code) if i.opname in _LOADS)
-        new = {*loads} - found
-        found |= new
+        new = {*loads} - names_read
+        names_read |= new
         waiting += _codes_of(new, names)
-    return found
+    return names_read
 
 
-def _codes_of(found: set[str], names: Mapping[str, Any]) -> Iterator[CodeType]:
+def _codes_of(names_read: set[str], names: Mapping[str, Any]) -> Iterator[CodeType]:
     """Yield the code of the notebook's functions and methods among these names."""
-    for value in map(names.get, found):
+    for value in map(names.get, names_read):
         owns = getattr(value, "__module__", "") == names.get("__name__")
         inside = vars(value).values() if owns and isinstance(value, type) else (value,)
         yield from (f.__code__ for f in inside if isinstance(f, FunctionType))

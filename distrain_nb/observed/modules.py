@@ -40,7 +40,7 @@ class Modules:
     def keep(self) -> None:
         """The running statement asks for the world, or reads what knows it."""
         if self._before is None:
-            self._before = {name: _leaves(module) for name, module in _own()}
+            self._before = {name: _leaves(module) for name, module in _own_modules()}
 
     def look(self, code: CodeType, at: tuple[str, int, int]) -> None:
         """A statement has run at that place. It may also have set what was the same before, as the
@@ -48,7 +48,7 @@ class Modules:
         before, self._before = self._before, None
         if before is None:
             return
-        for name, module in _own():
+        for name, module in _own_modules():
             if name in before:  # else it has just been imported, which is the file's own matter
                 now, then = _leaves(module), before[name]
                 changed = {p for p in {**then, **now} if then.get(p, _NOTHING) != now.get(p)}
@@ -59,7 +59,7 @@ class Modules:
 
     def changes(self, modules: Collection[str]) -> Iterator[ModuleChange]:
         """Yield what statements that knew the world changed in modules, and nothing has since."""
-        now = {name: _leaves(module) for name, module in _own() if name in modules}
+        now = {name: _leaves(module) for name, module in _own_modules() if name in modules}
         for change in self._found:
             module = now.get(change.module)
             if module is not None and module.get(change.path, _NOTHING) == change.after:
@@ -86,7 +86,7 @@ def _may_set(code: CodeType, module: ModuleType, namespace: Mapping[str, Any]) -
     return {name for name in set_here if isinstance(names.get(name, names), ANSWERS)}
 
 
-def _own() -> Iterator[tuple[str, ModuleType]]:
+def _own_modules() -> Iterator[tuple[str, ModuleType]]:
     for name, module in [*sys.modules.items()]:
         if type(module) is ModuleType and name != "__main__" and _is_own(vars(module)):
             yield name, module
@@ -101,15 +101,15 @@ def _is_own(names: Mapping[str, Any]) -> bool:
 
 
 def _leaves(module: ModuleType) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    identities: dict[str, Any] = {}
     for name, value in [*vars(module).items()]:
         if name.startswith("__") or isinstance(value, ModuleType):
             continue
         if isinstance(value, (type, FunctionType)):
-            found[name] = identity(value)
+            identities[name] = identity(value)
             if value.__module__ == module.__name__:
                 for path, part in parts(name, value):
-                    found.update({path: identity(part), **leaves(path, part)})
+                    identities.update({path: identity(part), **leaves(path, part)})
         else:
-            found.update(leaves(name, value))
-    return found
+            identities.update(leaves(name, value))
+    return identities

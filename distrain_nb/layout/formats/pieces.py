@@ -103,14 +103,14 @@ class MappingReader:
 def values_at(source: object, paths: Iterable[str]) -> dict[str, object]:
     """Return what a mapping has at these paths, `scheduling.disableRetries`; nothing for a path
     that isn't there."""
-    found = {}
+    values = {}
     for path in paths:
         value = source
         for key in path.split("."):
             value = value.get(key) if isinstance(value, dict) else None
         if value is not None:
-            found[path] = value
-    return found
+            values[path] = value
+    return values
 
 
 def as_arguments(values: Mapping[str, object]) -> Iterator[str]:

@@ -60,9 +60,9 @@ def _held(environ: Mapping[str, str]) -> str:
         return ""
     held = enumerate(zip(gpus.held_by(os.getpid(), environ), gpus.seen(environ), strict=True))
     much = [
-        f"{own / GB:.0f} of {gpu.memory / GB:.0f} GB of GPU {n}"
-        for n, (own, gpu) in held
-        if own > MUCH * gpu.memory
+        f"{held_bytes / GB:.0f} of {gpu.memory / GB:.0f} GB of GPU {n}"
+        for n, (held_bytes, gpu) in held
+        if held_bytes > MUCH * gpu.memory
     ]
     return ", ".join(much)
 

@@ -69,10 +69,10 @@ class LocalPlan:
         lines = [f"{len(given)} processes on this machine, launcher {self.launcher}; each gets:"]
         lines += [f"  {name}={value}" for name, value in common.items()]
         for process, item in zip(self.launch.processes, given, strict=True):
-            own = [f"{n}={v}" for n, v in item.items() if n not in common]
-            short = " ".join(text for text in own if len(text) <= SHORT)
+            settings = [f"{n}={v}" for n, v in item.items() if n not in common]
+            short = " ".join(text for text in settings if len(text) <= SHORT)
             lines.append(f"{process.label} ({process.role}, replica {process.replica}): {short}")
-            lines += [f"  {text}" for text in own if len(text) > SHORT]
+            lines += [f"  {text}" for text in settings if len(text) > SHORT]
         return "\n".join(lines).replace("1 processes", "1 process")
 
 
@@ -83,9 +83,9 @@ def plan(job: LocalJob) -> LocalPlan:
     launcher = job.layout.launcher if job.layout.launcher != "auto" else wanted
     gpus = int(job.machine.get("gpus", 0))
     split = _split(job, gpus)
-    own = len(split[0].split(",")) if split else gpus
-    per_replica = ranks_per_replica(job.program, job.layout, own if launcher in PER_GPU else 1)
-    if per_replica > own:
+    visible = len(split[0].split(",")) if split else gpus
+    per_replica = ranks_per_replica(job.program, job.layout, visible if launcher in PER_GPU else 1)
+    if per_replica > visible:
         split = ()
     findings = [
         *_findings(job, launcher, per_replica, gpus),

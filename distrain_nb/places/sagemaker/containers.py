@@ -70,11 +70,11 @@ def equipment_of(job: SageMakerJob, region: str) -> Equipment:
         (*there, *_of_name(named)), "" if script else python, named, IMAGE if image else BASE
     )
     equipment = equip(uses_of(job), hardware_of(layout), stock)
-    found = tuple(_of_other_choices(job, stock, equipment))
+    others = tuple(_of_other_choices(job, stock, equipment))
     return replace(
         equipment,
         image=_tagged(equipment.image, layout.framework_version),
-        findings=(*equipment.findings, *found),
+        findings=(*equipment.findings, *others),
     )
 
 
@@ -112,13 +112,13 @@ def offered(region: str, *, script: bool = False) -> tuple[Container, ...]:
     """AWS's containers in that region; where it is yet to be chosen, so is the registry. Script
     mode has those of every Python, and none from AWS's public registry."""
     registry = registries().get(region) if region else REGISTRY
-    found = []
+    stock = []
     for row in containers() if registry else ():
         for device in (CPU, GPU):
             image = f"{registry}/{row.framework}-training:{row.version}-{device}-{row.python}"
             if script or (python_of(image) or (0, 0)) >= _OLDEST_PYTHON:
-                found.append(Container(image, row.framework, row.version, (device,)))
-    return (*found, *(() if script else _neuron_containers()))
+                stock.append(Container(image, row.framework, row.version, (device,)))
+    return (*stock, *(() if script else _neuron_containers()))
 
 
 @cache

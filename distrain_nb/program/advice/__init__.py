@@ -141,10 +141,10 @@ def _found(
     tree = plain(main).tree
     if tree is None:
         return ()
-    whole = taken(tree, varied)
+    module = taken(tree, varied)
     if modules:  # first, so that names mean what the program itself has by them
-        whole = ast.Module([*used_of(modules, whole), *whole.body], [])
-    code = Code(whole)
+        module = ast.Module([*used_of(modules, module), *module.body], [])
+    code = Code(module)
     notes = dict.fromkeys(note for check in checks for note in check(code))
     return tuple(
         _placed(note, next((s for s in segments if s.first <= note.line <= s.last), None))

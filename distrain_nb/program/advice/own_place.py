@@ -58,12 +58,12 @@ def _written_ranks(code: Code) -> Iterator[tuple[ast.AST, str]]:
                     yield node, ast.unparse(node)
     for call in code.called("update"):
         if last(code.name(call.func).rpartition(".")[0]) == "environ":
-            given = {k.arg: k.value for k in call.keywords}
+            arguments = {k.arg: k.value for k in call.keywords}
             for argument in call.args:
                 if isinstance(argument, ast.Dict):
                     keys = [getattr(key, "value", None) for key in argument.keys]
-                    given |= dict(zip(keys, argument.values, strict=True))
-            ranks = [value for key, value in given.items() if key in _RANKS]
+                    arguments |= dict(zip(keys, argument.values, strict=True))
+            ranks = [value for key, value in arguments.items() if key in _RANKS]
             if any(_is_written(code, value) for value in ranks):
                 yield call, ast.unparse(call)
     for call in code.called("init_process_group"):
@@ -99,8 +99,8 @@ def _removal(code: Code, text: str) -> Iterator[Fix[str]]:
     }
 
     def apply(cell: str) -> str:
-        kept = [line for line in cell.split("\n") if line.strip() not in lines]
-        return "\n".join(kept)
+        rest = [line for line in cell.split("\n") if line.strip() not in lines]
+        return "\n".join(rest)
 
     yield Fix("Remove what sets the launcher's variables", apply)
 

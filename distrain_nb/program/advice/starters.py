@@ -66,10 +66,10 @@ _SPAWNING = re.compile(r"ddp\w*_(spawn|fork|notebook)\w*")  # strategies of Ligh
 
 
 class _Started(NamedTuple):
-    """A call that starts processes, with the arguments that `partial` has given it before."""
+    """A call that starts processes, with the arguments that `partial` has bound it before."""
 
     call: ast.Call
-    given: ast.Call
+    bound: ast.Call
     starter: _Starter
 
 
@@ -78,20 +78,20 @@ def starters(code: Code, text: str, ranks_per_replica: int) -> Iterator[Note]:
     to get there. `text` is the program's."""
     if ranks_per_replica < 2 and any(map(_NODES.fullmatch, code.texts)):
         return  # it starts the processes of each machine, as one of several
-    for call, given, starter in _started(code):
-        if not code.runs(call) or _is_one(code, given, starter):
+    for call, bound, starter in _started(code):
+        if not code.runs(call) or _is_one(code, bound, starter):
             continue
         tests = list(conditions(code, call, frozenset()))
-        function = _function(given, starter)
+        function = _function(bound, starter)
         if any(map(_BY_PLACE.search, tests)) or not (
             starter.always or _forms(code, function, frozenset())
         ):
             continue
         many = ranks_per_replica > 1
         severity = Severity.ERROR if many and not tests else Severity.WARNING
-        name, instead = ast.unparse(call.func), _instead(code, given, starter)
+        name, instead = ast.unparse(call.func), _instead(code, bound, starter)
         way_out = f"call the function, `{instead}`" if instead else "call what it starts"
-        way_out = 'write `strategy="ddp"`' if _strategy(given) else way_out
+        way_out = 'write `strategy="ddp"`' if _strategy(bound) else way_out
         yield Note(
             "launcher.own-processes",
             severity,
@@ -104,23 +104,25 @@ def starters(code: Code, text: str, ranks_per_replica: int) -> Iterator[Note]:
 
 def _started(code: Code) -> Iterator[_Started]:
     for call in code.calls:
-        for name, given in _called(code, call):
+        for name, bound in _called(code, call):
             starter = next((_STARTERS[p] for p in _STARTERS if re.fullmatch(p, name)), None)
-            if starter is not None and (starter.function or _spawns(given, name)):
-                yield _Started(call, given, starter)
+            if starter is not None and (starter.function or _spawns(bound, name)):
+                yield _Started(call, bound, starter)
                 break
 
 
 def _called(code: Code, call: ast.Call) -> Iterator[tuple[str, ast.Call]]:
     """Yield the full names of what a call may call, by names, parameters, `partial` and classes of
-    the program's own, with what it is given in all."""
+    the program's own, with what it is bound in all."""
     values = Values(code)
     for function in {call.func: None, **dict.fromkeys(values.nodes(call.func))}:
         if isinstance(function, ast.Call) and last(code.name(function.func)) == "partial":
             inner, *first = function.args or [function.func]
             keywords = [*function.keywords, *call.keywords]
-            whole = ast.Call(inner, [*first, *call.args], keywords)
-            yield from ((_plain(code.name(node)), whole) for node in (inner, *values.nodes(inner)))
+            whole_call = ast.Call(inner, [*first, *call.args], keywords)
+            yield from (
+                (_plain(code.name(node)), whole_call) for node in (inner, *values.nodes(inner))
+            )
             continue
         yield _plain(code.name(function)), call
         if isinstance(function, ast.Attribute):
@@ -161,8 +163,8 @@ def _is_one(code: Code, call: ast.Call, starter: _Starter) -> bool:
     if number is None:
         return starter.default == 1
     ones = (1, None) if starter.default == 1 else (1,)
-    known = Values(code).nodes(number)
-    return all(isinstance(node, ast.Constant) and node.value in ones for node in known)
+    constants = Values(code).nodes(number)
+    return all(isinstance(node, ast.Constant) and node.value in ones for node in constants)
 
 
 def _function(call: ast.Call, starter: _Starter) -> ast.expr | None:
@@ -171,33 +173,33 @@ def _function(call: ast.Call, starter: _Starter) -> ast.expr | None:
     return keyword(call, starter.function) or first
 
 
-def _forms(code: Code, called: ast.AST | None, seen: frozenset[ast.AST]) -> bool:
+def _forms(code: Code, called: ast.AST | None, visited: frozenset[ast.AST]) -> bool:
     """Return whether a function forms a world, itself or by others that the code defines."""
     for node in (called, *Values(code).nodes(called)) if isinstance(called, ast.expr) else ():
         if isinstance(node, ast.Call) and last(code.name(node.func)) == "partial" and node.args:
-            if _forms(code, node.args[0], seen):
+            if _forms(code, node.args[0], visited):
                 return True
             continue
         name = last(code.name(node)) if node is not None else ""
         body = node if isinstance(node, ast.Lambda) else code.functions.get(name)
-        if body is None or body in seen:
+        if body is None or body in visited:
             continue
         calls = [inner.func for inner in ast.walk(body) if isinstance(inner, ast.Call)]
         if any(
-            last(code.name(inner)) in _FORMS or _forms(code, inner, seen | {body})
+            last(code.name(inner)) in _FORMS or _forms(code, inner, visited | {body})
             for inner in calls
         ):
             return True
     return False
 
 
-def conditions(code: Code, node: ast.AST, seen: frozenset[str]) -> Iterator[str]:
+def conditions(code: Code, node: ast.AST, visited: frozenset[str]) -> Iterator[str]:
     """Yield the tests on which it depends whether a node runs, of its function's calls too."""
     yield from (t for t in map(ast.unparse, code.conditions(node)) if "__name__" not in t)
     function = code.function_of(node)
-    if function is not None and function.name not in seen:
+    if function is not None and function.name not in visited:
         calls = code.called(function.name)
-        of_calls = [list(conditions(code, call, seen | {function.name})) for call in calls]
+        of_calls = [list(conditions(code, call, visited | {function.name})) for call in calls]
         if all(of_calls):
             yield from (test for tests in of_calls for test in tests)
 
@@ -215,11 +217,11 @@ def _fixes(call: ast.Call, instead: str, text: str) -> Iterator[Fix[str]]:
 def _instead(code: Code, call: ast.Call, starter: _Starter) -> str:
     """Return the call of the function that the processes run; empty where the code doesn't tell."""
     function = _function(call, starter)
-    given = next(iter(call.args[1:2]), keyword(call, "args"))
-    known = given is None or isinstance(given, (ast.Tuple, ast.List))
-    if not (starter.number and isinstance(function, (ast.Name, ast.Attribute)) and known):
+    passed = next(iter(call.args[1:2]), keyword(call, "args"))
+    is_listed = passed is None or isinstance(passed, (ast.Tuple, ast.List))
+    if not (starter.number and isinstance(function, (ast.Name, ast.Attribute)) and is_listed):
         return ""
-    arguments = list(map(ast.unparse, getattr(given, "elts", ())))
+    arguments = list(map(ast.unparse, getattr(passed, "elts", ())))
     if starter.counts:
         environ = "os" if code.aliases.get("os") == "os" else '__import__("os")'
         arguments.insert(0, f'int({environ}.environ["RANK"])')

@@ -56,5 +56,5 @@ def _is_of_the_world(setting: Setting, world: World) -> bool:
 
 def _modules(name: str) -> Iterable[str]:
     """Return the modules whose generators a function seeds: one of another package may seed all."""
-    own = [m for m in _STATES if name.startswith(f"{m}.") and not name.startswith("torch.cuda")]
-    return own or _STATES
+    named = [m for m in _STATES if name.startswith(f"{m}.") and not name.startswith("torch.cuda")]
+    return named or _STATES

@@ -42,13 +42,13 @@ def own_fields(place: str) -> Iterator[tuple[str, Field]]:
 
 def own_choices(layout: Layout) -> dict[str, tuple[Choice, ...]]:
     """What they can take beside a layout, by path, of those that say so."""
-    found = {}
+    choices = {}
     for option in _labelled(layout.on):
         if option.choices:
-            found[f"{OWN}.{option.field}"] = option_choices(layout, option.field)
+            choices[f"{OWN}.{option.field}"] = option_choices(layout, option.field)
         elif option.default is False:
-            found[f"{OWN}.{option.field}"] = (Choice(_YES, f"{_YES} · {option.help}"),)
-    return found
+            choices[f"{OWN}.{option.field}"] = (Choice(_YES, f"{_YES} · {option.help}"),)
+    return choices
 
 
 def own_words(place: str, texts: Mapping[str, str]) -> list[str]:
@@ -126,10 +126,10 @@ def from_request(imported: Imported) -> tuple[Imported, dict[str, str]]:
 def _text(option: Option, path: str, value: object) -> str:
     """Return the text of a field for what is at a path of a request; empty if it is for another
     option, or for more than that."""
-    for wanted in option.request:
-        if path == wanted or f".{camel(path)}".endswith(f".{wanted}"):
+    for where in option.request:
+        if path == where or f".{camel(path)}".endswith(f".{where}"):
             return _written(value)
-        place, _, key = wanted.rpartition(".")
+        place, _, key = where.rpartition(".")
         if place and f".{camel(path)}".endswith(f".{place}") and isinstance(value, dict):
             inner = {camel(str(name)): it for name, it in value.items()}
             return _written(inner[key]) if inner.keys() == {key} else ""
@@ -184,9 +184,9 @@ def _with_arguments(text: str, chosen: Mapping[Option, Json]) -> tuple[str, list
 
 def _place(words: list[str]) -> str:
     """What `--on` says, of which the last counts."""
-    found = [after for word, after in pairwise(words) if word == "--on"]
-    found += [word.partition("=")[2] for word in words if word.startswith("--on=")]
-    return found[-1] if found else ""
+    named = [after for word, after in pairwise(words) if word == "--on"]
+    named += [word.partition("=")[2] for word in words if word.startswith("--on=")]
+    return named[-1] if named else ""
 
 
 def _labelled(place: str) -> Iterator[Option]:

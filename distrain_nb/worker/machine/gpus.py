@@ -96,8 +96,8 @@ class Gpus:
         count, processes = ctypes.c_uint(_MOST_PROCESSES), (_Process * _MOST_PROCESSES)()
         if ask is None or ask(device, ctypes.byref(count), processes):
             return 0
-        known = [p.memory for p in processes[: count.value] if p.pid == pid]
-        return sum(m for m in known if m < 1 << 63)  # all bits are set where it isn't known
+        memory = [p.memory for p in processes[: count.value] if p.pid == pid]
+        return sum(m for m in memory if m < 1 << 63)  # all bits are set where it isn't memory
 
     def _name(self, device: ctypes.c_void_p) -> str:
         name = ctypes.create_string_buffer(_LONGEST_NAME)
@@ -132,11 +132,11 @@ def visible(environment: Mapping[str, str], count: int) -> List[str]:
 
     As CUDA reads the variable: up to the first that there is not, and none where one stands twice.
     """
-    given = environment.get(VISIBLE)
-    if given is None:
+    listed = environment.get(VISIBLE)
+    if listed is None:
         return [str(number) for number in range(count)]
     names = []
-    for name in map(str.strip, given.split(",")):
+    for name in map(str.strip, listed.split(",")):
         if not name or name.startswith("-") or (name.isdigit() and int(name) >= count):
             break
         names.append(name)
@@ -148,6 +148,6 @@ def shares(names: Sequence[str], parts: int) -> Tuple[str, ...]:
     share one where there are fewer. Nothing where there is nothing to share."""
     if not names or parts < 2:
         return ()
-    each = max(1, len(names) // parts)
-    firsts = (number * each % len(names) for number in range(parts))
-    return tuple(",".join(names[first : first + each]) for first in firsts)
+    share = max(1, len(names) // parts)
+    firsts = (number * share % len(names) for number in range(parts))
+    return tuple(",".join(names[first : first + share]) for first in firsts)

@@ -65,11 +65,11 @@ def alternatives_many(job: ResolvedLayout) -> Iterator[Problem]:
     for name, pool in _pools(job.layout).items():
         count = len(pool.machines)
         if count > most:
-            kept = {f"{name}__alternatives": pool.alternatives[: most - 1]}
+            changes = {f"{name}__alternatives": pool.alternatives[: most - 1]}
             yield Problem(
                 f"{name}.alternatives",
                 f"{count} instance types to choose from are too many; SageMaker takes {most}.",
-                partial(_kept, f"Keep the first {most}", kept),
+                partial(_keeping, f"Keep the first {most}", changes),
             )
 
 
@@ -88,20 +88,20 @@ def alternatives_twice(job: ResolvedLayout) -> Iterator[Problem]:
             yield Problem(
                 f"{name}.alternatives",
                 f"{twice} is there twice among the instance types to choose from.",
-                partial(_kept, "Write it once", {f"{name}__alternatives": once}),
+                partial(_keeping, "Write it once", {f"{name}__alternatives": once}),
             )
 
 
 def _once(pool: Pool) -> Iterator[Alternative]:
-    seen = {pool.machine}
+    machines = {pool.machine}
     for alternative in pool.alternatives:
-        if alternative.machine not in seen:
-            seen.add(alternative.machine)
+        if alternative.machine not in machines:
+            machines.add(alternative.machine)
             yield alternative
 
 
-def _kept(label: str, kept: Mapping[str, tuple[Alternative, ...]]) -> Iterator[Repair]:
-    yield repair(label, **kept)
+def _keeping(label: str, changes: Mapping[str, tuple[Alternative, ...]]) -> Iterator[Repair]:
+    yield repair(label, **changes)
 
 
 @rule(
@@ -170,9 +170,9 @@ def _kind(resolved: ResolvedPool) -> str:
 def _alike(layout: Layout, kind: str) -> Repair:
     """Return the repair that keeps those with the devices of the first choice."""
     others = [resolve(variant).training for variant in layout.variants()[1:]]
-    kept = [all(_kind(resolved) == kind for resolved in pools) for pools in others]
+    keeps = [all(_kind(resolved) == kind for resolved in pools) for pools in others]
     changes = {
-        f"{name}__alternatives": tuple(it for it, keep in zip(pool.alternatives, kept) if keep)  # noqa: B905
+        f"{name}__alternatives": tuple(it for it, keep in zip(pool.alternatives, keeps) if keep)  # noqa: B905
         for name, pool in _pools(layout).items()
     }
     return repair(f"Keep those with {kind}", **changes)
