@@ -2,7 +2,8 @@
 
 A cluster of two nodes on this machine, started before; the rivals in turns, in the same run:
 `python -m benchmarks.clusters_ray [ROUNDS]`. TorchTrainer is called where `ray.init` has been, ours
-where the package has been imported. The last line is one JSON object; times are medians in seconds.
+where the package has been imported. A first round doesn't count: it starts what a cluster starts
+with its first job. The last line is one JSON object; times are medians in seconds.
 """
 
 from __future__ import annotations
@@ -89,13 +90,15 @@ def main() -> None:
         cluster = RayCluster(Path(folder))
         try:
             cluster.begin()
-            for number in range(rounds):
+            for number in range(rounds + 1):
                 for name, script, where in (
                     ("ours", OURS, cluster.address),
                     ("raytrain", RIVAL, f"{HEAD}:{cluster.ports[0]}"),
                 ):
-                    taken[name].append(sample(script, Path(folder), where))
-                    print(f"round {number + 1}, {name}: {taken[name][-1]:.1f} s", flush=True)
+                    seconds = sample(script, Path(folder), where)
+                    print(f"round {number}, {name}: {seconds:.1f} s", flush=True)
+                    if number:
+                        taken[name].append(seconds)
         finally:
             for host in list(cluster.nodes):
                 cluster.kill(host)
