@@ -188,6 +188,10 @@ REFERENCES: dict[str, tuple[Reference, ...]] = {
     "vertex.no-{name}": (Own("what no request can be sent without"),),
     # backends/sagemaker
     "accelerator.choices": (Own("one image serves all instance types of a choice"),),
+    "sagemaker.kms-choices": (
+        Shape("KmsKeyId"),
+        Page(f"{AWS}/APIReference/API_ResourceConfig.html"),
+    ),
     "sagemaker.limit": (Own("botocore's whole model is asked"),),
     "sagemaker.old-boto3": (Own("botocore's whole model is asked"),),
     "sagemaker.no-boto3": (Own("nothing can be sent without it"),),

@@ -15,7 +15,7 @@ from distrain_nb.backends.plugins import choices, option_choices
 from distrain_nb.backends.remote.service import Gone
 from distrain_nb.errors import OptionError, RunCancelled, RunFailed
 from distrain_nb.layout import Layout
-from distrain_nb.places.ray import RayBackend
+from distrain_nb.places.ray.backend import RayBackend
 from distrain_nb.places.ray.dashboard import Dashboard, Headers
 from distrain_nb.places.ray.plan import RaySpec
 from distrain_nb.places.ray.service import RayService

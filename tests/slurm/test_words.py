@@ -10,7 +10,8 @@ import pytest
 from distrain_nb.backends.base import Job
 from distrain_nb.findings import Finding
 from distrain_nb.layout import Layout
-from distrain_nb.places.slurm import SlurmBackend, queue, sinfo, states
+from distrain_nb.places.slurm import queue, sinfo, states
+from distrain_nb.places.slurm.backend import SlurmBackend
 from distrain_nb.places.slurm.commands import environment, in_its_words, refusal
 from distrain_nb.places.slurm.options import SlurmOptions
 from distrain_nb.program import Cell, Notebook, capture

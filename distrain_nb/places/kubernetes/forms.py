@@ -226,8 +226,6 @@ class _Parts:
 
     def done(self, form: str) -> Imported:
         layout = Layout.of(self.place).edited(self.fields)
-        if self.place == "sagemaker" and set(self.pools) == {Role.PRIMARY}:
-            self.pools = {Role.WORKERS: self.pools[Role.PRIMARY]}
         layout = layout.edited({str(role): pool for role, pool in self.pools.items()})
         return Imported(form, shared_image(layout), self._text.done(*self._parts))
 

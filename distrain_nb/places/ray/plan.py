@@ -75,7 +75,6 @@ class RayPlan:
             job,
             options.folder or ".",
             self.ranks_per_replica,
-            gpus=self.gpus,
             address=self.address.value,
             credentials=str(job.folder / options.credentials) if options.credentials else "",
             driver=self._driver(),

@@ -43,7 +43,7 @@ class SlurmPlan:
     def spec(self) -> SlurmSpec:
         job = self.job
         shared = job.options.jobs_folder or job.machine.get(JOBS, "~/.distrain/slurm")
-        spec = SharedSpec.for_job(job, shared, self.ranks_per_replica, gpus=self.gpus)
+        spec = SharedSpec.for_job(job, shared, self.ranks_per_replica)
         options = {
             "job-name": spec.run if job.name else f"distrain-{job.nonce}",
             **self.options,
