@@ -1,0 +1,1 @@
+"""AI Platform Training, which has ended: its layouts and studies."""

@@ -1,0 +1,1 @@
+"""Kubernetes, as a form of layouts."""

@@ -1,0 +1,1 @@
+"""Rules of layouts and studies for SageMaker."""

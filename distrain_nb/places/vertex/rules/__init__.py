@@ -1,0 +1,1 @@
+"""Rules of layouts and studies for Vertex AI, and what AI Platform shares of them."""
