@@ -143,7 +143,8 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
         return {}
 
     def machine(self, job: Job[OptionsT]) -> Mapping[str, str]:  # noqa: ARG002
-        """What else a plan depends on and this machine has, by name, for a job without it."""
+        """What else a plan depends on, by name, for a job without it: what this machine has, and
+        what services say within seconds. Raises OptionError."""
         return {}
 
     def settings(self, job: Job[OptionsT]) -> Settled:  # noqa: ARG002

@@ -2,26 +2,26 @@
 packages that this takes, or findings that say why there is none.
 
 Whatever nobody can tell is believed: a package that is not in the tables may use any accelerator,
-and so may an image whose name says nothing.
+and so may an image of which neither its configuration nor its name says anything.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
 from distrain_nb.cluster import packages
+from distrain_nb.cluster.image_devices import LABEL, devices_in_name
 from distrain_nb.findings import Finding, Fix, Severity
-from distrain_nb.layout.hardware import AMD64, CPU, GPU, NEURON, TITLES, TPU
+from distrain_nb.layout.hardware import AMD64, CPU, GPU, TITLES
 from distrain_nb.layout.releases import is_of
 from distrain_nb.repairs import add_line, add_option, with_option, write_option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from distrain_nb.cluster.packages import Reason, Uses
     from distrain_nb.layout.hardware import Hardware
@@ -30,12 +30,6 @@ BASE, IMAGE = "base", "image"
 
 # Python's own images, on which every package is added.
 _BARE = re.compile(r"(?:^|/)python:[\w.-]+$")
-_WORDS = {
-    NEURON: re.compile(r"(?<![a-z])neuronx?(?![a-z])"),
-    TPU: re.compile(r"(?<![a-z])tpu(?![a-z])"),
-    GPU: re.compile(r"(?<![a-z])(?:gpu|cuda|cu1\d\d)(?![a-z])"),
-    CPU: re.compile(r"(?<![a-z])cpu(?![a-z])"),
-}
 
 
 @dataclass(frozen=True)
@@ -68,7 +62,8 @@ class Stock:
     empty where there is none.
 
     `named` is the image that the user has named by the option `option`, BASE or IMAGE. `today`
-    (ISO) is empty where nobody asks what has ended.
+    (ISO) is empty where nobody asks what has ended. `devices` are those that the named image is
+    for, each with what tells it in its configuration; empty where nobody has told.
     """
 
     containers: tuple[Container, ...]
@@ -76,6 +71,13 @@ class Stock:
     named: str = ""
     option: str = BASE
     today: str = ""
+    devices: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def untold(self) -> str:
+        """The named image, if only its registry can tell what it is for; empty if there is none."""
+        bare = self.option == BASE and _BARE.search(self.named)
+        return "" if bare or self.known(self.named) else self.named
 
     def known(self, image: str) -> Container | None:
         """Return the row of an image that the place offers, in whichever region."""
@@ -137,25 +139,31 @@ def _about_named(
     row: Container | None, uses: Uses, hardware: Hardware, stock: Stock
 ) -> Iterator[Finding]:
     """Yield an image that is for other devices; one that tells nothing of itself is believed."""
-    kinds = frozenset(row.devices) if row else _kinds_in(stock.named)
+    told = {} if row else stock.devices
+    kinds = frozenset(row.devices if row else told) or devices_in_name(stock.named)
     if row and hardware.platform != AMD64:
         message = f"{stock.named} is for {AMD64}, and machines with {hardware.title} are Arm"
         yield _finding("platform", Severity.ERROR, stock.option, message, _without(stock.option))
     if not kinds or hardware.device in kinds:
         return
     titles = " and ".join(f"{TITLES[kind]}s" for kind in sorted(kinds))
+    by = f" (by its {', '.join(told[kind] for kind in sorted(told))})" if told else ""
     if hardware.device == CPU:
         message = (
-            f"{stock.named} is for {titles}, which no pool has: it is larger than one for CPUs, "
-            "and takes longer to fetch"
+            f"{stock.named} is for {titles}{by}, which no pool has: it is larger than one for "
+            "CPUs, and takes longer to fetch"
         )
         yield _finding("needless-image", Severity.INFO, stock.option, message)
     elif not row or row.framework in uses.frameworks or stock.option == IMAGE:
         message = (
-            f"{stock.named} is for {titles}: the {hardware.title} of the pool would be paid for "
-            f"and not used; leave --{stock.option} out, or name an image for it"
+            f"{stock.named} is for {titles}{by}: the {hardware.title} of the pool would be paid "
+            f"for and not used; leave --{stock.option} out, or name an image for it"
         )
-        severity = Severity.ERROR if row else Severity.WARNING
+        if told:
+            message += f"; if it uses it, its label {LABEL}={hardware.device} says so"
+        # Packages are added to a base, and may use what those that it has do not.
+        is_sure = row or (told and stock.option == IMAGE)
+        severity = Severity.ERROR if is_sure else Severity.WARNING
         yield _finding("other-image", severity, stock.option, message, _without(stock.option))
 
 
@@ -242,10 +250,3 @@ def _without(option: str) -> Fix[str]:
 
 def _finding(code: str, severity: Severity, where: str, message: str, *fixes: Fix[str]) -> Finding:
     return Finding(f"accelerator.{code}", severity, where, message, fixes)
-
-
-@lru_cache(maxsize=512)
-def _kinds_in(image: str) -> frozenset[str]:
-    """Return the kinds of devices that an image's name tells of."""
-    name = image.rpartition("/")[2].lower()
-    return frozenset(kind for kind, word in _WORDS.items() if word.search(name))

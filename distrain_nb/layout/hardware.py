@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from distrain_nb.layout.catalog.active import current, short_name
@@ -12,11 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from distrain_nb.layout.catalog.rows import Device
+    from distrain_nb.layout.catalog.tables import Catalog
     from distrain_nb.layout.layout import Layout
     from distrain_nb.layout.resolved import ResolvedPool
 
 CPU, GPU, TPU, NEURON = "cpu", "gpu", "tpu", "neuron"
 AMD64, ARM64 = "linux/amd64", "linux/arm64"
+
+# `ml.p` of `ml.p5.48xlarge`.
+_FAMILY = re.compile(r"(ml\.[a-z]+)\d")
 
 # How messages call the kinds.
 TITLES = {CPU: "CPU", GPU: "GPU", TPU: "TPU", NEURON: "Neuron device"}
@@ -71,11 +77,30 @@ def hardware_of(layout: Layout) -> Hardware:
 def device_of(pool: ResolvedPool) -> str:
     """Return the kind of devices of a pool's machine."""
     name = pool.accelerator or ""
+    if not pool.known and not name:
+        return device_in_name(pool.pool.machine or "") or CPU
     if pool.is_tpu or name.startswith("TPU"):
         return TPU
     if pool.instance and pool.instance.neuron_name:
         return NEURON
     return GPU if name or pool.accelerators else CPU
+
+
+def device_in_name(machine: str) -> str:
+    """Return the kind of devices of the machines in the tables whose names begin as that of one
+    that isn't there; empty if none does."""
+    match = _FAMILY.match(machine)
+    return _families(current()).get(match[1], "") if match else ""
+
+
+@lru_cache(maxsize=2)
+def _families(catalog: Catalog) -> dict[str, str]:
+    kinds: dict[str, str] = {}
+    for name, row in catalog.instances.items():
+        if match := _FAMILY.match(name):
+            kind = NEURON if row.neuron_name else GPU if row.gpu_name else CPU
+            kinds[match[1]] = kind if kinds.get(match[1], CPU) == CPU else kinds[match[1]]
+    return kinds
 
 
 def _facts(pool: ResolvedPool) -> Device | None:

@@ -23,6 +23,13 @@ class GpuMachine(NamedTuple):
     gpus: Accelerators
 
 
+class SdkNames(NamedTuple):
+    """Names that the service takes by its installed SDK; `package` is that, with its version."""
+
+    names: frozenset[str] = frozenset()
+    package: str = ""
+
+
 class Offers:
     """The machines and other choices of a place.
 
@@ -47,6 +54,15 @@ class Offers:
     def machines(self, catalog: Catalog) -> Mapping[str, None]:
         """Return the machine types for training, in the order of the tables."""
         raise NotImplementedError
+
+    def sdk_machines(self) -> SdkNames:
+        """Return the machine types that the installed SDK of the service lists: it may be newer
+        than the tables."""
+        return SdkNames()
+
+    def sdk_accelerators(self) -> SdkNames:
+        """Return the accelerators that the installed SDK of the service lists."""
+        return SdkNames()
 
     def gpu_machines(self, catalog: Catalog) -> Iterator[GpuMachine]:
         """Yield every machine that has GPUs, with each number of each that it takes."""

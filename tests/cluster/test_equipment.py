@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.cluster.equipment import BASE, IMAGE, Equipment, Stock, equip
 from distrain_nb.cluster.packages import Uses
 from distrain_nb.findings import Severity
-from distrain_nb.layout.hardware import AMD64, ARM64, CPU, GPU, NEURON, TPU, Hardware
+from distrain_nb.layout.hardware import (
+    AMD64,
+    ARM64,
+    CPU,
+    GPU,
+    NEURON,
+    TITLES,
+    TPU,
+    Hardware,
+)
 from scripts import accelerator_table
 from scripts.accelerator_table import kinds
 
@@ -49,7 +59,11 @@ IMAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "the place's own base for GPUs": (GPU, BASE, ()),
     "a build for CPUs": ("", BASE, ("torch==2.13.0+cpu",)),
     "a build for GPUs": ("", BASE, ("torch==2.13.0+cu126",)),
+    **{f"an image with a label for {kind}s": (f"mine:{kind}", IMAGE, ()) for kind in TITLES},
+    "a base with a label for CPUs": ("mine:cpu", BASE, ()),
 }
+# What their registries say of some.
+TOLD = {f"mine:{kind}": {kind: "label of the test"} for kind in TITLES}
 
 
 def program_of(names: tuple[str, ...], required: tuple[str, ...] = ()) -> Uses:
@@ -62,7 +76,8 @@ def stock(place: str, image: str, option: str) -> Stock:
         there = accelerator_table.stock(place).containers
         fitting = [row for row in there if (row.devices, row.framework) == ((image,), "pytorch")]
         image = fitting[0].image
-    return accelerator_table.stock(place, image, option, TODAY)
+    there = accelerator_table.stock(place, image, option, TODAY)
+    return replace(there, devices=TOLD.get(image, {}))
 
 
 def computes(equipment: Equipment, program: Uses, hardware: Hardware, there: Stock) -> bool:
@@ -71,7 +86,7 @@ def computes(equipment: Equipment, program: Uses, hardware: Hardware, there: Sto
     if row and row.framework in program.frameworks and row.fits(hardware):
         return not row.needs or bool(set(row.needs) & program.imports)
     if there.option == IMAGE:
-        return False
+        return hardware.device in there.devices
     lines = (*equipment.requirements, *equipment.required)
     by_name = {
         GPU: r"torch==(?!.*\+cpu)|jax\[cuda12\]|tensorflow\[and-cuda\]|xgboost(?!-)",
@@ -109,6 +124,8 @@ def test_what_is_paid_for_is_used_or_refused() -> None:
                 elif end == "image" and not is_believed(there) and program.frameworks:
                     named = there.option == IMAGE and hardware.device == GPU
                     assert named or computes(equipment, program, hardware, there), where
+                if hardware.device != CPU and there.devices and option == IMAGE:
+                    assert end == "refusal" or hardware.device in there.devices, where
                 for finding in equipment.findings:
                     assert finding.where, where
                     assert (
@@ -117,7 +134,40 @@ def test_what_is_paid_for_is_used_or_refused() -> None:
                         or (finding.code in ("accelerator.image-ended", "accelerator.note"))
                     ), where
     print(dict(ends))
-    assert ends == {"image": 41806, "finding": 23492, "refusal": 5962}
+    assert ends == {"image": 52334, "finding": 37422, "refusal": 17134}
+
+
+def test_an_image_is_believed_over_its_name() -> None:
+    hardware = next(hardware for (_, hardware) in kinds() if hardware.device == GPU)
+    program, named = program_of(PROGRAMS["torch"]), stock("vertex", "my/cpu-tools:1", IMAGE)
+    codes = [finding.code for finding in equip(program, hardware, named).findings]
+    assert codes == ["accelerator.other-image"]
+    told = replace(named, devices={GPU: "variable CUDA_VERSION"})
+    assert not equip(program, hardware, told).findings
+
+
+def test_who_has_told_what_an_image_is_for_is_said() -> None:
+    hardware = next(hardware for (_, hardware) in kinds() if hardware.device == GPU)
+    program, told = program_of(PROGRAMS["torch"]), stock("vertex", "mine:cpu", IMAGE)
+    (finding,) = equip(program, hardware, told).findings
+    assert finding.severity is Severity.ERROR
+    assert "mine:cpu is for CPUs (by its label of the test)" in finding.message
+    assert "label distrain-nb.devices=gpu says so" in finding.message
+    assert [fix.label for fix in finding.fixes] == ["Leave --image out"]
+    (finding,) = equip(program, hardware, replace(told, option=BASE)).findings
+    assert finding.severity is Severity.WARNING  # packages are added to it
+    (finding,) = equip(program, Hardware(), stock("vertex", "mine:gpu", IMAGE)).findings
+    assert finding.severity is Severity.INFO
+    assert "(by its label of the test), which no pool has" in finding.message
+
+
+def test_only_a_registry_can_tell_of_an_image_that_the_place_does_not_know() -> None:
+    assert stock("vertex", "mine:1", IMAGE).untold == "mine:1"
+    assert stock("vertex", "mine:1", BASE).untold == "mine:1"
+    assert stock("vertex", "python:3.12-slim", IMAGE).untold == "python:3.12-slim"
+    assert not stock("vertex", "python:3.12-slim", BASE).untold
+    assert not stock("vertex", GPU, IMAGE).untold
+    assert not stock("vertex", "", BASE).untold
 
 
 def test_no_machine_is_left_out() -> None:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from distrain_nb.backends.base import named
+from distrain_nb.cluster.image_devices import devices_of
 from distrain_nb.cluster.packages import Uses
+from distrain_nb.layout.hardware import hardware_of
 from distrain_nb.program.frameworks import KERAS_BACKEND, frameworks_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from distrain_nb.backends.base import Job
     from distrain_nb.backends.remote.options import RemoteOptions
-    from distrain_nb.cluster.equipment import Equipment
+    from distrain_nb.cluster.equipment import Equipment, Stock
 
 # What `machine` of a backend calls the date, in ISO form.
 TODAY = "today"
+# and the devices that the image is for which the user names, in JSON.
+_IMAGE_DEVICES = "image_devices"
 
 OptionsT = TypeVar("OptionsT", bound="RemoteOptions")
 
@@ -35,6 +42,26 @@ def uses_of(job: Job[RemoteOptions]) -> Uses:
         chosen,
         layout.framework_version,
     )
+
+
+def asked(job: Job[RemoteOptions], stock: Stock) -> Mapping[str, str]:
+    """Return, for `machine` of a backend, what the image that the user names is for, as far as the
+    place doesn't know it and its registry says it now."""
+    if not stock.untold:
+        return {}
+    from distrain_nb.image.base.asking import describe
+
+    description = describe(stock.untold, hardware_of(job.layout).platform)
+    if description is None:
+        return {}
+    environment = {**description.environment, **dict(named(job.options.env))}
+    devices = devices_of(environment, description.labels, description.packages)
+    return {_IMAGE_DEVICES: json.dumps(devices)} if devices else {}
+
+
+def with_answer(job: Job[RemoteOptions], stock: Stock) -> Stock:
+    """Return what there is to choose from, with what the job has of the named image by `asked`."""
+    return replace(stock, devices=json.loads(job.machine.get(_IMAGE_DEVICES, "{}")))
 
 
 def equipped(job: Job[OptionsT], equipment: Equipment) -> Job[OptionsT]:

@@ -60,9 +60,14 @@ def find_installed(
     )
     python = next((short for short in map(_short, versions) if short), None)
     packages = {framework: version} if framework else {}
-    added = (x.partition("==") for x in labels.get("distrain-nb.packages", "").split())
-    packages |= {canonicalize_name(name): number for name, _, number in added}
+    packages |= labelled_packages(labels)
     return Installed(python, _platform(base, scan), {**packages, **scan.packages})
+
+
+def labelled_packages(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the packages that a build of ours has added, by name."""
+    added = (x.partition("==") for x in labels.get("distrain-nb.packages", "").split())
+    return {canonicalize_name(name): number for name, _, number in added}
 
 
 def _short(version: str | None) -> str | None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.image.progress import Meter
 
-_TIMEOUT = httpx.Timeout(300.0, connect=15.0)  # a registry may take long to store a big blob
+_TIMEOUT_S, _CONNECT_S = 300.0, 15.0  # a registry may take long to store a big blob
 _CONNECTIONS = httpx.Limits(max_connections=8)
 _CHUNK = 1 << 18
 
@@ -63,17 +63,27 @@ class Document:
 
 
 class Registry:
-    """One registry, with a token for `scopes` (`repository:NAME:pull,push`) if it wants one."""
+    """One registry, with a token for `scopes` (`repository:NAME:pull,push`) if it wants one.
 
-    def __init__(self, name: str, scopes: Sequence[str]) -> None:
+    It has `timeout` seconds for an answer, and `attempts`, or a few, for what may pass.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        scopes: Sequence[str],
+        timeout: float = _TIMEOUT_S,
+        attempts: int | None = None,
+    ) -> None:
         self.name = name
+        self._attempts = attempts
         plain = is_loopback(name)
         host = "registry-1.docker.io" if name == "docker.io" else name
         self._origin = httpx.URL(f"{'http' if plain else 'https'}://{host}")
         self._http = httpx.Client(
             auth=RegistryAuth(name, self._origin, scopes),
             verify=False if plain else encryption(),
-            timeout=_TIMEOUT,
+            timeout=httpx.Timeout(timeout, connect=min(timeout, _CONNECT_S)),
             limits=_CONNECTIONS,
             headers={"Accept-Encoding": "identity"},
             follow_redirects=True,
@@ -104,7 +114,7 @@ class Registry:
                 raise DigestMismatch(f"{self.name}/{repository} holds a damaged {digest}.")
             return response.content
 
-        return with_retries(f"Reading {digest} from {self.name}", fetch)
+        return with_retries(f"Reading {digest} from {self.name}", fetch, self._attempts)
 
     def has_blob(self, repository: str, digest: str) -> bool:
         """Return whether the repository has the blob, at the cost of a HEAD."""
@@ -141,7 +151,7 @@ class Registry:
                 raise
 
         meter.expect(blob.size)
-        with_retries(action, send)
+        with_retries(action, send, self._attempts)
 
     def put_manifest(self, target: Reference, data: bytes, media_type: str) -> str:
         """Publish a manifest under the target's tag. Gives its digest, checked."""
@@ -180,7 +190,7 @@ class Registry:
             check(response, action, allowed, self.name)
             return response
 
-        return with_retries(action, send)
+        return with_retries(action, send, self._attempts)
 
     def _begin(self, repository: str, action: str) -> str:
         response = self._http.post(self._origin.join(f"/v2/{repository}/blobs/uploads/"))

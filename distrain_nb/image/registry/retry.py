@@ -51,19 +51,19 @@ class TryAgain(RegistryError):
         super().__init__(message, status)
 
 
-def with_retries(label: str, action: Callable[[], T]) -> T:
-    """Run `action` until it succeeds, a few times at most, with growing pauses.
+def with_retries(label: str, action: Callable[[], T], attempts: int | None = None) -> T:
+    """Run `action` until it succeeds, `attempts` times or a few at most, with growing pauses.
 
     Dropped connections, DigestMismatch and TryAgain are tried again. The last failure is raised
     as a RegistryError that begins with `label`: Unreachable where nobody has answered at all.
     """
-    pause = _FIRST_PAUSE_S
-    for remaining in reversed(range(_ATTEMPTS)):
+    attempts, pause = attempts or _ATTEMPTS, _FIRST_PAUSE_S
+    for remaining in reversed(range(attempts)):
         try:
             return action()
         except (httpx.TransportError, DigestMismatch, TryAgain) as error:
             if not remaining:
-                raise _final(label, error) from None
+                raise _final(label, error, attempts) from None
             least = error.after if isinstance(error, TryAgain) else 0.0
             time.sleep(min(max(least, pause * random.uniform(0.5, 1.0)), _LONGEST_PAUSE_S))
             pause *= 2
@@ -87,7 +87,7 @@ def said_of(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _final(action: str, error: Exception) -> RegistryError:
+def _final(action: str, error: Exception, attempts: int) -> RegistryError:
     if isinstance(error, DigestMismatch):
         return error
     if isinstance(error, httpx.ConnectError):
@@ -95,4 +95,4 @@ def _final(action: str, error: Exception) -> RegistryError:
         return Unreachable(action, f"{host} can't be reached from this machine ({why})")
     status = error.status if isinstance(error, RegistryError) else 0
     why = str(error) or type(error).__name__
-    return RegistryError(f"{action} failed {_ATTEMPTS} times; the last time: {why}", status)
+    return RegistryError(f"{action} failed {attempts} times; the last time: {why}", status)

@@ -8,8 +8,11 @@ from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.active import short_name
 from distrain_nb.layout.catalog.index import counts, takers
+from distrain_nb.layout.catalog.lookup import dates
+from distrain_nb.layout.hardware import CPU, TITLES, device_in_name
 from distrain_nb.layout.machine_words import accelerators_of, machines_with
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.rules.engine import Problem, Repair, at, has_tables, repair, rule
@@ -63,12 +66,49 @@ def machine_unknown(job: ResolvedLayout) -> Iterator[Problem]:
     offered = job.offers.machines(job.catalog) if job.offers else {}
     for resolved in job.pools:
         name = resolved.pool.machine
-        if name and name not in offered:
+        if name and name not in offered and not _newer(job, resolved):
             yield Problem(
                 resolved.where("machine"),
                 _unknown(job, resolved, offered),
                 partial(_near, job, resolved, offered),
             )
+
+
+@rule(
+    "machine-newer",
+    "The tables know the machine type, not only the service's installed SDK.",
+    "SM-API",
+    on=has_tables,
+    severity=Severity.WARNING,
+)
+def machine_newer(job: ResolvedLayout) -> Iterator[Problem]:
+    for resolved in job.pools:
+        package = _newer(job, resolved)
+        if package:
+            tables = f"the tables (of {dates(job.catalog, 'instances')})"
+            message = (
+                f"{resolved.pool.machine} is not in {tables}, but {package} has it, so it is "
+                f"taken. Its size is not checked; {_devices(job, resolved)}."
+            )
+            yield Problem(resolved.where("machine"), message)
+
+
+def _newer(job: ResolvedLayout, resolved: ResolvedPool) -> str:
+    """Return the SDK that lists a machine which no table has; empty if none does."""
+    if resolved.known or job.offers is None or not resolved.pool.machine:
+        return ""
+    names, package = job.offers.sdk_machines()
+    return package if resolved.pool.machine in names else ""
+
+
+def _devices(job: ResolvedLayout, resolved: ResolvedPool) -> str:
+    kind = device_in_name(resolved.pool.machine or "")
+    if not kind:
+        return "its name tells no devices: name an image for them with --image or --base"
+    if kind == CPU:
+        return "by its name it has no accelerators"
+    ranks = "" if job.layout.ranks_per_replica else ", and gets one rank unless -n says how many"
+    return f"by its name it has {TITLES[kind]}s{ranks}"
 
 
 def _unknown(job: ResolvedLayout, resolved: ResolvedPool, offered: Mapping[str, None]) -> str:

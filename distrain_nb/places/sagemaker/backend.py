@@ -99,6 +99,14 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
 
         return settled(job)
 
+    def machine(self, job: SageMakerJob) -> Mapping[str, str]:
+        """Return what the image that is named says of itself."""
+        from distrain_nb.backends.remote.equipment import asked
+        from distrain_nb.places.sagemaker.containers import stock_of
+        from distrain_nb.places.sagemaker.settings import settings_of
+
+        return asked(job, stock_of(job, settings_of(job).region))
+
     def offers(self, layout: Layout, path: str) -> Iterator[Choice]:  # noqa: ARG002
         if path == "region":
             from distrain_nb.layout.choices import Choice

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from distrain_nb.backends.remote.equipment import uses_of
+from distrain_nb.backends.remote.equipment import uses_of, with_answer
 from distrain_nb.cluster.equipment import BASE, IMAGE, Container, Stock, equip
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout.hardware import CPU, GPU, NEURON, hardware_of
@@ -61,20 +61,25 @@ def equipment_of(job: SageMakerJob, region: str) -> Equipment:
     rehearsal, too, gets without being logged in to AWS. Script mode has its framework's container,
     or none (empty).
     """
-    layout, script = job.layout, job.options.python_package
-    image = hosts(layout).image or layout.image
-    named = str(image or job.options.base)
-    there = () if job.options.rehearsed and not script else offered(region, script=script)
-    python = f"{BARE}{sys.version_info.major}.{sys.version_info.minor}-slim"
-    stock = Stock(
-        (*there, *_of_name(named)), "" if script else python, named, IMAGE if image else BASE
-    )
+    layout, stock = job.layout, with_answer(job, stock_of(job, region))
     equipment = equip(uses_of(job), hardware_of(layout), stock)
     others = tuple(_of_other_choices(job, stock, equipment))
     return replace(
         equipment,
         image=_tagged(equipment.image, layout.framework_version),
         findings=(*equipment.findings, *others),
+    )
+
+
+def stock_of(job: SageMakerJob, region: str) -> Stock:
+    """Return what a job's image is chosen from, with the image that the user names."""
+    layout, script = job.layout, job.options.python_package
+    image = hosts(layout).image or layout.image
+    named = str(image or job.options.base)
+    there = () if job.options.rehearsed and not script else offered(region, script=script)
+    python = f"{BARE}{sys.version_info.major}.{sys.version_info.minor}-slim"
+    return Stock(
+        (*there, *_of_name(named)), "" if script else python, named, IMAGE if image else BASE
     )
 
 

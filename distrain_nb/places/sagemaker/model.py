@@ -56,6 +56,13 @@ def request_shape(operation: str = "CreateTrainingJob") -> Shape | None:
     return service.operation_model(operation).input_shape
 
 
+@cache
+def instance_types() -> frozenset[str]:
+    """Return the instance types of training jobs that the model lists."""
+    shape = Session().get_service_model("sagemaker").shape_for("TrainingInstanceType")
+    return frozenset(shape.enum)
+
+
 def parts(value: Any, shape: Shape, path: tuple[PathStep, ...] = ()) -> Iterator[Part]:
     """Yield the value and all inside it that the model knows, a part before what is inside it."""
     yield Part(path, value, shape)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import lru_cache
+from importlib.metadata import version
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.catalog.index import limit
 from distrain_nb.layout.choices import Choice
 from distrain_nb.layout.machine_words import accelerators_of, machine_words
-from distrain_nb.layout.offers import GpuMachine, Offers
+from distrain_nb.layout.offers import GpuMachine, Offers, SdkNames
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.preference import machine_rank
 from distrain_nb.places.sagemaker.rules.distributions import distribution_of
@@ -42,6 +44,13 @@ class SageMakerOffers(Offers):
 
     def machines(self, catalog: Catalog) -> Mapping[str, None]:
         return dict.fromkeys(catalog.instances)
+
+    def sdk_machines(self) -> SdkNames:
+        if find_spec("botocore") is None:
+            return SdkNames()
+        from distrain_nb.places.sagemaker import model
+
+        return SdkNames(model.instance_types(), f"botocore {version('botocore')}")
 
     def gpu_machines(self, catalog: Catalog) -> Iterator[GpuMachine]:
         yield from _gpu_machines(catalog)

@@ -81,11 +81,15 @@ class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):
 
         return settled(job)
 
-    def machine(self, job: VertexJob) -> Mapping[str, str]:  # noqa: ARG002
-        """Return the date: containers end at one."""
-        from distrain_nb.backends.remote.equipment import TODAY
+    def machine(self, job: VertexJob) -> Mapping[str, str]:
+        """Return the date: containers end at one; and what the image that is named says of
+        itself."""
+        from distrain_nb.backends.remote.equipment import TODAY, asked
+        from distrain_nb.places.vertex.containers import stock_of
+        from distrain_nb.places.vertex.settings import settings_of
 
-        return {TODAY: datetime.now(timezone.utc).date().isoformat()}
+        today = datetime.now(timezone.utc).date().isoformat()
+        return {TODAY: today, **asked(job, stock_of(job, settings_of(job).region))}
 
     def plan(self, job: VertexJob) -> VertexPlan:
         """Raise OptionError for options that can't be read."""

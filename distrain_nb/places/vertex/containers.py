@@ -7,7 +7,7 @@ import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.remote.equipment import TODAY, uses_of
+from distrain_nb.backends.remote.equipment import TODAY, uses_of, with_answer
 from distrain_nb.cluster.equipment import BASE, IMAGE, Container, Stock, equip
 from distrain_nb.cluster.packages import needs_of
 from distrain_nb.layout import Role
@@ -31,17 +31,21 @@ def equipment_of(job: VertexJob, region: str) -> Equipment:
     """Return the base image with the packages that the program needs on it: as chosen, else a
     prebuilt container in the nearest multi-region, else Python's own image in this notebook's
     version."""
+    return equip(uses_of(job), hardware_of(job.layout), with_answer(job, stock_of(job, region)))
+
+
+def stock_of(job: VertexJob, region: str) -> Stock:
+    """Return what a job's image is chosen from, with the image that the user names."""
     layout = job.layout
     primary = layout.pool(Role.PRIMARY)
     whole = layout.image or (primary.image if primary else None)
-    stock = Stock(
+    return Stock(
         containers=_containers(region, str(whole or job.options.base)),
         bare=f"python:{sys.version_info.major}.{sys.version_info.minor}-slim",
         named=str(whole or job.options.base),
         option=IMAGE if whole else BASE,
         today=job.machine.get(TODAY, ""),
     )
-    return equip(uses_of(job), hardware_of(layout), stock)
 
 
 def offered(region: str) -> tuple[Container, ...]:

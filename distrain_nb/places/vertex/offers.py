@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.layout.catalog.active import current, short_name
 from distrain_nb.layout.catalog.index import counts, limit, takers, topologies
 from distrain_nb.layout.choices import Choice
 from distrain_nb.layout.machine_words import Accelerators
-from distrain_nb.layout.offers import GpuMachine, Offers
+from distrain_nb.layout.offers import GpuMachine, Offers, SdkNames
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.preference import accelerator_rank
 from distrain_nb.layout.resolved import resolve
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from distrain_nb.layout.resolved import ResolvedPool
 
 _SINGLE, _POD = 8, 32
+_ACCELERATOR_TYPES = "aiplatform_v1/types/accelerator_type.py"
 
 
 class GoogleOffers(Offers):
@@ -96,6 +100,9 @@ class VertexOffers(GoogleOffers):
     def machines(self, catalog: Catalog) -> Mapping[str, None]:
         return _trained_on(catalog)
 
+    def sdk_accelerators(self) -> SdkNames:
+        return _of_sdk()
+
     def larger(self, pool: Pool, gpus: int) -> Pool | None:
         takes = takers(current(), self.place).get(pool.accelerator or "", {})
         names = sorted(name for name in takes if gpus in takes[name])
@@ -154,6 +161,22 @@ def _gpu_machines(catalog: Catalog, place: str) -> tuple[GpuMachine, ...]:
         for machine, counts in takers(catalog, place)[row.accelerator].items()
         for count in counts
     )
+
+
+@lru_cache(maxsize=1)
+def _of_sdk() -> SdkNames:
+    """Read the GPUs of google-cloud-aiplatform from its code, as its import takes seconds; none
+    where it isn't installed. TPUs come with machine types that name them."""
+    try:
+        spec = find_spec("google.cloud")
+        package = f"google-cloud-aiplatform {version('google-cloud-aiplatform')}"
+    except (ModuleNotFoundError, PackageNotFoundError):
+        return SdkNames()
+    folders = spec.submodule_search_locations if spec else None
+    files = [Path(folder, _ACCELERATOR_TYPES) for folder in folders or ()]
+    text = next((file.read_text(encoding="utf-8") for file in files if file.is_file()), "")
+    names = re.findall(r"^    (?!TPU_|ACCELERATOR_TYPE_)([A-Z]\w+) = \d+$", text, re.MULTILINE)
+    return SdkNames(frozenset(names), package)
 
 
 def _regions(layout: Layout) -> Iterator[Choice]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.active import short_name
 from distrain_nb.layout.catalog.index import Counts, counts, takers
+from distrain_nb.layout.catalog.lookup import dates
 from distrain_nb.layout.rules.engine import Problem, Repair, at, names_accelerators, repair, rule
 from distrain_nb.layout.rules.repairs import without_accelerator
 
@@ -41,12 +42,40 @@ def _gpu_pools(job: ResolvedLayout) -> Iterator[ResolvedPool]:
 def accelerator_unknown(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in job.pools:
         name = resolved.pool.accelerator
-        if name and name not in job.catalog.accelerators:
+        if name and name not in job.catalog.accelerators and not _newer(job, name):
             yield Problem(
                 resolved.where("accelerator"),
                 f"{name} is not a known accelerator; choose one of {_known(job)}.",
                 partial(_other_names, job, resolved, name),
             )
+
+
+@rule(
+    "accelerator-newer",
+    "The tables know the accelerator, not only the service's installed SDK.",
+    "VERTEX-API",
+    on=("vertex",),
+    severity=Severity.WARNING,
+)
+def accelerator_newer(job: ResolvedLayout) -> Iterator[Problem]:
+    for resolved in job.pools:
+        name = resolved.pool.accelerator
+        package = _newer(job, name) if name else ""
+        if package:
+            tables = f"the tables (of {dates(job.catalog, 'accelerators')})"
+            message = (
+                f"{name} is not in {tables}, but {package} has it, so it is taken. Its machines, "
+                "numbers and regions are not checked."
+            )
+            yield Problem(resolved.where("accelerator"), message)
+
+
+def _newer(job: ResolvedLayout, accelerator: str) -> str:
+    """Return the SDK that lists an accelerator which no table has; empty if none does."""
+    if accelerator in job.catalog.accelerators or job.offers is None:
+        return ""
+    names, package = job.offers.sdk_accelerators()
+    return package if accelerator in names else ""
 
 
 def _known(job: ResolvedLayout) -> str:
