@@ -63,7 +63,7 @@ class Stock:
 
     `named` is the image that the user has named by the option `option`, BASE or IMAGE. `today`
     (ISO) is empty where nobody asks what has ended. `devices` are those that the named image is
-    for, each with what tells it in its configuration; empty where nobody has told.
+    for, each with what tells it in its configuration; empty where nothing tells it.
     """
 
     containers: tuple[Container, ...]
@@ -139,15 +139,15 @@ def _about_named(
     row: Container | None, uses: Uses, hardware: Hardware, stock: Stock
 ) -> Iterator[Finding]:
     """Yield an image that is for other devices; one that tells nothing of itself is believed."""
-    told = {} if row else stock.devices
-    kinds = frozenset(row.devices if row else told) or devices_in_name(stock.named)
+    reasons = {} if row else stock.devices
+    kinds = frozenset(row.devices if row else reasons) or devices_in_name(stock.named)
     if row and hardware.platform != AMD64:
         message = f"{stock.named} is for {AMD64}, and machines with {hardware.title} are Arm"
         yield _finding("platform", Severity.ERROR, stock.option, message, _without(stock.option))
     if not kinds or hardware.device in kinds:
         return
     titles = " and ".join(f"{TITLES[kind]}s" for kind in sorted(kinds))
-    by = f" (by its {', '.join(told[kind] for kind in sorted(told))})" if told else ""
+    by = f" (by its {', '.join(reasons[kind] for kind in sorted(reasons))})" if reasons else ""
     if hardware.device == CPU:
         message = (
             f"{stock.named} is for {titles}{by}, which no pool has: it is larger than one for "
@@ -159,10 +159,10 @@ def _about_named(
             f"{stock.named} is for {titles}{by}: the {hardware.title} of the pool would be paid "
             f"for and not used; leave --{stock.option} out, or name an image for it"
         )
-        if told:
+        if reasons:
             message += f"; if it uses it, its label {LABEL}={hardware.device} says so"
         # Packages are added to a base, and may use what those that it has do not.
-        is_sure = row or (told and stock.option == IMAGE)
+        is_sure = row or (reasons and stock.option == IMAGE)
         severity = Severity.ERROR if is_sure else Severity.WARNING
         yield _finding("other-image", severity, stock.option, message, _without(stock.option))
 

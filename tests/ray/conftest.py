@@ -139,7 +139,7 @@ class RayCluster:
         psutil.wait_procs(processes, timeout=10)
 
 
-def wait_for(condition: Callable[[], Any], within_s: float = 120.0) -> None:
+def wait_for(condition: Callable[[], Any], within_s: float = 300.0) -> None:
     """Look until something is so."""
     end = time.monotonic() + within_s
     while not condition():

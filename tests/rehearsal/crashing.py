@@ -124,7 +124,7 @@ class Crashing:
     @property
     def room(self) -> str:
         """Where the code is that this backend alone runs."""
-        return f"{Path(distrain_nb.__file__).parent}/backends/{self.backend}/"
+        return f"{Path(distrain_nb.__file__).parent}/places/{self.backend}/"
 
     def killed_at_each_point(self, folder: Path, room: str = "") -> int:
         """Carry that run until it goes through; how often a carrier was killed.
