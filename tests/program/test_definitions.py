@@ -178,6 +178,13 @@ def test_equal_though_nobody_saw_its_statement(kernel: Kernel, server: Server) -
     assert server.output(kernel.capture(shown)) == shows(kernel, shown)
 
 
+def test_equal_though_nobody_saw_an_instance_of_its_own(kernel: Kernel, server: Server) -> None:
+    kernel.run("class C: pass\nC.me = C()\nC.me.tags = [1]")
+    kernel.observer = Observer(kernel.namespace, lambda *_: None, frozenset({"Cell In[1]"}))
+    shown = "print(C.me.tags, type(C.me) is C)"
+    assert server.output(kernel.capture(shown)) == shows(kernel, shown)
+
+
 def test_what_has_not_changed_is_its_text_alone(kernel: Kernel) -> None:
     kernel.run(DATACLASS.format("") + ENUM.format("Enum"))
     kernel.run("class M(type): pass\nclass B(metaclass=M):\n    of = [M]")

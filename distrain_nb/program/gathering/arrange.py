@@ -63,6 +63,8 @@ def arrange(
         sometime[key] |= {d for name in at_once | later for d in later_given.get(name, ())} - {key}
     for name, of_root in made.items():
         before[name].update(of_root)
+        outer = itertools.accumulate(name.split(".")[:-1], "{}.{}".format)
+        before[name].update(path for path in outer if path in made)  # `C.me` before `C.me.rank`
     _keep_chains(found, before)
     _keep_values(items, before)
     return [items[key] for key in ordered(keys, before, sometime)]
