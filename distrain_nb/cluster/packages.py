@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from distrain_nb.cluster.builds import CPU_BUILDS, builds, plain_name
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.hardware import AMD64, CPU, TITLES
 from distrain_nb.layout.releases import is_of, older, release
-from distrain_nb.program.builds import CPU_BUILDS, builds, plain_name
 from distrain_nb.program.frameworks import PACKAGES
 
 if TYPE_CHECKING:

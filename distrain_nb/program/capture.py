@@ -12,11 +12,11 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.frameworks import with_backend
 from distrain_nb.program.gathering.arrange import arrange
 from distrain_nb.program.gathering.assemble import Body, assemble, without_futures
-from distrain_nb.program.gathering.expectation import exempt, expectation
+from distrain_nb.program.gathering.expectation import expectation
 from distrain_nb.program.gathering.gather import Gathering
 from distrain_nb.program.gathering.module_state import modules_in
-from distrain_nb.program.gathering.own_names import own_names
-from distrain_nb.program.gathering.resolve import Import, Literal, SourceCode, Value
+from distrain_nb.program.gathering.resolve import Import, Literal, Needed, SourceCode, Value
+from distrain_nb.program.gathering.undefined import own_names
 from distrain_nb.program.notebook.history import history
 from distrain_nb.program.notebook.local_modules import follow, reached
 from distrain_nb.program.notebook.settings import settings_findings, settings_of
@@ -40,7 +40,6 @@ from distrain_nb.worker.rank.wrapped import SHARDED, gather_first
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-    from distrain_nb.program.gathering.needed import Needed
     from distrain_nb.program.notebook.cells import Cell, Notebook
     from distrain_nb.program.notebook.history import Executed
 
@@ -104,6 +103,7 @@ def capture(
     roots = sorted({*local.unknown, *gathering.world.gone})
     used = with_backend(local.imports, main)
     unknown = unknown_modules(roots, imported, cell.label, for_image=for_image)
+    expected, exempt = expectation(gathering, modules_in(files))
     found = (*code.findings, *gathering.findings, *value_findings, *file_findings, *unknown)
     return Program(
         label=cell.label,
@@ -117,8 +117,8 @@ def capture(
         imports=frozenset(i.root for i in used if i.root),
         findings=tuple(sorted(found, key=lambda f: list(Severity).index(f.severity))),
         data=data,
-        expected=expectation(gathering, modules_in(files)),
-        exempt=tuple(exempt(gathering)),
+        expected=expected,
+        exempt=tuple(exempt),
     )
 
 

@@ -125,6 +125,24 @@ EQUAL = {
         ),
         "ALL[0] is A, ALL[1] is B, ALL[2:]",
     ),
+    "class, what its text computes": (("tmp = [1]\nclass C:\n    x = tmp\ndel tmp",), "C.x"),
+    "class, a constant of a package": (
+        ("import math\nclass C:\n    x = math.pi", "C.x = 3"),
+        "C.x",
+    ),
+    "class, method": (
+        ("class C:\n    def get(self): return 1", "for n in 'ab': setattr(C, n, lambda self: n)"),
+        "C().get(), C().a()",
+    ),
+    "function, attribute": (("def f(): return f.n", "f.n = 1"), "f()"),
+    "function, defaults": (
+        ("def f(x=1, seen=[]):\n    seen.append(x)\n    return seen", "f()\nf(2)"),
+        "f(3)",
+    ),
+    "function in the place of a lambda": (
+        ("def f(): return 1\nh = lambda: 2", "def change():\n    global h\n    h = f\nchange()"),
+        "h(), h is f",
+    ),
 }
 
 
@@ -144,11 +162,26 @@ def test_equal(kernel: Kernel, server: Server, name: str) -> None:
     assert server.output(program) == shows(kernel, f"print({shown})")
 
 
+def test_a_changed_class_stays_text(kernel: Kernel) -> None:
+    kernel.run("class C:\n    lr = 0.1\n    tags = []")
+    kernel.run("setattr(C, 'lr', 0.01)\nC.tags.append(1)")
+    program = kernel.capture("print(C)")
+    assert "class C:\n    lr = 0.1" in program.main
+    assert 'restored("C.lr", "C.tags")' in program.main
+
+
 def test_equal_though_nobody_saw_its_statement(kernel: Kernel, server: Server) -> None:
     kernel.run(DATACLASS.format("") + "    other: list = field(default_factory=list)")
     kernel.run("setattr(A, 'lr', 0.01)\nsetattr(A, 'new', [A])")
     kernel.observer = Observer(kernel.namespace, lambda *_: None, frozenset({"Cell In[1]"}))
     shown = "print(A.lr, A.new[0] is A, A())"
+    assert server.output(kernel.capture(shown)) == shows(kernel, shown)
+
+
+def test_equal_though_nobody_saw_an_instance_of_its_own(kernel: Kernel, server: Server) -> None:
+    kernel.run("class C: pass\nC.me = C()\nC.me.tags = [1]")
+    kernel.observer = Observer(kernel.namespace, lambda *_: None, frozenset({"Cell In[1]"}))
+    shown = "print(C.me.tags, type(C.me) is C)"
     assert server.output(kernel.capture(shown)) == shows(kernel, shown)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from distrain_nb.program.gathering.order import ordered
+from distrain_nb.program.gathering.arrange import ordered
 from tests.fuzzing import several
 from tests.program.notebooks import Kernel, Server
 

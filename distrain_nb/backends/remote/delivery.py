@@ -11,9 +11,9 @@ from typing import IO, TYPE_CHECKING, Protocol
 
 from packaging.requirements import Requirement
 
+from distrain_nb.cluster.builds import builds
 from distrain_nb.image.base.names import requirement_name
 from distrain_nb.image.image import worker_files
-from distrain_nb.program.builds import builds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

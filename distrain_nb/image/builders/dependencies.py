@@ -9,6 +9,7 @@ import shutil
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from distrain_nb.cluster.builds import CPU_BUILDS, builds, plain_name
 from distrain_nb.errors import ImageError
 from distrain_nb.image.base.cache import cache_folder, draft_of
 from distrain_nb.image.base.installed import Installed, find_installed
@@ -18,7 +19,6 @@ from distrain_nb.image.image import PACKAGES, Recipe
 from distrain_nb.image.layers import Layer, write_layer
 from distrain_nb.image.progress import Listener, announce
 from distrain_nb.layout.hardware import GPU
-from distrain_nb.program.builds import CPU_BUILDS, builds, plain_name
 from distrain_nb.program.requirements import public_version
 from distrain_nb.scratch import Scratch
 

@@ -12,6 +12,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
+from distrain_nb.cluster.builds import builds
 from distrain_nb.errors import ImageError
 from distrain_nb.image.base.base import read_base
 from distrain_nb.image.base.names import requirement_name, without_local_version
@@ -28,7 +29,6 @@ from distrain_nb.image.image import (
 from distrain_nb.image.progress import Listener, announce
 from distrain_nb.image.registry.client import open_registries
 from distrain_nb.image.registry.reference import Reference
-from distrain_nb.program.builds import builds
 from distrain_nb.scratch import Scratch
 from distrain_nb.secrets import refuse_secrets
 

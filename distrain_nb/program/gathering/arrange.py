@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from distrain_nb.program.gathering.order import ordered
-from distrain_nb.program.gathering.resolve import Literal, SourceCode, Value
+from distrain_nb.program.gathering.resolve import Literal, Needed, SourceCode, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from distrain_nb.program.gathering.needed import Needed
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
 
 Key = tuple[int, int] | str
+Item = TypeVar("Item", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ def arrange(
         sometime[key] |= {d for name in at_once | later for d in later_given.get(name, ())} - {key}
     for name, of_root in made.items():
         before[name].update(of_root)
+        outer = itertools.accumulate(name.split(".")[:-1], "{}.{}".format)
+        before[name].update(path for path in outer if path in made)  # `C.me` before `C.me.rank`
     _keep_chains(found, before)
     _keep_values(items, before)
     return [items[key] for key in ordered(keys, before, sometime)]
@@ -122,3 +125,65 @@ def _keep_values(items: Mapping[Key, PreludeItem], before: dict[Key, set[Key]]) 
         for name in item.executed.statement.binds:
             if name in items and name not in before[key]:
                 before[name].add(key)
+
+
+# -- an order in which each stands behind what it needs --------------------------------------------
+
+
+def ordered(
+    keys: Sequence[Item],
+    before: Mapping[Item, Iterable[Item]],
+    sometime: Mapping[Item, Iterable[Item]],
+) -> list[Item]:
+    """Sort keys so that each stands behind what it needs; among equals their order stays.
+
+    `before` must hold, with all that this needs in turn. `sometime` (what the bodies of functions
+    read) holds too, except among functions that call each other.
+    """
+    rank = {key: position for position, key in enumerate(keys)}
+    at_once = {k: {d for d in before.get(k, ()) if d in rank and d != k} for k in keys}
+    later = {k: {d for d in sometime.get(k, ()) if d in rank and d != k} for k in keys}
+    must = {k: _reached(at_once[k], at_once, later) - {k} for k in keys}
+    waiting = {k: must[k] | later[k] for k in keys}
+    users: dict[Item, list[Item]] = {}
+    for key, needs in waiting.items():
+        for need in needs:
+            users.setdefault(need, []).append(key)
+    ready = [(rank[k], k) for k, needs in waiting.items() if not needs]
+    heapq.heapify(ready)
+    result: list[Item] = []
+    while waiting:
+        key = heapq.heappop(ready)[1] if ready else _in_a_circle(waiting, must, at_once)
+        del waiting[key]
+        result.append(key)
+        for user in users.get(key, ()):
+            if user in waiting:
+                waiting[user].discard(key)
+                if not waiting[user]:
+                    heapq.heappush(ready, (rank[user], user))
+    return result
+
+
+def _reached(start: Iterable[Item], *edges: Mapping[Item, set[Item]]) -> set[Item]:
+    reached: set[Item] = set()
+    todo = list(start)
+    while todo:
+        key = todo.pop()
+        if key not in reached:
+            reached.add(key)
+            todo += [need for needs in edges for need in needs[key]]
+    return reached
+
+
+def _in_a_circle(
+    waiting: Mapping[Item, set[Item]],
+    must: Mapping[Item, set[Item]],
+    at_once: Mapping[Item, set[Item]],
+) -> Item:
+    """Return the first key whose needs are there as far as it goes: where all wait for each
+    other."""
+    for needs in (must, at_once):
+        for key in waiting:
+            if needs[key].isdisjoint(waiting):
+                return key
+    return next(iter(waiting))

@@ -69,22 +69,19 @@ def assemble(
 
 def _definitions(page: _Page, items: Iterable[PreludeItem]) -> None:
     for kind, group in groupby(items, key=_kind):
+        same = [*group]
+        names = ", ".join(f'"{item.name}"' for item in same)
         if kind != "source":
             page.add()
         if kind == "captured":
-            page.add(_carried([item.name for item in group]))
-            continue
-        if kind == "restored":
-            page.add(f"restored({_quoted([item.name for item in group])})")
-            continue
-        for item in group:
-            if item.model:
-                page.add(f'loaded({item.model}, "{item.name}")')
-                continue
-            if item.executed is None:
-                page.add(f"{item.name} = {item.literal}")
-                continue
-            statement = item.executed.statement
+            page.add(f"{', '.join(item.name for item in same)} = captured({names})")
+        elif kind == "restored":
+            page.add(f"restored({names})")
+        elif kind == "loaded":
+            page.add("\n".join(f'loaded({item.model}, "{item.name}")' for item in same))
+        elif kind == "literal":
+            page.add("\n".join(f"{item.name} = {item.literal}" for item in same))
+        for statement in (item.executed.statement for item in same if item.executed):
             page.add(f"\n# {statement.label}")
             page.quote(statement.text, statement.label, statement.line)
 
@@ -97,14 +94,6 @@ def _kind(item: PreludeItem) -> str:
     if not item.name.isidentifier():
         return "restored"
     return "captured" if item.literal is None else "literal"
-
-
-def _carried(names: Sequence[str]) -> str:
-    return f"{', '.join(names)} = captured({_quoted(names)})"
-
-
-def _quoted(names: Sequence[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names)
 
 
 def without_futures(text: str, tree: ast.Module) -> str:

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from types import FunctionType
+import ast
+import builtins
+import inspect
+import sys
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Severity
-from distrain_nb.program.gathering.faithful import has_lost_bases, makes_the_same
+from distrain_nb.observed.frames import is_installed, root_of
 from distrain_nb.program.gathering.remake import asks_machine, with_fillings
 from distrain_nb.program.gathering.resolve import (
+    COMPUTED,
     Literal,
     NoSource,
     SourceCode,
     Value,
     by_statement,
+    evaluated,
+    is_literal,
     resolve,
 )
+from distrain_nb.program.notebook.history import first_line
 from distrain_nb.program.values.origins import FunctionTexts
 from distrain_nb.program.values.pickling import Definitions, try_value
+from distrain_nb.worker.fingerprint import registered
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from distrain_nb.program.gathering.resolve import How
     from distrain_nb.program.notebook.cells import Notebook
     from distrain_nb.program.notebook.history import ExecutionHistory
@@ -27,6 +38,7 @@ if TYPE_CHECKING:
     from distrain_nb.program.values.pickling import PickleTrial
 
 _Chosen = tuple["How", "PickleTrial | None"]
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Choices:
@@ -46,7 +58,7 @@ class Choices:
             value = self.definitions.namespace[name]
             how = resolve(name, value, self.history, self.definitions)
             self._choose_bases(value)
-            self._chosen[name] = Value(value), None  # as others see it meanwhile
+            self._chosen[name] = Value(), None  # as others see it meanwhile
             self._chosen[name] = self._with_state(name, value, how)
         return self._chosen[name]
 
@@ -74,13 +86,81 @@ class Choices:
         elif not owned or not isinstance(how, NoSource):
             return how, None
         trial = try_value(name, value, self.definitions, self.limit)
-        return (how, None) if trial.problem or not trial.complete else (Value(value), trial)
+        return (how, None) if trial.problem or not trial.complete else (Value(), trial)
 
     def _keeps_text(self, how: SourceCode, value: Any) -> bool:
         """Return whether the text is sure to be right, or nothing else will do."""
-        if isinstance(value, type) and has_lost_bases(value, self.definitions):
-            return False
+        bases = value.__bases__ if isinstance(value, type) else ()
+        own = [base for base in bases if self.definitions.owns(base)]
+        if any(not [*self.definitions.paths(base)] for base in own):
+            return False  # made of a class whose name means another by now
         asks = any(self.world.asked_by(e) or asks_machine(e.statement.node) for e in how.chain)
-        notes = (note for executed in how.chain for note in executed.statement.notes)
-        refused = any(note.severity is Severity.ERROR for note in notes)
-        return asks or refused or makes_the_same(how.chain, value, self.definitions)
+        notes = [note for executed in how.chain for note in executed.statement.notes]
+        if asks or any(note.severity is Severity.ERROR for note in notes):
+            return True
+        by_text = all(self.definitions.path(base) is not None for base in own)
+        node = how.chain[0].statement.node
+        plain = by_text and len(how.chain) == 1 and not notes and is_plain(node, self.definitions)
+        if isinstance(value, type):
+            return plain and not registered(value)
+        return plain and _is_of_text(node, value)
+
+
+# -- what a definition computes -------------------------------------------------------------------
+
+
+def is_plain(node: ast.AST, definitions: Definitions) -> bool:
+    """Return whether a definition computes nothing while it is made, so that its text gives it
+    again, but for what it has been given since."""
+    if not _decorated_plainly(node, definitions):
+        return False
+    if isinstance(node, ast.ClassDef):
+        return not node.keywords and all(is_plain(part, definitions) for part in node.body)
+    if isinstance(node, (*_FUNCTIONS, ast.Lambda)):
+        return all(_is_written(default, definitions.namespace) for default in _defaults(node))
+    if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+        names = node.targets if isinstance(node, ast.Assign) else [node.target]
+        is_lambda = isinstance(node.value, ast.Lambda) and is_plain(node.value, definitions)
+        written = is_lambda or _is_written(node.value, definitions.namespace)
+        return written and all(isinstance(name, ast.Name) for name in names)
+    return isinstance(node, (ast.AnnAssign, ast.Pass, ast.Expr))
+
+
+def _decorated_plainly(node: ast.AST, definitions: Definitions) -> bool:
+    """Return whether all decorators are those of packages: the notebook's own may keep
+    something."""
+    for decorator in getattr(node, "decorator_list", ()):
+        for name in (n.id for n in ast.walk(decorator) if isinstance(n, ast.Name)):
+            value = definitions.namespace.get(name)
+            kind = value if isinstance(value, (type, FunctionType)) else type(value)
+            if name in definitions.namespace and definitions.owns(kind):
+                return False
+    return True
+
+
+def _defaults(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[ast.expr]:
+    return [*node.args.defaults, *(default for default in node.args.kw_defaults if default)]
+
+
+def _is_of_text(node: ast.AST, function: Any) -> bool:
+    """Return whether a function is the one of a text, and still has the defaults from there."""
+    node = node.value if isinstance(node, ast.Assign) else node
+    function = inspect.unwrap(function)
+    if not isinstance(node, (*_FUNCTIONS, ast.Lambda)) or not isinstance(function, FunctionType):
+        return False
+    has = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    given, first = _defaults(node), function.__code__.co_firstlineno
+    return first == first_line(node) and len(given) == len(has) and all(map(is_literal, given, has))
+
+
+def _is_written(node: ast.expr, namespace: Mapping[str, Any]) -> bool:
+    """Return whether an expression is no more than written: a literal, `torch.float32`, `len`."""
+    root = node
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if not isinstance(root, ast.Name):
+        return evaluated(node) is not COMPUTED
+    found = namespace.get(root.id, vars(builtins).get(root.id, COMPUTED))
+    if isinstance(found, ModuleType):  # those beside the notebook may have been given another
+        return is_installed(vars(found)) or root_of(vars(found)) in sys.stdlib_module_names
+    return found is vars(builtins).get(root.id)

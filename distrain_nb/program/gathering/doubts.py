@@ -1,4 +1,4 @@
-"""What may be otherwise in a run than in the notebook: told once all that it needs is known."""
+"""What may be, or is, otherwise in a run than in the notebook: told once all of it is known."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.program.gathering.resolve import Literal, SourceCode, Value
+from distrain_nb.program.gathering.resolve import Literal, Needed, SourceCode, Value
 from distrain_nb.program.gathering.undefined import listed
+from distrain_nb.program.notebook.seen import is_at
+from distrain_nb.worker.rank.expected import shown
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from distrain_nb.program.gathering.needed import Needed
+    from distrain_nb.observed.changes import PartChange
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
     from distrain_nb.program.notebook.world import World
     from distrain_nb.program.python.reads import ByText
@@ -45,22 +47,20 @@ def rebound(
     late = history.late_annotations
     for name, how in made:
         for executed in how.chain:
-            for use in executed.statement.names(late).needs.values():
+            uses = executed.statement.names(late).needs.values()
+            for use in (use for use in uses if use.at_once and use.name != name):
                 present = found.get(use.name)  # only what it is made of runs before it
                 chain = present.how.chain if present and isinstance(present.how, SourceCode) else ()
                 again = {e.at for e in chain} if present else repeated
                 later = _set_since(use.name, executed, again, history)
-                if not use.at_once or use.name == name or later is None:
-                    continue
-                if later.statement.is_definition and not how.world:
+                if later is None or (later.statement.is_definition and not how.world):
                     continue  # the definition that it is made with is compared
                 where = f"{executed.statement.label}, line {use.line}"
+                way = f": run {executed.statement.where} again, or move it into the cell"
                 message = (
                     f"`{name}` is made again with the present `{use.name}`, which"
-                    f" {later.statement.where} has set since"
+                    f" {later.statement.where} has set since{way if how.world else ''}"
                 )
-                if how.world:
-                    message += f": run {executed.statement.where} again, or move it into the cell"
                 severity = Severity.ERROR if how.world else Severity.WARNING
                 yield Finding("capture.rebound", severity, where, message)
 
@@ -105,7 +105,7 @@ def unseen(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     before = [(name, made) for name in values for made in _made_unseen(name, world)]
     shells = {name: p for p in world.history.executed for name in _bound_by_shell(p)}
     by_shell = [(n, shells[n]) for n in values if n in shells and _is_latest(shells[n], n, world)]
-    made_so = _BEFORE if world.seen.observer else _IN_SCRIPT
+    made_so = _BEFORE if world.seen.watched else _IN_SCRIPT
     for message, names in ((made_so, before), (_BY_SHELL, by_shell)):
         if names:
             lines = ", ".join(f"`{name}` ({made.statement.where})" for name, made in names)
@@ -113,7 +113,7 @@ def unseen(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
 
 
 def _made_unseen(name: str, world: World) -> list[Executed]:
-    making = world.making(name)
+    making = world.makings.of(name)
     chain = making.chain if making else ()
     return [p for p in chain if not world.saw(p.statement) and _calls(p.statement.node)][:1]
 
@@ -157,3 +157,37 @@ def by_text(
 def _is_own(name: str, value: Any) -> bool:
     imported = callable(value) and getattr(value, "__module__", "") != "__main__"
     return not (name.startswith("_") or isinstance(value, ModuleType) or imported)
+
+
+# -- changes that no statement makes which runs again ----------------------------------------------
+
+
+def lost(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
+    """Yield an error for each object that is made again without a change that was seen."""
+    for needed in found.values():
+        if isinstance(needed.how, SourceCode) and needed.how.world:
+            for change in world.seen.observer.changes(needed.name):
+                if _is_lost(change, needed.how, world):
+                    yield _finding(change, needed)
+                    break
+
+
+def _is_lost(change: PartChange, how: SourceCode, world: World) -> bool:
+    if any(is_at(change, executed.statement) for executed in how.chain):
+        return False
+    by = [e for e in world.history.executed if is_at(change, e.statement)]
+    if not by:  # a magic has run the cell, of which statements are known by their cell alone
+        return all(executed.statement.label != change.label for executed in how.chain)
+    return not any(world.makings.uses(executed.statement) for executed in by)
+
+
+def _finding(change: PartChange, needed: Needed) -> Finding:
+    where = f"{change.label}, line {change.line}"
+    return Finding(
+        "capture.process-bound",
+        Severity.ERROR,
+        needed.where[0],
+        f"`{change.path}` is {shown(change.after)} in the notebook ({where}) and"
+        f" {shown(change.before)} in the run, where `{needed.name}` is made again, as it knows the"
+        " world: set it in the cell, or by a statement that names it",
+    )

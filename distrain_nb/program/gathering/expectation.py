@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.program.gathering.remake import asks_machine, is_tool
-from distrain_nb.program.gathering.resolve import SourceCode
+from distrain_nb.program.gathering.resolve import Needed, SourceCode
 from distrain_nb.program.notebook.process_bound import is_bound
 from distrain_nb.program.notebook.world import is_settings
 from distrain_nb.worker.fingerprint import fingerprint, settings
@@ -18,54 +18,38 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from distrain_nb.program.gathering.gather import Gathering
-    from distrain_nb.program.gathering.needed import Needed
     from distrain_nb.program.notebook.world import World
 
 
-def expectation(gathering: Gathering, own: Collection[str]) -> str:
-    """Return the file of what is compared, as JSON; "" for nothing."""
-    items = []
+def expectation(gathering: Gathering, own: Collection[str]) -> tuple[str, list[str]]:
+    """Return the file of what is compared, as JSON, "" for nothing; and lines that say what is not
+    compared, or not all of it, and why."""
+    items, exempt = [], []
     for needed in gathering.found.values():
         if not isinstance(needed.how, SourceCode):
             continue
-        knows_world = _knows_world(needed)
-        skip = [] if knows_world else sorted(asking(needed, gathering.world))
+        name, kind, skip = needed.name, type(needed.value).__name__, list[str]()
+        knows_world = needed.how.world or is_bound(needed.value)
         if knows_world and _has_settings(needed, gathering):
-            parts = settings(needed.name, needed.value)
-        elif knows_world or is_tool(needed.value):
-            continue
-        else:
-            parts = fingerprint(needed.name, needed.value, {"__main__", *own}, skip)
-        where = needed.how.chain[-1].statement.where
-        compared = {"module": "", "name": needed.name, "where": where, "skip": skip}
-        items.append({**compared, "knows_world": knows_world, "parts": parts})
-    if not items:
-        return ""
-    return json.dumps({"python": sys.version_info[:2], "own": sorted(own), "items": items})
-
-
-def exempt(gathering: Gathering) -> Iterator[str]:
-    """What is not compared, or not all of it, and why: a line each."""
-    for needed in gathering.found.values():
-        if not isinstance(needed.how, SourceCode):
-            continue
-        kind = type(needed.value).__name__
-        if _knows_world(needed) and _has_settings(needed, gathering):
-            yield f"{needed.name}: {kind}, but for what it knows of its rank and world"
-        elif _knows_world(needed):
-            reading = gathering.world.learned(needed.name)
+            exempt.append(f"{name}: {kind}, but for what it knows of its rank and world")
+            parts = settings(name, needed.value)
+        elif knows_world:
+            reading = gathering.world.learned(name)
             asked = f" ({reading.what})" if reading else ""
-            yield f"{needed.name}: {kind}, each rank makes its own, as it knows the world{asked}"
+            exempt.append(f"{name}: {kind}, each rank makes its own, as it knows the world{asked}")
+            continue
         elif is_tool(needed.value):
-            yield f"{needed.name}: {kind}, which belongs to its process"
+            exempt.append(f"{name}: {kind}, which belongs to its process")
+            continue
         else:
-            for path in sorted({*asking(needed, gathering.world)}):
-                yield f"{path}: asks for the world or the machine"
-
-
-def _knows_world(needed: Needed) -> bool:
-    assert isinstance(needed.how, SourceCode)
-    return needed.how.world or is_bound(needed.value)
+            skip = sorted({*asking(needed, gathering.world)})
+            exempt += [f"{path}: asks for the world or the machine" for path in skip]
+            parts = fingerprint(name, needed.value, {"__main__", *own}, skip)
+        where = needed.how.chain[-1].statement.where
+        compared = {"module": "", "name": name, "where": where, "skip": skip}
+        items.append({**compared, "knows_world": knows_world, "parts": parts})
+    expected = {"python": sys.version_info[:2], "own": sorted(own), "items": items}
+    return json.dumps(expected) if items else "", exempt
 
 
 def _has_settings(needed: Needed, gathering: Gathering) -> bool:
@@ -73,8 +57,8 @@ def _has_settings(needed: Needed, gathering: Gathering) -> bool:
     ranks: its package asks for the world, and nothing that made it asks for itself."""
     assert isinstance(needed.how, SourceCode)
     world = gathering.world
-    making = world.making(needed.name)
-    if making is None or not is_bound(needed.value) or world.used_since(needed.name, making):
+    making = world.makings.of(needed.name)
+    if making is None or not is_bound(needed.value) or world.makings.worked_on(needed.name, making):
         return False
     for executed in needed.how.chain:
         statement = executed.statement

@@ -10,26 +10,29 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Fix, Severity
+from distrain_nb.observed import Observer
 from distrain_nb.program.gathering.choice import Choices
-from distrain_nb.program.gathering.doubts import by_text, rebound, unseen
+from distrain_nb.program.gathering.doubts import by_text, lost, rebound, unseen
 from distrain_nb.program.gathering.generators import states
-from distrain_nb.program.gathering.lost import lost
-from distrain_nb.program.gathering.module_state import module_state, modules_in
-from distrain_nb.program.gathering.module_world import from_the_world
-from distrain_nb.program.gathering.needed import Needed, PendingName
-from distrain_nb.program.gathering.own_names import set_by_functions
-from distrain_nb.program.gathering.remake import Remade, remake, remake_for, weights_of
+from distrain_nb.program.gathering.module_state import from_the_world, module_state, modules_in
+from distrain_nb.program.gathering.remake import Remade, remake, remake_for
 from distrain_nb.program.gathering.resolve import (
     Literal,
+    Needed,
     NoSource,
+    PendingName,
     SourceCode,
     Value,
     as_data,
     by_statement,
     is_builtin,
 )
-from distrain_nb.program.gathering.state import state_of
-from distrain_nb.program.gathering.undefined import run_that_defines, undefined_name
+from distrain_nb.program.gathering.state import state_of, weights_of
+from distrain_nb.program.gathering.undefined import (
+    run_that_defines,
+    set_by_functions,
+    undefined_name,
+)
 from distrain_nb.program.notebook.reach import Reading
 from distrain_nb.program.notebook.seen import SeenReads
 from distrain_nb.program.notebook.world import World
@@ -76,10 +79,10 @@ class Gathering:
     _bound: set[str] = field(default_factory=set)  # by the cell, and by what it captures
 
     def __post_init__(self) -> None:
-        observer = self.notebook.observer
-        held = observer.holds() if observer else ()
-        self._shared = shared_names(self.notebook.namespace, held)
-        seen = SeenReads(self.notebook.observer)
+        names, watched = self.notebook.namespace, self.notebook.observer is not None
+        observer = self.notebook.observer or Observer(names, lambda *_: None)
+        self._shared = shared_names(names, observer.holds())
+        seen = SeenReads(observer, watched)
         self.world = World(self.notebook.namespace, self.history, seen)
         self._choices = Choices(self.notebook, self.history, self.world, self.limit)
         self.definitions = self._choices.definitions
@@ -89,7 +92,7 @@ class Gathering:
         for use in uses:
             where = f"{label}, line {use.line}"
             self._waiting.append(
-                PendingName(use.name, where, use.certain, at_once=use.at_once, deleted=use.deleted)
+                PendingName(use.name, where, use.certain, use.at_once, use.deleted)
             )
 
     def read_by_text(self, names: Names, label: str) -> None:
@@ -112,9 +115,8 @@ class Gathering:
             trial = try_value(name, value, self.definitions, _MOST_OF_MODULES)
             if name not in self.found and trial.problem is None and trial.complete:
                 module = name.partition(":")[0]
-                wanted = PendingName(name, module, required=True)
-                needed = Needed(name, value, Value(value), (module,), trial)
-                self._travels(wanted, replace(needed, late=module not in imported))
+                late = module not in imported
+                self._travels(module, Needed(name, value, Value(), (module,), trial, late=late))
         self.run()
 
     def want_generators(self, settings: Iterable[Setting], roots: Collection[str]) -> None:
@@ -123,8 +125,7 @@ class Gathering:
         for name, state in states(settings, roots, self.world):
             module = name.partition(":")[0]
             trial = try_value(name, state, self.definitions, _MOST_OF_MODULES)
-            needed = Needed(name, state, Value(state), (module,), trial, late=True)
-            self._travels(PendingName(name, module, required=True), needed)
+            self._travels(module, Needed(name, state, Value(), (module,), trial, late=True))
 
     def run(self) -> None:
         """Settle every name, and those that come up on the way."""
@@ -188,7 +189,7 @@ class Gathering:
         if isinstance(how, NoSource):
             self._no_source(wanted, value)
         elif trial is not None:
-            self._travels(wanted, Needed(wanted.name, value, how, (wanted.where,), trial))
+            self._travels(wanted.where, Needed(wanted.name, value, how, (wanted.where,), trial))
         elif isinstance(how, (Literal, Value)):
             self._data(wanted, value)
         else:
@@ -204,7 +205,7 @@ class Gathering:
                 if isinstance(weight, Finding):
                     self.findings.append(weight)
                 else:
-                    self._travels(wanted, weight)
+                    self._travels(wanted.where, weight)
 
     def _data(self, wanted: PendingName, value: Any) -> None:
         """A value travels, unless each process has to make its own."""
@@ -233,7 +234,7 @@ class Gathering:
 
     def _carry(self, wanted: PendingName, value: Any) -> None:
         is_own = wanted.name in self._shared and wanted.name not in self.notebook.given
-        how = Value(value) if is_own and not wanted.deleted else as_data(value)
+        how = Value() if is_own and not wanted.deleted else as_data(value)
         needed = Needed(wanted.name, value, how, (wanted.where,))
         if isinstance(how, Value):
             self._value(wanted, needed)
@@ -273,17 +274,14 @@ class Gathering:
 
     def _no_source(self, wanted: PendingName, value: Any) -> None:
         kind = "class" if isinstance(value, type) else "function"
-        run = run_that_defines(wanted.name, self.notebook)
-        self.say(
-            "no-source",
-            Severity.ERROR if wanted.required else Severity.WARNING,
-            wanted.where,
-            f"the {kind} `{wanted.name}` is {run.described}: {run.advice}"
-            if run
-            else f"the {kind} `{wanted.name}` is not what any executed cell defines:"
-            " define it at the top level of a cell, or import it from a file",
-            run.fixes if run else (),
+        way = "define it at the top level of a cell, or import it from a file"
+        said, fixes = run_that_defines(wanted.name, self.notebook) or (
+            f"not what any executed cell defines: {way}",
+            (),
         )
+        severity = Severity.ERROR if wanted.required else Severity.WARNING
+        message = f"the {kind} `{wanted.name}` is {said}"
+        self.say("no-source", severity, wanted.where, message, fixes)
         self._settled.add(wanted.name)
 
     def _breaks_circle(self) -> bool:
@@ -315,40 +313,32 @@ class Gathering:
     def _value(self, wanted: PendingName, needed: Needed) -> None:
         report(f"looking at {needed.name}")
         trial = try_value(needed.name, needed.value, self.definitions, self.limit)
-        if trial.local_function:
-            made = by_statement(
-                needed.name, self.history, "holds a function without a name, and is made again"
-            )
-            if made:
-                self._take(replace(needed, how=made), wanted)
-                return
+        why = "holds a function without a name, and is made again"
+        made = by_statement(needed.name, self.history, why) if trial.local_function else None
+        if made:
+            self._take(replace(needed, how=made), wanted)
+            return
         if trial.bound:
             reading = Reading("world", trial.bound, "")
             made_again = remake_for(needed.name, needed.value, reading, wanted.where, self.world)
             self._remade(made_again, wanted, needed.value)
             return
-        if trial.problem:
-            self._not_picklable(wanted, trial.problem)
-            return
-        broken = None
-        if trial.complete and trial.size <= _READ_BACK:
-            broken = unreadable(needed.name, needed.value, self.definitions)
-        if broken:
-            self._not_picklable(wanted, broken)
-            return
-        self._travels(wanted, replace(needed, trial=trial))
+        problem = trial.problem
+        if problem is None and trial.complete and trial.size <= _READ_BACK:
+            problem = unreadable(needed.name, needed.value, self.definitions)
+        if problem:
+            self._not_picklable(wanted, problem)
+        else:
+            self._travels(wanted.where, replace(needed, trial=trial))
 
-    def _travels(self, wanted: PendingName, needed: Needed) -> None:
+    def _travels(self, where: str, needed: Needed) -> None:
         """Take a value that can be pickled, and what its pickle refers to."""
         assert needed.trial is not None
-        trial = needed.trial
         self.found[needed.name] = needed
-        for name in sorted(trial.seen.names):
-            where = f"{wanted.where}, in `{needed.name}`"
-            self._waiting.append(PendingName(name, where, required=True))
-        for name in sorted(trial.seen.later - trial.seen.names):
-            where = f"{wanted.where}, in `{needed.name}`"
-            self._waiting.append(PendingName(name, where, required=True, at_once=False))
+        seen, where = needed.trial.seen, f"{where}, in `{needed.name}`"
+        for names, at_once in ((seen.names, True), (seen.later - seen.names, False)):
+            for name in sorted(names):
+                self._waiting.append(PendingName(name, where, required=True, at_once=at_once))
 
     def _not_picklable(self, wanted: PendingName, problem: PickleProblem) -> None:
         self._settled.add(wanted.name)

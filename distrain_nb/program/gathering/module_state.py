@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import sys
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.program.gathering.faithful import differing, is_literal, makes_the_same
+from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.gathering.remake import asks_machine, is_tool
-from distrain_nb.program.values.pickling import Definitions
+from distrain_nb.program.gathering.resolve import is_literal
+from distrain_nb.program.notebook.process_bound import is_bound
+from distrain_nb.program.notebook.seen import is_at
+from distrain_nb.program.python.scopes import bound_names
+from distrain_nb.program.values.origins import attributes
+from distrain_nb.worker.fingerprint import OF_THE_WORLD, dict_of, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from distrain_nb.program.notebook.own_modules import OwnModule
+    from distrain_nb.program.notebook.history import Executed
+    from distrain_nb.program.notebook.local_modules import OwnModule
+    from distrain_nb.program.notebook.reach import Reading
     from distrain_nb.program.notebook.world import World
 
+_SETTERS = ("setattr", "delattr")
 _SEPARATOR = ":"  # between a module and what it has: `package.module:CFG.lr`
 
 
@@ -37,32 +46,155 @@ def module_state(files: Iterable[str], world: World) -> Iterator[tuple[str, Any]
 
 
 def _of_module(module: ModuleType, own: OwnModule, world: World) -> Iterator[tuple[str, Any]]:
-    definitions = Definitions(vars(module))
     for name, value in list(vars(module).items()):
-        bound = own.history.of(name)
+        bound = [executed.statement for executed in own.history.of(name)]
+        node = bound[0].node if bound else None
         if name.startswith("__") or isinstance(value, ModuleType) or is_tool(value):
             continue
-        if bound and bound[0].statement.is_import:
+        if node and (bound[0].is_import or asks_machine(node)):
             continue
-        if bound and asks_machine(bound[0].statement.node):
+        made_here = isinstance(value, (type, FunctionType)) and value.__module__ == module.__name__
+        if made_here and isinstance(value, type) and isinstance(node, ast.ClassDef):
+            yield from _of_class(name, value, node)
             continue
-        node = bound[0].statement.node if len(bound) == 1 else None
-        if isinstance(value, (type, FunctionType)) and definitions.owns(value):
-            if bound and makes_the_same([bound[0]], value, definitions):
-                continue
-            if isinstance(node, ast.ClassDef) and isinstance(value, type):
-                for attribute in differing(node, value, definitions):
-                    if attribute in vars(value):
-                        yield f"{name}.{attribute}", vars(value)[attribute]
-                continue
-            if bound and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                continue  # its decorator has made it; what it keeps is compared
-        if _is_written(node, value) or world.asked_in(own, name):
-            continue
-        yield name, value
+        defined = made_here and node is not None and _defines(node)
+        if not (defined or (len(bound) == 1 and _writes(node, value)) or world.asked_in(own, name)):
+            yield name, value
 
 
-def _is_written(node: ast.stmt | None, value: Any) -> bool:
-    if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
+def _of_class(name: str, cls: type, node: ast.ClassDef) -> Iterator[tuple[str, Any]]:
+    """Yield the attributes that the class's statement does not surely give."""
+    for attribute, value in attributes(cls):
+        function = getattr(value, "__func__", getattr(value, "fget", getattr(value, "func", value)))
+        made = getattr(inspect.unwrap(function), "__qualname__", "") if callable(function) else ""
+        written = [part for part in node.body if bound_names([part]) == {attribute}]
+        given = made == f"{cls.__qualname__}.{attribute}" or any(_writes(p, value) for p in written)
+        if attribute in vars(cls) and not (given or attribute.startswith("__")):
+            yield f"{name}.{attribute}", value
+
+
+def _defines(node: ast.stmt) -> bool:
+    """Return whether a statement makes a function, which its decorator may have replaced."""
+    is_lambda = isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda)
+    return is_lambda or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+
+
+def _writes(node: ast.stmt | None, value: Any) -> bool:
+    written = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
+    return written is not None and is_literal(written, value)
+
+
+# -- state of the world that the kernel lives in -------------------------------------------------
+
+
+def from_the_world(
+    paths: Iterable[str], modules: Collection[str], world: World
+) -> Iterator[Finding]:
+    """Refuse state of modules that a statement set by what knows the world: every rank would get
+    the kernel's value, that of a world of one.
+
+    What statements changed was seen; where nobody saw them, the paths of state that travels,
+    `module:CFG.lr`, are looked for in their texts.
+    """
+    sets = {found[:2]: found for found in (*_unseen(paths, world), *_seen(modules, world))}
+    for module, inner, executed, reading in sets.values():
+        message = (
+            f"`{module}.{inner}` has the notebook's value in every rank, though"
+            f" {executed.statement.where} sets it by what knows `{reading.what}`"
+            f" ({reading.where}). Move that line into the cell"
+        )
+        yield Finding("capture.not-portable", Severity.ERROR, module, message)
+
+
+_Set = tuple[str, str, "Executed", "Reading"]
+
+
+def _seen(modules: Collection[str], world: World) -> Iterator[_Set]:
+    for change in world.seen.observer.modules.changes(modules):
+        path = change.path.removeprefix("len(").rstrip(")")
+        for executed in world.history.executed:
+            if is_at(change, executed.statement):
+                settings = settings_read(executed.statement.node, world)
+                reading = world.asked_by(executed, settings)
+                if reading is not None and reading.kind == "world":
+                    yield change.module, path.partition("[")[0], executed, reading
+
+
+def settings_read(node: ast.AST, world: World) -> set[str]:
+    """Return the names of objects of packages that know the world, such as `TrainingArguments`, of
+    which a statement reads only numbers and texts that are the same in all ranks."""
+    parents = {child: n for n in ast.walk(node) for child in ast.iter_child_nodes(n)}
+    read: dict[str, bool] = {}
+    for name in ast.walk(node):
+        if isinstance(name, ast.Name) and is_bound(world.namespace.get(name.id)):
+            plain = _is_setting(parents.get(name), dict_of(world.namespace[name.id]))
+            read[name.id] = plain and read.get(name.id, True)
+    return {name for name, plain in read.items() if plain}
+
+
+def _is_setting(node: ast.AST | None, has: Mapping[str, Any]) -> bool:
+    if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
         return False
-    return is_literal(node.value, value)
+    name = node.attr
+    return name[:1] != "_" and name not in OF_THE_WORLD and text_of(has.get(name, has)) is not None
+
+
+def _unseen(paths: Iterable[str], world: World) -> Iterator[_Set]:
+    for path in paths:
+        module, separator, inner = path.partition(":")
+        if not separator or module not in sys.modules:
+            continue
+        roots = _names_of(sys.modules[module], inner, world.namespace)
+        for executed in world.history.executed:
+            if world.saw(executed.statement) or not _sets(executed.statement.node, inner, roots):
+                continue
+            reading = world.asked_by(executed, settings_read(executed.statement.node, world))
+            if reading is not None and reading.kind == "world":
+                yield module, inner, executed, reading
+                break
+
+
+def _names_of(module: Any, inner: str, namespace: Mapping[str, Any]) -> dict[str, str]:
+    """Return the notebook's names for a module and the objects on the way, with their paths."""
+    on_the_way, owner, path = {id(module): ""}, module, ""
+    for attribute in inner.split("."):
+        owner, path = getattr(owner, attribute, None), f"{path}.{attribute}".lstrip(".")
+        if not isinstance(owner, (str, int, float, type(None))):
+            on_the_way[id(owner)] = path
+    return {name: on_the_way[id(v)] for name, v in namespace.items() if id(v) in on_the_way}
+
+
+def _sets(node: ast.AST, inner: str, roots: Mapping[str, str]) -> bool:
+    """Return whether a statement sets the state at a path, inside of it, or what holds it."""
+    for part in ast.walk(node):
+        owner: ast.expr | None = None
+        if isinstance(part, (ast.Attribute, ast.Subscript)) and not isinstance(part.ctx, ast.Load):
+            owner = part
+        elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
+            owner = part.func.value
+            if isinstance(owner, ast.Name) and not roots.get(owner.id):  # a module's function
+                owner = None
+        elif isinstance(part, ast.Call) and part.args and ast.unparse(part.func) in _SETTERS:
+            owner, *names = part.args
+            for name in (n.value for n in names[:1] if isinstance(n, ast.Constant)):
+                owner = ast.Attribute(owner, str(name))
+        path = _path(owner, roots) if owner else None
+        if path is not None and (
+            not path or f"{path}.".startswith(f"{inner}.") or f"{inner}.".startswith(f"{path}.")
+        ):
+            return True
+    return False
+
+
+def _path(node: ast.AST, roots: Mapping[str, str]) -> str | None:
+    """Return the path below the module of `module.CFG.lr`, that of the list for `module.CFG[0]`."""
+    attributes: list[str] = []
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Attribute):
+            attributes.insert(0, node.attr)
+        else:
+            attributes.clear()
+        node = node.value
+    if not isinstance(node, ast.Name) or node.id not in roots:
+        return None
+    return ".".join(filter(None, (roots[node.id], *attributes)))

@@ -5,26 +5,19 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, replace
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.program.gathering.needed import Needed
-from distrain_nb.program.gathering.resolve import SourceCode, Value, by_statement
+from distrain_nb.program.gathering.resolve import SourceCode, by_statement
 from distrain_nb.program.notebook.history import at_once
 from distrain_nb.program.notebook.process_bound import name_of, needs_group
-from distrain_nb.program.values.pickling import try_value
-from distrain_nb.program.values.weights import weights_in
-from distrain_nb.worker.files.sizes import readable_size
+from distrain_nb.program.notebook.reach import MACHINE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from distrain_nb.program.notebook.history import Executed
     from distrain_nb.program.notebook.making import Making
     from distrain_nb.program.notebook.reach import Reading
     from distrain_nb.program.notebook.world import World
-    from distrain_nb.program.values.pickling import Definitions
 
 # What is made of calls, and is nothing without the process that made it.
 _TOOLS = re.compile(
@@ -35,10 +28,7 @@ _TOOLS = re.compile(
     r"|os\._Environ|\w+\.synchronize\.\w+|tqdm\.\w+\.tqdm\w*"
     r"|(torch\.utils\.tensorboard|tensorboardX)\.writer\.SummaryWriter"
 )
-_MACHINE = {
-    *("is_available", "device_count", "cpu_count"),
-    *("environ", "getenv", "list_physical_devices"),
-}
+_MACHINE = MACHINE | {"environ", "getenv"}
 _ARRAYS = {
     *("numpy.ndarray", "numpy.float64", "numpy.float32", "torch.Tensor"),
     *("pandas.DataFrame", "pandas.core.frame.DataFrame"),
@@ -69,7 +59,7 @@ def remake(name: str, value: Any, where: str, world: World) -> Remade:
 def with_fillings(name: str, how: SourceCode, world: World) -> SourceCode:
     """Return the source of a class, with the statements that have put answers about the world into
     it."""
-    since = tuple(p for p in world.fillings(name, how.chain[0]) if p not in how.chain)
+    since = tuple(p for p in world.makings.fillings(name, how.chain[0]) if p not in how.chain)
     if not since:
         return how
     why = f"was filled by {since[0].statement.where}, which asked for the world, and is made again"
@@ -78,7 +68,7 @@ def with_fillings(name: str, how: SourceCode, world: World) -> SourceCode:
 
 def remake_for(name: str, value: Any, reading: Reading, where: str, world: World) -> Remade:
     """Return the same for a value that is known to have learned the world, or the machine."""
-    making = world.making(name)
+    making = world.makings.of(name)
     if making and not reading.where and not _shows(making, value, reading):
         making = None
     if making and making.result and (reading.kind == "device" or _is_result(value, making.result)):
@@ -94,27 +84,6 @@ def remake_for(name: str, value: Any, reading: Reading, where: str, world: World
     if reading.kind == "device":
         return Remade()
     return Remade(finding=_refused(name, value, reading, where, making, work))
-
-
-def weights_of(
-    needed: Needed, where: str, definitions: Definitions, limit: int
-) -> Iterator[Needed | Finding]:
-    """Yield the weights of models that are made again, which travel; a finding for those that
-    can't."""
-    if isinstance(needed.value, (type, FunctionType)):
-        return
-    for path, name, weights in weights_in(needed.name, needed.value):
-        trial = try_value(name, weights, definitions, limit)
-        if not trial.problem and trial.complete and trial.size <= limit:
-            yield Needed(name, weights, Value(weights), (where,), trial, needed.name, path)
-            continue
-        size = readable_size(trial.size)
-        why = trial.problem.reason if trial.problem else f"are larger than may travel ({size})"
-        message = (
-            f"the weights of `{path}` {why}: it is made again, and has those that its statements"
-            " give. Load them in the cell"
-        )
-        yield Finding("capture.made-again", Severity.WARNING, where, message)
 
 
 def _shows(making: Making, value: Any, reading: Reading) -> bool:
@@ -135,7 +104,7 @@ def is_tool(value: Any) -> bool:
 def _tool(name: str, value: Any, world: World) -> SourceCode | None:
     if not is_tool(value):
         return None
-    making = world.making(name)
+    making = world.makings.of(name)
     if making is None or making.work:
         return None
     return SourceCode(making.chain, "is made again by its statements")

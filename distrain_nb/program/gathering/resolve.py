@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
-    from distrain_nb.program.values.pickling import Definitions
+    from distrain_nb.program.values.pickling import Definitions, PickleTrial
 
 _LITERAL_WIDTH = 200  # longest literal that is written into the program, in characters
 _MISSING = object()
+COMPUTED = object()
 
 
 @dataclass(frozen=True)
@@ -52,17 +53,45 @@ class Literal:
 class Value:
     """An object that travels as data."""
 
-    value: Any
-
 
 @dataclass(frozen=True)
 class NoSource:
     """A function or class of the notebook whose source is not in any executed cell."""
 
-    value: Any
-
 
 How = Import | SourceCode | Literal | Value | NoSource
+
+
+@dataclass(frozen=True)
+class Needed:
+    """One name of the notebook that travels: how, and the places that use it.
+
+    `trial` is there for values: their size, and what their pickle refers to. Those that are part of
+    what another name stands for, its `root`, are weights of a `model`, as the program writes it, or
+    attributes. `first` are statements that give the name while definitions are made that the value
+    holds.
+    """
+
+    name: str
+    value: Any
+    how: How
+    where: tuple[str, ...]
+    trial: PickleTrial | None = None
+    root: str = ""
+    model: str = ""
+    first: tuple[Executed, ...] = ()
+    late: bool = False  # state of a module that the program may not import
+
+
+@dataclass(frozen=True)
+class PendingName:
+    """A name that code reads, and where. `required`: without it the code fails."""
+
+    name: str
+    where: str
+    required: bool
+    at_once: bool = True
+    deleted: bool = False
 
 
 def resolve(name: str, value: Any, history: ExecutionHistory, definitions: Definitions) -> How:
@@ -70,9 +99,6 @@ def resolve(name: str, value: Any, history: ExecutionHistory, definitions: Defin
     imported = _by_import(name, value, history)
     if imported:
         return imported
-    chosen = _by_choice(name, value, history)
-    if chosen:
-        return chosen
     if isinstance(value, ModuleType):
         return Import((_import_line(value.__name__, name),))
     defined = _by_definition(name, value, history)
@@ -90,7 +116,7 @@ def resolve(name: str, value: Any, history: ExecutionHistory, definitions: Defin
 def as_data(value: Any) -> Literal | Value:
     """Return a value that travels as data: written out where it is short."""
     text = _literal(value)
-    return Literal(text) if text else Value(value)
+    return Literal(text) if text else Value()
 
 
 _ASSIGNING = (ast.Assign, ast.AnnAssign)
@@ -142,13 +168,9 @@ def _repeated(name: str, value: Any, history: ExecutionHistory, latest: Executed
 
 def _plain_imports(name: str, history: ExecutionHistory) -> Iterator[str]:
     """`import a.b` and `import a.c` both bind `a`, and both are needed."""
-    for executed in reversed(history.of(name)):
-        alias = executed.statement.alias(name)
-        if (
-            alias is not None
-            and isinstance(executed.statement.node, ast.Import)
-            and not alias.asname
-        ):
+    for statement in (executed.statement for executed in reversed(history.of(name))):
+        alias = statement.alias(name)
+        if alias and isinstance(statement.node, ast.Import) and not alias.asname:
             yield f"import {alias.name}"
 
 
@@ -182,32 +204,6 @@ def _by_definition(name: str, value: Any, history: ExecutionHistory) -> SourceCo
     return None
 
 
-def _by_choice(name: str, value: Any, history: ExecutionHistory) -> SourceCode | None:
-    """`try: import a` `except ImportError: …` and the like, taken whole: the run chooses again."""
-    latest = next(iter(history.of(name)), None)
-    if latest is None or not isinstance(latest.statement.node, (ast.If, ast.Try)):
-        return None
-    if not _only_defines(latest.statement.node):
-        return None
-    return SourceCode((latest,)) if _is_code(value) or isinstance(value, ModuleType) else None
-
-
-_DEFINING = (
-    *(ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
-    *(ast.Assign, ast.AnnAssign, ast.Pass),
-)
-
-
-def _only_defines(node: ast.If | ast.Try) -> bool:
-    inside = [*node.body, *node.orelse]
-    if isinstance(node, ast.Try):
-        inside += [*node.finalbody, *[s for h in node.handlers for s in h.body]]
-    return all(
-        isinstance(s, _DEFINING) or (isinstance(s, (ast.If, ast.Try)) and _only_defines(s))
-        for s in inside
-    )
-
-
 def _code(name: str, value: Any, history: ExecutionHistory, definitions: Definitions) -> How:
     """Return a function or class that no `def` or `class` of the notebook has given this name."""
     module, qualname = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
@@ -216,7 +212,7 @@ def _code(name: str, value: Any, history: ExecutionHistory, definitions: Definit
         renamed = f" as {name}" if name != qualname else ""
         return Import((f"from {module} import {qualname}{renamed}",))
     made = by_statement(name, history, "is made again by its statement", _HOLDING)
-    return made or (NoSource(value) if definitions.owns(value) else Value(value))
+    return made or (NoSource() if definitions.owns(value) else Value())
 
 
 def _is_code(value: Any) -> bool:
@@ -242,7 +238,7 @@ def _literal(value: Any) -> str | None:
     if not _plain(value, 3, set()):
         return None
     text = repr(value)
-    return text if len(text) <= _LITERAL_WIDTH and _reads_back(text, value) else None
+    return text if len(text) <= _LITERAL_WIDTH and is_literal(text, value) else None
 
 
 def _plain(value: Any, depth: int, seen: set[int]) -> bool:
@@ -258,11 +254,27 @@ def _plain(value: Any, depth: int, seen: set[int]) -> bool:
     return all(_plain(item, depth - (not isinstance(value, dict)), seen) for item in items)
 
 
-def _reads_back(text: str, value: Any) -> bool:
+def is_literal(node: ast.expr | str, value: Any) -> bool:
+    """Return whether an expression that is only written, not computed, is that value."""
+    return _same_literal(evaluated(node), value)
+
+
+def evaluated(node: ast.expr | str) -> Any:
+    """Return what an expression is that is only written; COMPUTED for others."""
     try:
-        return bool(ast.literal_eval(text) == value)
-    except (ValueError, SyntaxError):
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError):
+        return COMPUTED
+
+
+def _same_literal(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
         return False
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(_same_literal(one[k], other[k]) for k in one)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(_same_literal, one, other))
+    return bool(one == other)
 
 
 def is_builtin(name: str, value: Any = _MISSING) -> bool:

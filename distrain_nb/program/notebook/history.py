@@ -239,7 +239,7 @@ def at_once(node: ast.AST) -> Iterator[ast.AST]:
             yield from at_once(child)
 
 
-def first_line(node: ast.stmt) -> int:
+def first_line(node: ast.stmt | ast.Lambda) -> int:
     """Return the first line of a statement, its decorators included."""
     decorators = getattr(node, "decorator_list", [])
     return int(min([node.lineno, *[d.lineno for d in decorators]]))

@@ -1,21 +1,25 @@
-"""Modules that live beside the notebook and so must travel as files."""
+"""The user's own code: the notebook, and modules beside it, which must travel as files."""
 
 from __future__ import annotations
 
 import ast
 import sys
 import sysconfig
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.abc import FileLoader
 from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import decode_source
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from distrain_nb.program.notebook.cells import Cell
+from distrain_nb.program.notebook.history import ExecutionHistory, history
 from distrain_nb.program.python.imports import ImportedModule, imports_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from types import ModuleType
 
 Kind = Literal["stdlib", "installed", "local", "unknown"]
 _SKIPPED = {"__pycache__", ".git", ".hg", ".svn", ".ipynb_checkpoints", ".mypy_cache", ".venv"}
@@ -185,3 +189,54 @@ def included(path: Path) -> Iterator[tuple[str, Path]]:
         yield from _tree(path.absolute())
     else:
         yield path.name, path
+
+
+# -- the user's own code, in the notebook and beside it --------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class OwnModule:
+    """Names, and the statements that made them."""
+
+    namespace: Mapping[str, Any]
+    history: ExecutionHistory
+
+
+@dataclass
+class OwnModules:
+    """The user's own modules by their names; installed packages are none. `gone` are those that
+    were asked for and whose files are there no more."""
+
+    notebook: OwnModule
+    gone: set[str] = field(default_factory=set)
+    _known: dict[str, OwnModule | None] = field(default_factory=dict)
+
+    def of(self, name: str | None) -> OwnModule | None:
+        """Return the module of that name, if it is the user's own."""
+        if name == self.notebook.namespace.get("__name__", "__main__"):
+            return self.notebook
+        if not name:
+            return None
+        if name not in self._known:
+            self._known[name] = _read(sys.modules.get(name))
+            gone = gone_file(name)
+            if gone and not is_installed(gone):
+                self.gone.add(name)
+        return self._known[name]
+
+
+def _read(module: ModuleType | None) -> OwnModule | None:
+    file = getattr(module, "__file__", None)
+    if module is None or not file or not str(file).endswith(".py"):
+        return None
+    root = module.__name__.partition(".")[0]
+    if root in sys.stdlib_module_names or root == "distrain_nb":
+        return None
+    path = Path(file).absolute()
+    if is_installed(path):
+        return None
+    try:
+        source = decode_source(path.read_bytes())
+    except (OSError, SyntaxError, UnicodeDecodeError):
+        return None
+    return OwnModule(vars(module), history([Cell(str(path), source)]))

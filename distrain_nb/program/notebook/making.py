@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from distrain_nb.observed.frames import is_model
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distrain_nb.program.notebook.history import Executed, Statement
-    from distrain_nb.program.notebook.own_modules import OwnModule
+    from distrain_nb.program.notebook.local_modules import OwnModule
     from distrain_nb.program.notebook.reach import Reaches
     from distrain_nb.program.notebook.seen import SeenReads
 
@@ -76,7 +75,7 @@ class Makings:
     def _making(self, name: str) -> Making | None:
         history = self.module.history
         latest = self.seen.replaced(name, history.executed)
-        latest = latest or next(iter(history.of(name)), None) or self._setter(name)
+        latest = latest or next(iter(history.of(name)), None)
         latest = latest or next(iter(self.fillings(name)), None)
         if latest is None or latest.statement.is_import or latest.statement.is_definition:
             return None
@@ -91,7 +90,7 @@ class Makings:
 
         One that trains changes much, and what it asks is most often whether to print.
         """
-        if name not in self.seen.filled():
+        if name not in self.seen.observer.filled():
             return []
         later = (p for p in self.module.history.executed if since is None or p.at > since.at)
         return [
@@ -122,24 +121,6 @@ class Makings:
         """Return whether a statement trains, writes or the like, also through the user's
         functions."""
         return not _WORKS.isdisjoint(self.reaches.of(statement, self.module).attributes)
-
-    def _setter(self, name: str) -> Executed | None:
-        """Return the statement that called a function which declares the name `global`."""
-        setters = self._setters.get(name)
-        if not setters:
-            return None
-        every = reversed(self.module.history.executed)
-        others = (p for p in every if not p.statement.is_definition)
-        return next((p for p in others if setters & p.statement.mentions()), None)
-
-    @cached_property
-    def _setters(self) -> dict[str, set[str]]:
-        """The functions that declare a name `global`, by the name."""
-        history, setters = self.module.history, dict[str, set[str]]()
-        for statement in (p.statement for p in history.executed if p.statement.is_definition):
-            for name in statement.names(history.late_annotations).binds - statement.binds:
-                setters.setdefault(name, set()).update(statement.binds)
-        return setters
 
     def _set_up_since(self, name: str, latest: Executed) -> Iterator[Executed]:
         """Yield statements that changed the object; also through what it gave: argument groups."""

@@ -41,7 +41,8 @@ _MOST_PARTS = 1000
 
 def is_bound(obj: object) -> bool:
     """Return whether an object belongs to one process: to its rank, its world or its device."""
-    return is_bound_type(type(obj))
+    cls = type(obj)
+    return not issubclass(cls, Enum) and any(_is_bound_name(name_of(c)) for c in cls.__mro__)
 
 
 def needs_group(obj: object) -> bool:
@@ -63,11 +64,6 @@ def keeps_state(obj: object, depth: int = 2) -> bool:
     else:
         parts = list(dict_of(obj).values())
     return depth > 0 and any(keeps_state(part, depth - 1) for part in parts)
-
-
-def is_bound_type(cls: type) -> bool:
-    """Return whether objects of this class belong to one process."""
-    return not issubclass(cls, Enum) and any(_is_bound_name(name_of(c)) for c in cls.__mro__)
 
 
 @lru_cache(maxsize=4096)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from distrain_nb.program.notebook.history import Statement
-    from distrain_nb.program.notebook.own_modules import OwnModule, OwnModules
+    from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
 
 Name = tuple["OwnModule", str]
 NOTHING = object()
@@ -31,7 +31,7 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _MADE_WITH = ("__init__", "__new__", "__post_init__")
 _ASKED = {f"{module}.{name}" for module, names in ASKED.items() for name in names}
 # What asks for the machine, by the last part of its name.
-_MACHINE = {
+MACHINE = {
     *("is_available", "device_count", "cpu_count", "process_cpu_count", "sched_getaffinity"),
     *("current_device", "current_accelerator", "get_device_name", "get_device_capability"),
     *("get_device_properties", "is_bf16_supported", "mem_get_info", "gethostname", "getpid"),
@@ -68,7 +68,7 @@ class Reach:
     @property
     def machine(self) -> str:
         """What asks for the machine."""
-        return next(iter(sorted(_MACHINE & self.attributes)), "")
+        return next(iter(sorted(MACHINE & self.attributes)), "")
 
 
 @dataclass

@@ -11,14 +11,14 @@ from distrain_nb.observed.sites import Site
 from distrain_nb.program.notebook.history import first_line
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from distrain_nb.observed import Observer
     from distrain_nb.observed.changes import PartChange
     from distrain_nb.observed.modules import ModuleChange
     from distrain_nb.observed.sites import SeenRead
     from distrain_nb.program.notebook.history import Executed, Statement
-    from distrain_nb.program.notebook.own_modules import OwnModule
+    from distrain_nb.program.notebook.local_modules import OwnModule
 
 _AWAITING = (ast.Await, ast.AsyncFor, ast.AsyncWith)
 _COUNTS = (bool, int, str, type(None))
@@ -26,14 +26,15 @@ _COUNTS = (bool, int, str, type(None))
 
 @dataclass(frozen=True)
 class SeenReads:
-    """Answers by statements; with no observer nothing was seen."""
+    """Answers by statements. If nobody `watched`, the observer has seen nothing."""
 
-    observer: Observer | None = None
+    observer: Observer
+    watched: bool = True
 
     def saw(self, statement: Statement, module: OwnModule) -> bool:
         """Return whether a statement ran while the extension was there."""
         label, name = statement.label, module.namespace.get("__name__")
-        return self.observer is not None and not {label, name} & self.observer.unseen
+        return self.watched and not {label, name} & self.observer.unseen
 
     def reads(self, statement: Statement, name: str, value: Any) -> Iterator[SeenRead]:
         """What a statement asked that matters to the value that a name stands for.
@@ -56,62 +57,37 @@ class SeenReads:
     def only_used(self, statement: Statement, name: str, value: Any) -> bool:
         """Return whether a statement had a function do something with a model that left no answer
         in it: most often the function asked whether to print."""
-        model = is_model(value)
-        return bool(self.observer and model and name not in statement.binds) and not self.fills(
-            statement, name
-        )
+        gives = not self.watched or name in statement.binds or self.fills(statement, name)
+        return is_model(value) and not gives
 
     def fills(self, statement: Statement, name: str) -> bool:
         """Return whether the object of that name changed while the statement asked for the world,
         or read what knows it."""
         if any(name in site.filled for site in self._sites(statement)):
             return True
-        places = self.observer.originals.filled.get(name, ()) if self.observer else ()
+        places = self.observer.originals.filled.get(name, ())
         return any(_is_at(*place, statement) for place in places)
 
     def changed(self, statement: Statement, name: str) -> bool:
         """Return whether the statement changed a part of the object of that name, which it may have
         from the world: seen for what knows the world."""
-        return any(is_at(change, statement) for change in self.changes(name))
-
-    def changes(self, name: str) -> Collection[PartChange]:
-        """What was seen to change in the object of a name that knows the world."""
-        return self.observer.changes(name) if self.observer else ()
+        return any(is_at(change, statement) for change in self.observer.changes(name))
 
     def replaced(self, name: str, executed: Iterable[Executed]) -> Executed | None:
         """Return the statement that bound a name, which knew the world, by a function that it
         calls."""
-        place = self.observer.replaced(name) if self.observer else None
-        if place is None:
-            return None
-        return next((p for p in executed if _is_at(*place, p.statement)), None)
-
-    def changed_parts(
-        self, name: str, definition: Any
-    ) -> dict[str, tuple[Any, tuple[str, str, str]]] | None:
-        """Return the attributes that a definition has otherwise than its statement gave them, by
-        their paths, with what tells so; None where nobody saw it."""
-        return self.observer.originals.changed(name, definition) if self.observer else None
+        place = self.observer.replaced(name)
+        return next((p for p in executed if _is_at(*place, p.statement)), None) if place else None
 
     def known_to(self, statement: Statement) -> set[str]:
         """Return the names that knew the world when a statement read them."""
-        places = self.observer.readers(statement.label) if self.observer else {}
+        places = self.observer.readers(statement.label)
         node = statement.node
         return {n for place in places if _stands_in(Site(*place), node) for n in places[place]}
 
-    def module_changes(self, modules: Collection[str]) -> Iterator[ModuleChange]:
-        """Yield what statements that knew the world changed in modules, as it still is."""
-        if self.observer:
-            yield from self.observer.modules.changes(modules)
-
-    def filled(self) -> set[str]:
-        """Return every name whose object changed while some statement asked."""
-        return self.observer.filled() if self.observer else set()
-
     def _sites(self, statement: Statement) -> Iterator[Site]:
-        if self.observer is not None:
-            sites = self.observer.sites(statement.label)
-            yield from (site for site in sites if _stands_in(site, statement.node))
+        sites = self.observer.sites(statement.label)
+        yield from (site for site in sites if _stands_in(site, statement.node))
 
 
 def is_at(change: PartChange | ModuleChange, statement: Statement) -> bool:

@@ -62,14 +62,8 @@ def _code(statement: Statement, flags: int, *, alone: bool) -> CodeType:
     module = ast.fix_missing_locations(ast.Module(body, []))
     flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     name = getattr(statement.node, "name", "")
-    codes = _nested(compile(module, statement.label, "exec", flags, dont_inherit=True))
-    return next(c for c in reversed(codes) if c.co_name == name)
-
-
-def _nested(code: CodeType) -> list[CodeType]:
-    inside = [c for c in code.co_consts if isinstance(c, CodeType)]
-    generic = [c for c in inside if c.co_name.startswith("<generic parameters")]
-    return inside + [c for outer in generic for c in _nested(outer)]
+    whole = compile(module, statement.label, "exec", flags, dont_inherit=True)
+    return next(code for code in codes_in(whole) if code.co_name == name)
 
 
 def same_code(one: CodeType, other: CodeType) -> bool:

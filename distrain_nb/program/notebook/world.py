@@ -13,17 +13,17 @@ from pathlib import PurePath
 from types import BuiltinFunctionType, FunctionType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.making import Making, Makings
-from distrain_nb.program.notebook.own_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.process_bound import is_bound, keeps_state, name_of
 from distrain_nb.program.notebook.reach import Name, Reaches, Reading
-from distrain_nb.program.notebook.seen import SeenReads
 from distrain_nb.worker.fingerprint import dict_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory, Statement
+    from distrain_nb.program.notebook.seen import SeenReads
 
 _CODE = (type, FunctionType, BuiltinFunctionType, ModuleType)
 _SCALARS = (bool, int, float, complex, str, bytes, type(None), Enum, PurePath)
@@ -36,7 +36,7 @@ class World:
 
     namespace: Mapping[str, Any]
     history: ExecutionHistory
-    seen: SeenReads = field(default_factory=SeenReads)
+    seen: SeenReads
     _modules: OwnModules = field(init=False)
     _makings: dict[int, Makings] = field(default_factory=dict)
     _known: dict[Name, list[Reading]] = field(default_factory=dict)
@@ -45,6 +45,7 @@ class World:
         self._notebook = OwnModule(self.namespace, self.history)
         self._modules = OwnModules(self._notebook)
         self._reaches = Reaches(self._modules)
+        self.makings = self._makings_of(self._notebook)
 
     @property
     def gone(self) -> set[str]:
@@ -112,33 +113,17 @@ class World:
         """Return a module of that name beside the notebook."""
         return self._modules.of(name)
 
-    def making(self, name: str) -> Making | None:
-        """Return the statements that made what the name stands for."""
-        return self._makings_of(self._notebook).of(name)
-
     def worked_on(self, name: str, making: Making) -> Executed | None:
         """Return the statement that has changed it by work since, so that a new one is not the
         same."""
         value = self.namespace.get(name)
-        if is_settings(value) or not keeps_state(value) or self._wraps_what_travels(value, making):
+        if is_settings(value) or not keeps_state(value):
             return None
-        return self._makings_of(self._notebook).worked_on(name, making)
-
-    def used_since(self, name: str, making: Making) -> bool:
-        """Return whether something was trained with it since, which may leave its traces."""
-        return self._makings_of(self._notebook).worked_on(name, making) is not None
+        return self.makings.worked_on(name, making)
 
     def saw(self, statement: Statement) -> bool:
         """Return whether a statement of the notebook ran while the extension was there."""
         return self.seen.saw(statement, self._notebook)
-
-    def uses(self, statement: Statement) -> bool:
-        """Return whether a statement trains or evaluates, so that what it changes is no setting."""
-        return self._makings_of(self._notebook).uses(statement)
-
-    def fillings(self, name: str, since: Executed) -> tuple[Executed, ...]:
-        """Return the statements since that asked for the world, and changed a class meanwhile."""
-        return tuple(self._makings_of(self._notebook).fillings(name, since))
 
     def begins_group(self, name: str) -> bool:
         """Return whether making it again, with all that it is made from, also makes its process
@@ -204,7 +189,7 @@ class World:
         """What made a name; of a class what has filled it since its definition."""
         if isinstance(module.namespace.get(name), _CODE):
             defined = module is self._notebook and self.history.of(name)[:1]
-            return self.fillings(name, defined[0]) if defined else ()
+            return tuple(self.makings.fillings(name, defined[0])) if defined else ()
         making = self._makings_of(module).of(name)
         return making.chain if making else ()
 
@@ -213,31 +198,11 @@ class World:
             self._makings[id(module)] = Makings(module, self._reaches, self.seen)
         return self._makings[id(module)]
 
-    def _wraps_what_travels(self, value: Any, making: Making) -> bool:
-        """`DDP(net)`, whose weights are those of a model that travels as it is."""
-        weights = _weights(value)
-        if not weights:
-            return False
-        names = {n for executed in making.chain for n in executed.statement.names().needs}
-        inside = [self.namespace.get(n) for n in names if n in self.namespace]
-        travelling = [v for v in inside if v is not value and not is_bound(v)]
-        return weights <= {w for v in travelling for w in _weights(v)}
-
 
 def _first(readings: Iterable[Reading]) -> Reading | None:
     """Return the first reading of the world, or else of the machine."""
     every = list(readings)
     return next((r for r in every if r.kind == "world"), next(iter(every), None))
-
-
-def _weights(value: Any) -> set[int]:
-    parameters = getattr(type(value), "parameters", None)
-    if isinstance(value, type) or not callable(parameters):
-        return set()
-    try:
-        return {id(p) for p in parameters(value)}
-    except Exception:  # some other class's method of that name
-        return set()
 
 
 def is_settings(value: Any) -> bool:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.program.gathering.arrange import PreludeItem
     from distrain_nb.program.gathering.gather import Gathering
-    from distrain_nb.program.gathering.needed import Needed
+    from distrain_nb.program.gathering.resolve import Needed
 
 
 def data_of(
