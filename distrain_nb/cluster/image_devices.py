@@ -43,13 +43,13 @@ def devices_of(
 ) -> dict[str, str]:
     """Return the kinds of devices that an image is for, each with what tells it; empty where
     nothing does, as of an image that has got its packages by a command."""
-    said = labels.get(LABEL, "").lower().split()
-    if said:
-        return {kind: f"label {LABEL}" for kind in TITLES if kind in said}
-    known: dict[str, str] = {}
+    labelled = labels.get(LABEL, "").lower().split()
+    if labelled:
+        return {kind: f"label {LABEL}" for kind in TITLES if kind in labelled}
+    devices: dict[str, str] = {}
     for kind, told_by in _evidence(environment, labels, packages):
-        known.setdefault(kind, told_by)
-    return known
+        devices.setdefault(kind, told_by)
+    return devices
 
 
 def _evidence(

@@ -91,14 +91,14 @@ class Choices:
     def _keeps_text(self, how: SourceCode, value: Any) -> bool:
         """Return whether the text is sure to be right, or nothing else will do."""
         bases = value.__bases__ if isinstance(value, type) else ()
-        own = [base for base in bases if self.definitions.owns(base)]
-        if any(not [*self.definitions.paths(base)] for base in own):
+        classes = [base for base in bases if self.definitions.owns(base)]
+        if any(not [*self.definitions.paths(base)] for base in classes):
             return False  # made of a class whose name means another by now
         asks = any(self.world.asked_by(e) or asks_machine(e.statement.node) for e in how.chain)
         notes = [note for executed in how.chain for note in executed.statement.notes]
         if asks or any(note.severity is Severity.ERROR for note in notes):
             return True
-        by_text = all(self.definitions.path(base) is not None for base in own)
+        by_text = all(self.definitions.path(base) is not None for base in classes)
         node = how.chain[0].statement.node
         plain = by_text and len(how.chain) == 1 and not notes and is_plain(node, self.definitions)
         if isinstance(value, type):
@@ -149,8 +149,12 @@ def _is_of_text(node: ast.AST, function: Any) -> bool:
     if not isinstance(node, (*_FUNCTIONS, ast.Lambda)) or not isinstance(function, FunctionType):
         return False
     has = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    given, first = _defaults(node), function.__code__.co_firstlineno
-    return first == first_line(node) and len(given) == len(has) and all(map(is_literal, given, has))
+    defaults, first = _defaults(node), function.__code__.co_firstlineno
+    return (
+        first == first_line(node)
+        and len(defaults) == len(has)
+        and all(map(is_literal, defaults, has))
+    )
 
 
 def _is_written(node: ast.expr, namespace: Mapping[str, Any]) -> bool:
@@ -160,7 +164,7 @@ def _is_written(node: ast.expr, namespace: Mapping[str, Any]) -> bool:
         root = root.value
     if not isinstance(root, ast.Name):
         return evaluated(node) is not COMPUTED
-    found = namespace.get(root.id, vars(builtins).get(root.id, COMPUTED))
-    if isinstance(found, ModuleType):  # those beside the notebook may have been given another
-        return is_installed(vars(found)) or root_of(vars(found)) in sys.stdlib_module_names
-    return found is vars(builtins).get(root.id)
+    value = namespace.get(root.id, vars(builtins).get(root.id, COMPUTED))
+    if isinstance(value, ModuleType):  # those beside the notebook may have been given another
+        return is_installed(vars(value)) or root_of(vars(value)) in sys.stdlib_module_names
+    return value is vars(builtins).get(root.id)

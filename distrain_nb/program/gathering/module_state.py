@@ -66,10 +66,14 @@ def _of_class(name: str, cls: type, node: ast.ClassDef) -> Iterator[tuple[str, A
     """Yield the attributes that the class's statement does not surely give."""
     for attribute, value in attributes(cls):
         function = getattr(value, "__func__", getattr(value, "fget", getattr(value, "func", value)))
-        made = getattr(inspect.unwrap(function), "__qualname__", "") if callable(function) else ""
+        qualified = (
+            getattr(inspect.unwrap(function), "__qualname__", "") if callable(function) else ""
+        )
         written = [part for part in node.body if bound_names([part]) == {attribute}]
-        given = made == f"{cls.__qualname__}.{attribute}" or any(_writes(p, value) for p in written)
-        if attribute in vars(cls) and not (given or attribute.startswith("__")):
+        is_text = qualified == f"{cls.__qualname__}.{attribute}" or any(
+            _writes(p, value) for p in written
+        )
+        if attribute in vars(cls) and not (is_text or attribute.startswith("__")):
             yield f"{name}.{attribute}", value
 
 

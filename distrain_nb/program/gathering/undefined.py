@@ -67,17 +67,20 @@ def run_that_defines(name: str, notebook: Notebook) -> tuple[str, tuple[Fix[str]
     and repairs of the cell."""
     definition = re.compile(rf"\b(?:def|class)[ \t]+{re.escape(name)}\b")
     for cell in reversed(notebook.cells):
-        for found in reversed([*_RUN.finditer(cell.source)]):
-            file = _run_file(found[2].strip("'\""), notebook.folder)
+        for match in reversed([*_RUN.finditer(cell.source)]):
+            file = _run_file(match[2].strip("'\""), notebook.folder)
             if file is None or not definition.search(file.read_text("utf-8", "replace")):
                 continue
-            where = f"{cell.label}, line {cell.source[: found.start()].count(chr(10)) + 1}"
-            said = f"defined by `{found[1].strip()}` ({where}), whose file no run reads"
+            where = f"{cell.label}, line {cell.source[: match.start()].count(chr(10)) + 1}"
+            defined = f"defined by `{match[1].strip()}` ({where}), whose file no run reads"
             beside = file.suffix == ".py" and file.parent == notebook.folder
             if beside and file.stem.isidentifier():
                 line = f"from {file.stem} import {name}"
-                return f"{said}: write `{line}`", (add_line(line),)
-            return f"{said}: define it at the top level of a cell, or import it from a .py file", ()
+                return f"{defined}: write `{line}`", (add_line(line),)
+            return (
+                f"{defined}: define it at the top level of a cell, or import it from a .py file",
+                (),
+            )
     return None
 
 
