@@ -22,11 +22,13 @@ from distrain_nb.observed.frames import (
     main_thread,
     may_change,
     may_have_taken,
+    of_thread,
     place_of,
     reachable,
     root_of,
     state_of,
     stored_by,
+    threads_at_work,
 )
 from distrain_nb.observed.modules import Modules
 from distrain_nb.observed.sites import SeenRead, Site
@@ -84,6 +86,8 @@ class Observer:
         self._changes = Changes(namespace)
         self.originals = Originals(namespace)
         self.modules = Modules(namespace)
+        self._at_work: set[int] = set()  # threads that ran when the statement began
+        self._of_threads: list[tuple[int, list[Site]]] = []  # that asked since
         self._readers: dict[str, dict[tuple[int, int], set[str]]] = defaultdict(dict)
 
     def replaced(self, name: str) -> tuple[str, int, int] | None:
@@ -120,6 +124,7 @@ class Observer:
     def runs(self, code: CodeType) -> None:
         """A statement of the cell is about to run."""
         try:
+            self._at_work = threads_at_work(self.namespace)
             if self._changes.read_by(code):
                 self.originals.keep()
                 self.modules.keep()
@@ -142,6 +147,11 @@ class Observer:
             self._changes.look(code, self._at(code), asked)
             if asked:
                 self._changes.follow(self.filled())
+            at_work = threads_at_work(self.namespace) if self._of_threads else set()
+            for thread, sites in self._of_threads:
+                for site in sites:
+                    site.beside |= thread in self._at_work or thread in at_work
+            self._of_threads.clear()
         except Exception:  # whatever is odd about an object: the user's code goes on
             return
 
@@ -235,6 +245,7 @@ class Observer:
         for site in sites:
             if read not in site.reads:
                 site.reads.append(read)
+        self._of_threads += of_thread(sites)
         self.modules.keep()
         if top and not direct and "(" not in what:
             for site in sites:

@@ -7,7 +7,7 @@ import threading
 from dis import get_instructions
 from itertools import islice
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
 from distrain_nb.worker.fingerprint import dict_of
@@ -15,6 +15,7 @@ from distrain_nb.worker.fingerprint import dict_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+_T = TypeVar("_T")
 _KERNELS = ("IPython", "ipykernel")  # `%env RANK` is the user's own question
 ANSWERS = (bool, int, str, type(None))
 _UNCHANGING = (bool, int, float, complex, str, bytes, type(None))
@@ -31,6 +32,25 @@ def is_top_level(frame: FrameType) -> bool:
 
 def main_thread() -> FrameType | None:
     return sys._current_frames().get(threading.main_thread().ident or 0)
+
+
+def threads_at_work(namespace: Mapping[str, Any]) -> set[int]:
+    """Return the threads besides the main one that run functions of a notebook, by number."""
+    frames = sys._current_frames()
+    frames.pop(threading.main_thread().ident or 0, None)
+    return {number for number, frame in frames.items() if _runs(frame, namespace)}
+
+
+def of_thread(things: _T) -> list[tuple[int, _T]]:
+    """Return things with the number of the thread that runs now; nothing in the main one."""
+    thread = threading.get_ident()
+    return [] if thread == threading.main_thread().ident else [(thread, things)]
+
+
+def _runs(frame: FrameType | None, namespace: Mapping[str, Any]) -> bool:
+    while frame is not None and frame.f_globals is not namespace:
+        frame = frame.f_back
+    return frame is not None
 
 
 def frames_to(frame: FrameType | None, top: FrameType | None) -> Iterator[FrameType]:

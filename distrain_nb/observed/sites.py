@@ -20,9 +20,14 @@ class SeenRead(NamedTuple):
 
 class Site:
     """A place at the top level of a cell, or of a module: what was asked from there, and the names
-    of the notebook whose objects changed meanwhile."""
+    of the notebook whose objects changed meanwhile.
+
+    `beside` says that a thread asked which another statement had started, or which went on when
+    the statement was over.
+    """
 
     def __init__(self, line: int, column: int) -> None:
         self.line, self.column = line, column
         self.reads: list[SeenRead] = []
         self.filled: set[str] = set()
+        self.beside = False

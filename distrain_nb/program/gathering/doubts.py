@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from distrain_nb.observed.changes import PartChange
+    from distrain_nb.observed.sites import SeenRead
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
     from distrain_nb.program.notebook.world import World
     from distrain_nb.program.python.reads import ByText
@@ -41,6 +42,7 @@ def rebound(
 
     What must be made again, because it depends on the world, must be made of the same.
     """
+    yield from _of_threads(found, world)
     yield from _of_another_world(found, world)
     made = [(n.name, n.how) for n in found.values() if isinstance(n.how, SourceCode)]
     repeated = {executed.at for _, how in made for executed in how.chain}
@@ -63,6 +65,23 @@ def rebound(
                 )
                 severity = Severity.ERROR if how.world else Severity.WARNING
                 yield Finding("capture.rebound", severity, where, message)
+
+
+def _of_threads(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
+    """Refuse what a thread made of the world beside the statement that had started it: the ranks
+    would start it, and wait for it, at other times."""
+    reads: dict[SeenRead, Needed] = {}
+    for needed in found.values():
+        for executed in needed.how.chain if isinstance(needed.how, SourceCode) else ():
+            if read := world.seen.beside(executed.statement):
+                reads.setdefault(read, needed)
+    for read, needed in reads.items():
+        message = (
+            f"`{needed.name}` depends on the world ({read.what}, {read.where}), asked by a thread"
+            " that went on beside other statements: ranks can't make it again. Start the thread"
+            " and wait for it in one function, or in the cell"
+        )
+        yield Finding("capture.thread", Severity.ERROR, needed.where[0], message)
 
 
 def _of_another_world(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:

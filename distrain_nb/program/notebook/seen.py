@@ -54,6 +54,11 @@ class SeenReads:
         for site in self._sites(statement):
             yield from site.reads
 
+    def beside(self, statement: Statement) -> SeenRead | None:
+        """Return what a thread asked beside the statement that had started it."""
+        sites = (site for site in self._sites(statement) if site.beside)
+        return next((read for site in sites for read in site.reads), None)
+
     def only_used(self, statement: Statement, name: str, value: Any) -> bool:
         """Return whether a statement had a function do something with a model that left no answer
         in it: most often the function asked whether to print."""
