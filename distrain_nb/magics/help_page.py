@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # Its class three times: JupyterLab's own rules for tables would win over a plain one.
 _OURS = ".dn-help.dn-help.dn-help table"
-_TWO_LINES_BELOW = 1000
+_TWO_LINES_BELOW = 1250
 STYLE = (
     f"<style>{_OURS} {{ margin: 0 0 8px; }}"
     f"{_OURS} :is(td, th) {{ text-align: left; vertical-align: top; font-weight: normal; }}"

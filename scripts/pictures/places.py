@@ -29,7 +29,8 @@ print("rank", os.environ["RANK"], "of", os.environ["WORLD_SIZE"])"""
 # Before the first cell, in the folder of the notebook.
 STARTUP = """import os
 from pathlib import Path
-from distrain_nb.backends.notebooks import google, studio
+from distrain_nb.places.sagemaker import studio
+from distrain_nb.places.vertex import workbench as google
 os.environ.update({environ})
 studio.FILE, google.PRODUCT_FILE = Path("resource-metadata.json"), Path("/nowhere")
 """

@@ -35,7 +35,9 @@ def in_place(nb: Kernel, folder: Path, environ: dict[str, str], studio: dict[str
     outcome = nb.run(f"""
 import os
 from pathlib import Path
-from distrain_nb.backends.notebooks import google, memory, studio
+from distrain_nb.backends.notebooks import memory
+from distrain_nb.places.sagemaker import studio
+from distrain_nb.places.vertex import workbench as google
 for name in {names}:
     os.environ.pop(name, None)
 os.environ.update({environ})
