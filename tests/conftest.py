@@ -107,7 +107,8 @@ def runtime_folder() -> Iterator[Path]:
     yield folder
     for process in psutil.process_iter(["cmdline"]):
         if any(str(folder) in word for word in process.info["cmdline"] or ()):
-            process.kill()
+            with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended
+                process.kill()
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -144,7 +144,8 @@ def test_the_controller_is_away_and_forgets(
     assert not ended(later) and later.status.error == ""
     slurm.start_controller()
     assert eventually(lambda: ended(later), 120) and str(later.state) == "succeeded"
-    assert eventually(lambda: job_of(slurm, unseen) not in queued(slurm))
+    # COMPLETING lasts for 45 s where the controller was away.
+    assert eventually(lambda: job_of(slurm, unseen) not in queued(slurm), 120)
     assert not Status.read(unseen.folder).state.final
     assert eventually(lambda: ended(unseen)) and str(unseen.state) == "cancelled"
     assert unseen.status.error == "cancelled in Slurm, by scancel"
