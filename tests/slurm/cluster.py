@@ -56,6 +56,8 @@ SlurmctldTimeout=10
 MessageTimeout=5
 InactiveLimit=0
 KillWait=3
+# On a busy machine a step takes longer to be gone; its node would be drained.
+UnkillableStepTimeout=600
 Waittime=0
 GresTypes=gpu
 DefMemPerCPU=100
@@ -134,6 +136,12 @@ class Cluster:
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, **self.environment}
         return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+    def resume_all(self) -> None:
+        """Take back nodes that an earlier test has left drained."""
+        drained = self.run("sinfo", "--noheader", "--states=drain", "--format=%n").stdout.split()
+        for name in dict.fromkeys(drained):
+            self.run("scontrol", "update", f"nodename={name}", "state=resume")
 
     def cancel_all(self) -> None:
         self.run("scancel", "--user", getpass.getuser(), "--signal=KILL", "--full")

@@ -27,6 +27,7 @@ def slurm(one_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clu
     """The cluster, which Slurm's commands find as long as the test runs; no job outlives it."""
     for name, value in one_cluster.environment.items():
         monkeypatch.setenv(name, value)
+    one_cluster.resume_all()
     yield one_cluster
     one_cluster.cancel_all()
 
