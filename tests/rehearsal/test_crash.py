@@ -111,7 +111,9 @@ def test_what_one_cloud_is_not_killed_in_is_what_the_other_is(
     """The points between calls of SageMaker's own code are points of Vertex AI's carriers too."""
     reached = {}
     for crashing in (vertex, sagemaker):
-        run = crashing.new_run(tmp_path / crashing.backend, PROGRAM)
+        # So long that lines are fetched before the last ones: other calls lead to those.
+        lasting = f"{PROGRAM}\nimport time; time.sleep(2)"
+        run = crashing.new_run(tmp_path / crashing.backend, lasting)
         crashing.carry(run)
         reached[crashing.backend] = stacks(run)
     shared = {stack for stack in reached["sagemaker"] if sagemaker.room not in stack}
