@@ -72,7 +72,7 @@ WAYS: dict[str, tuple[str, ...]] = {
     "a generator": (f"def ranks():\n    yield {ASK}", "NAME = next(ranks())"),
     "a thread": (
         f"into = []\ndef work(): into.append({ASK})",
-        "t = threading.Thread(target=work)\nt.start()\nt.join()",
+        "def go():\n    t = threading.Thread(target=work)\n    t.start()\n    t.join()\ngo()",
         "NAME = into[0]",
     ),
     "a pool of threads": (
