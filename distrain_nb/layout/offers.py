@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class SdkNames(NamedTuple):
     package: str = ""
 
 
-class Offers:
+class Offers(ABC):
     """The machines and other choices of a place.
 
     `default_machine` is taken where nothing says which; machines of `plain_families` have no
@@ -51,9 +52,9 @@ class Offers:
     # Why a pool of a role isn't there, behind "has no pool of ROLE".
     why_no_pool: ClassVar[Mapping[Role, str]] = {}
 
+    @abstractmethod
     def machines(self, catalog: Catalog) -> Mapping[str, None]:
         """Return the machine types for training, in the order of the tables."""
-        raise NotImplementedError
 
     def sdk_machines(self) -> SdkNames:
         """Return the machine types that the installed SDK of the service lists: it may be newer
@@ -64,22 +65,22 @@ class Offers:
         """Return the accelerators that the installed SDK of the service lists."""
         return SdkNames()
 
+    @abstractmethod
     def gpu_machines(self, catalog: Catalog) -> Iterator[GpuMachine]:
         """Yield every machine that has GPUs, with each number of each that it takes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def plain_machines(self, catalog: Catalog) -> list[str]:
         """Return the machines without accelerators that others are replaced by."""
-        raise NotImplementedError
 
+    @abstractmethod
     def knows(self, resolved: ResolvedPool) -> bool:
         """Return whether a pool's figures are comparable with those of the place's machines."""
-        raise NotImplementedError
 
+    @abstractmethod
     def larger(self, pool: Pool, gpus: int) -> Pool | None:
         """Return one machine with so many of a pool's GPUs, or as few more as there are; None if
         there is none."""
-        raise NotImplementedError
 
     def choices(self, layout: Layout, field: str) -> Iterable[Choice]:
         """Return the values of a field of the layout, such as `region`; empty for any text."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distrain_nb import installed
+from distrain_nb.errors import DistrainError
 from distrain_nb.layout.pool import Role
 
 if TYPE_CHECKING:
@@ -116,9 +117,20 @@ def places() -> Mapping[str, Place]:
 
 
 def place_of(name: str) -> Place | None:
-    """Look a place up by its name; None where no backend that is loaded has declared it."""
-    if name not in _PLACES and (point := installed.own(GROUP).get(name)):
-        _PLACES[name] = point.load()
+    """Look a place up by its name; None where no backend that is loaded has declared it.
+
+    Raises DistrainError where the package's metadata lacks one of its own places, as that of an
+    older installation does: without its rules every layout would fit.
+    """
+    if name not in _PLACES:
+        point = installed.own(GROUP).get(name)
+        if point is not None:
+            _PLACES[name] = point.load()
+        elif name in PLACES:
+            raise DistrainError(
+                f"distrain-nb is not installed as it stands here: its metadata lacks the place "
+                f"{name}. Install it again with pip."
+            )
     return _PLACES.get(name)
 
 

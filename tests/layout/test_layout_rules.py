@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from layout_strategies import examples, layouts
 
+from distrain_nb.errors import DistrainError
 from distrain_nb.findings import Severity, errors
 from distrain_nb.layout import Layout, Pool, Role, place
 from distrain_nb.layout.catalog import Catalog, current
@@ -468,6 +469,14 @@ def test_every_rule_has_a_case() -> None:
     tested |= {"channels", "accelerator-on-allowlist", "ranks-not-here"}
     tested |= {"machine-newer", "accelerator-newer"}  # test_newer_than_tables.py
     assert set(all_rules()) == tested
+
+
+def test_an_older_installation_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its metadata has no entry points of places, and every layout would have fitted."""
+    monkeypatch.setattr(place, "_PLACES", {})
+    monkeypatch.setattr("distrain_nb.installed.own", lambda group: {})
+    with pytest.raises(DistrainError, match="metadata lacks the place vertex"):
+        check(Layout.of("vertex", primary="3*n1-standard-4"))
 
 
 def test_what_a_backend_s_place_does_not_read_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -44,9 +45,9 @@ class GoogleOffers(Offers):
     whole_job_role = Role.PRIMARY
 
     @staticmethod
+    @abstractmethod
     def trains(row: Machine) -> bool:
         """Return whether the place offers a machine type for training."""
-        raise NotImplementedError
 
     def gpu_machines(self, catalog: Catalog) -> Iterator[GpuMachine]:
         yield from _gpu_machines(catalog, self.place)
