@@ -150,6 +150,7 @@ class Observer:
             at_work = threads_at_work(self.namespace) if self._of_threads else set()
             for thread, sites in self._of_threads:
                 for site in sites:
+                    site.in_thread = True
                     site.beside |= thread in self._at_work or thread in at_work
             self._of_threads.clear()
         except Exception:  # whatever is odd about an object: the user's code goes on

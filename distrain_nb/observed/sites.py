@@ -22,12 +22,12 @@ class Site:
     """A place at the top level of a cell, or of a module: what was asked from there, and the names
     of the notebook whose objects changed meanwhile.
 
-    `beside` says that a thread asked which another statement had started, or which went on when
-    the statement was over.
+    `in_thread` says that a thread asked, and `beside` that another statement had started it, or
+    that it went on when the statement was over.
     """
 
     def __init__(self, line: int, column: int) -> None:
         self.line, self.column = line, column
         self.reads: list[SeenRead] = []
         self.filled: set[str] = set()
-        self.beside = False
+        self.in_thread = self.beside = False

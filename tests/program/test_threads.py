@@ -15,7 +15,7 @@ SHOW = "import json\nprint('RESULT', json.dumps(u))"
 APART = "t = threading.Thread(target=fill)\nt.start(); t.join()"
 
 
-@pytest.mark.parametrize("delay", ["0.05", "0.2"])
+@pytest.mark.parametrize("delay", ["0", "0.05", "0.2"])
 @pytest.mark.parametrize("since", ["", "u.clear()"])
 def test_a_thread_that_another_statement_waits_for_is_refused(
     kernel: Kernel, delay: str, since: str

@@ -55,8 +55,10 @@ class SeenReads:
             yield from site.reads
 
     def beside(self, statement: Statement) -> SeenRead | None:
-        """Return what a thread asked beside the statement that had started it."""
-        sites = (site for site in self._sites(statement) if site.beside)
+        """Return what a thread asked beside the statement that had started it, or by luck within
+        one that only starts it."""
+        starts = _only_starts(statement.node)
+        sites = (s for s in self._sites(statement) if s.beside or (s.in_thread and starts))
         return next((read for site in sites for read in site.reads), None)
 
     def only_used(self, statement: Statement, name: str, value: Any) -> bool:
@@ -93,6 +95,13 @@ class SeenReads:
     def _sites(self, statement: Statement) -> Iterator[Site]:
         sites = self.observer.sites(statement.label)
         yield from (site for site in sites if _stands_in(site, statement.node))
+
+
+def _only_starts(node: ast.stmt) -> bool:
+    """Return whether a statement starts threads, and waits for none: `t.start()`."""
+    called = {n.func.attr for n in ast.walk(node)
+              if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)}  # fmt: skip
+    return "start" in called and called.isdisjoint(("join", "result", "wait"))
 
 
 def is_at(change: PartChange | ModuleChange, statement: Statement) -> bool:
