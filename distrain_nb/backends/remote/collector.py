@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import re
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote import fetch
@@ -55,7 +55,7 @@ class Collector:
         journal = self._run.journal
         entries, cursor = self._service.log(journal.job, journal.cursor, last=last)
         if entries or cursor != journal.cursor:
-            self._keep(entries, replace(journal, cursor=dict(cursor)))
+            self._keep(entries, dataclasses.replace(journal, cursor=dict(cursor)))
         if any(entry.role == SERVICE and _STARTS_AGAIN.search(entry.text) for entry in entries):
             self._run.put(self._run.status.reach(RESTARTING))
         return len(entries)
@@ -131,14 +131,16 @@ class Collector:
         if text not in journal.denied:
             _log.warning("%s", text)
             entry = LogEntry(time.time(), SERVICE, 0, text, "e")
-            self._keep([entry], replace(journal, denied=[*journal.denied, text]))
+            self._keep([entry], dataclasses.replace(journal, denied=[*journal.denied, text]))
 
     def _keep(self, entries: Sequence[LogEntry], journal: Journal) -> None:
         """Lines and points count once the journal has been written, which says where they end."""
         labels = list(journal.labels)
         log_size = self._log.add(entries, journal.log_size, labels)
         points_size = self._points.add(entries, journal.points_size)
-        self._run.keep(replace(journal, log_size=log_size, points_size=points_size, labels=labels))
+        self._run.keep(
+            dataclasses.replace(journal, log_size=log_size, points_size=points_size, labels=labels)
+        )
         self._run.name_processes()
 
 
