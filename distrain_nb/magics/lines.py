@@ -17,6 +17,7 @@ from distrain_nb.magics.help import show, show_help
 from distrain_nb.magics.help_page import page_of
 from distrain_nb.magics.verbs import line_options, packing_options
 from distrain_nb.run import LogReader, Run, still
+from distrain_nb.run.summary import labels_of, tagged
 
 if TYPE_CHECKING:
     import argparse
@@ -102,10 +103,10 @@ def _follow(run: Run, rank: int | None) -> None:
     while not over:
         over = run.state.final
         lines = [line for line in reader if process in (None, line.process)]
-        labels = {p.index: p.label for p in run.status.processes}
+        labels = labels_of(run.status)
         for line in still(lines):
             if not line.moving:
-                print(coloured(f"[{labels.get(line.process, line.process)}] {line.text}"))
+                print(coloured(tagged(labels, line)))
         time.sleep(0 if over else FOLLOW_EVERY_S)
 
 

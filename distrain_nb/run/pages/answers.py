@@ -17,7 +17,7 @@ from distrain_nb.run.pages.curves import curves
 from distrain_nb.run.pages.media import media
 from distrain_nb.run.pages.query import flag, log_filter, number
 from distrain_nb.run.streams import streams
-from distrain_nb.run.summary import summary_of
+from distrain_nb.run.summary import summary_of, tagged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +79,7 @@ def _ending(run: Run, query: Query) -> Answer:  # noqa: ARG001
     log = streams(run.folder).log
     log.update()
     last = [line for _, line in log.lines(log.rows(Filter())[-ENDING_LINES:])]
-    lines = [f"[{summary.labels.get(line.process, line.process)}] {line.text}" for line in last]
+    lines = [tagged(summary.labels, line) for line in last]
     parts = [summary.saved_line(time.time()), summary.note, *lines, summary.error]
     text = "\n".join(escapes.plain(shortened(part)) for part in parts if part)
     return {"final": summary.final, "text": text}

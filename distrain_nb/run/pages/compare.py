@@ -127,7 +127,7 @@ def _outcome(run: Run, row: RunRow) -> dict[str, str]:
     return {
         STATE: row.summary.state,
         DURATION: duration(row.summary.elapsed(time.time())),
-        CAUSE: row.cause,
+        CAUSE: row.summary.cause,
         **results,
         **best,
     }
