@@ -13,6 +13,7 @@ from distrain_nb.ui.widgets import answers, plotly
 
 if TYPE_CHECKING:
     from distrain_nb.run.pages.compare import Comparison
+    from distrain_nb.run.pages.protocol import CurvesAnswer
 
 
 def live_charts(compared: Comparison) -> dict[str, str]:
@@ -54,5 +55,8 @@ class ComparisonCharts:
             plotly=plotly().model_id,
             **drawn,
         )
-        answers(widget, lambda _, query: table.curves(self._store, self._numbers, query))
+        answers(widget, self._curves)
         return widget
+
+    def _curves(self, _: str, query: dict[str, str]) -> CurvesAnswer:
+        return table.curves(self._store, {**query, "runs": self._numbers})

@@ -29,5 +29,5 @@ def live_table(compared: Comparison) -> ComparisonWidget:
     store = Store(compared.runs[0].folder.parents[1])
     numbers = ",".join(str(run.id) for run in compared.runs)
     widget = ComparisonWidget(store.folder, runs=numbers)
-    answers(widget, lambda *_: table.side_by_side(store, numbers))
+    answers(widget, lambda *_: table.side_by_side(store, {"runs": numbers}))
     return widget

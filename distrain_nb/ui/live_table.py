@@ -46,10 +46,8 @@ class LiveTable:
         return self._answer("cancel", query) if kind == "stop" else {}
 
     def _answer(self, path: str, query: dict[str, str]) -> Mapping[str, object]:
-        if path == "runs":
-            return table.rows(self._store)
-        if path == "compare":
-            return table.side_by_side(self._store, query.get("runs", ""))
+        if path in table.LISTS:
+            return table.LISTS[path](self._store, query)
         if path == "charts":
             return {"charts": self._drawn(query.get("runs", ""))}
         run = open_run(self._store, query.pop("run", ""))
@@ -66,7 +64,7 @@ class LiveTable:
         """Return the names by which the page finds the runs' charts; none where there are no
         metrics yet."""
         if numbers not in self._charts:
-            runs = table.chosen(self._store, numbers)
+            runs = table.chosen(self._store, {"runs": numbers})
             charts = (
                 RunCharts(Metrics(runs[0].folder))
                 if len(runs) == 1
