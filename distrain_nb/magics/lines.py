@@ -127,10 +127,10 @@ def _attach(options: argparse.Namespace) -> Run | Study:
 def _cancel(options: argparse.Namespace) -> None:
     run = api.attach(options.run)
     if run.state.final:
-        print(f"run {run.id} ({run.name}) has ended already: {run.state}")
+        print(f"{run.title} has ended already: {run.state}")
         return
     run.cancel()
-    print(f"run {run.id} ({run.name}) is being stopped")
+    print(f"{run.title} is being stopped")
 
 
 def _result(options: argparse.Namespace) -> Any:
@@ -140,14 +140,14 @@ def _result(options: argparse.Namespace) -> Any:
         return result
     values = dict(result)
     options.namespace.update(values)
-    print(f"from run {run.id} ({run.name}): {', '.join(values) or 'nothing'}")
+    print(f"from {run.title}: {', '.join(values) or 'nothing'}")
     return None
 
 
 def _delete(options: argparse.Namespace) -> None:
     run = api.attach(options.run)
     api.delete(run)
-    print(f"run {run.id} ({run.name}) is deleted")
+    print(f"{run.title} is deleted")
 
 
 def _compare(options: argparse.Namespace) -> Any:

@@ -109,14 +109,6 @@ class Run(Waitable[R]):
         with readable(self.record):
             return self._backend.status(self.record.handle, self.folder)
 
-    @property
-    def may_be_deleted(self) -> bool:
-        """Whether it has ended, or can't be read, so that nobody can wait for its end."""
-        try:
-            return self.state.final
-        except RunUnreadable:
-            return True
-
     def cancel(self) -> None:
         """Ask for it to be stopped; returns at once. Raises RunUnreadable."""
         with readable(self.record):
