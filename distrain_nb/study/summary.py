@@ -187,7 +187,7 @@ def qualities(trials: Sequence[StudyTrial], goal: Goal) -> dict[int, float]:
 
 
 def _roughly(seconds: float) -> str:
-    """Return an estimate needs no seconds beside minutes."""
+    """Write an estimate, which needs no seconds beside minutes."""
     if seconds < 60:
         return duration(10.0 * max(1, round(seconds / 10)))
     if seconds < 3 * 3600:

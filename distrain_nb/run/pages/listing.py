@@ -201,7 +201,7 @@ def number(text: str) -> float | str:
 
 
 def _key(run: ListedRun) -> tuple[int, float]:
-    """Return numbers begin anew where somebody removes all runs by hand."""
+    """Return what names a run: numbers begin anew where somebody removes all by hand."""
     return run.id, run.created
 
 
@@ -275,5 +275,5 @@ def columns_of(rows: Iterable[RunRow]) -> list[str]:
 
 
 def _place(column: str) -> int:
-    """Return parameters come after what any run has, then metrics."""
+    """Return where a column stands: parameters come after what any run has, then metrics."""
     return next((n for n, prefix in enumerate(PREFIXES, 1) if column.startswith(prefix)), 0)
