@@ -52,7 +52,7 @@ def packing(
     code = _CODE.format(places=places, size=size, shuffle=shuffle, mounted=mounted)
     if options.get("rehearse") is not None and not chosen.job.dry_run:
         _create(_root(target))
-    packages = dict.fromkeys(BUCKETS[_scheme(uri)] for uri in places if in_bucket(uri))
+    packages = dict.fromkeys(BUCKETS[uri.partition("://")[0]] for uri in places if in_bucket(uri))
     job_options = {
         **({} if chosen.layout.size else backend.example),
         "ranks_per_replica": 1,
@@ -69,10 +69,6 @@ def _refuse_several(layout: Layout) -> None:
         raise OptionError(
             "shard packs by the processes of one machine: name a larger one rather than several"
         )
-
-
-def _scheme(uri: str) -> str:
-    return uri.partition("://")[0]
 
 
 def _root(uri: str) -> str:

@@ -61,6 +61,13 @@ def text_of(job: AnyJob, name: str, variables: tuple[str, ...] = (), made_up: st
     return job.defaults.get(name) or Found(made_up, MADE_UP if made_up else "")
 
 
+def ways(name: str, example: str, *more: str) -> str:
+    """Say how to make a setting: by its option, for all jobs, or in the place's own ways."""
+    kept = f"keep it with %distrain config {name}={example}"
+    *others, last = (f"write --{name} {example}", kept, *more)
+    return f"{', '.join(others)}, or {last}"
+
+
 def filled(options: OptionsT, defaults: Settled) -> OptionsT:
     """Return options with what was found for those that nobody chose. Texts NAME=VALUE are joined,
     and the chosen one of a name holds."""

@@ -17,6 +17,7 @@ from distrain_nb.magics.help import show, show_help
 from distrain_nb.magics.help_page import page_of
 from distrain_nb.magics.verbs import line_options, packing_options
 from distrain_nb.run import LogReader, Run, still
+from distrain_nb.run.summary import labels_of, tagged
 
 if TYPE_CHECKING:
     import argparse
@@ -102,10 +103,10 @@ def _follow(run: Run, rank: int | None) -> None:
     while not over:
         over = run.state.final
         lines = [line for line in reader if process in (None, line.process)]
-        labels = {p.index: p.label for p in run.status.processes}
+        labels = labels_of(run.status)
         for line in still(lines):
             if not line.moving:
-                print(coloured(f"[{labels.get(line.process, line.process)}] {line.text}"))
+                print(coloured(tagged(labels, line)))
         time.sleep(0 if over else FOLLOW_EVERY_S)
 
 
@@ -126,10 +127,10 @@ def _attach(options: argparse.Namespace) -> Run | Study:
 def _cancel(options: argparse.Namespace) -> None:
     run = api.attach(options.run)
     if run.state.final:
-        print(f"run {run.id} ({run.name}) has ended already: {run.state}")
+        print(f"{run.title} has ended already: {run.state}")
         return
     run.cancel()
-    print(f"run {run.id} ({run.name}) is being stopped")
+    print(f"{run.title} is being stopped")
 
 
 def _result(options: argparse.Namespace) -> Any:
@@ -139,14 +140,14 @@ def _result(options: argparse.Namespace) -> Any:
         return result
     values = dict(result)
     options.namespace.update(values)
-    print(f"from run {run.id} ({run.name}): {', '.join(values) or 'nothing'}")
+    print(f"from {run.title}: {', '.join(values) or 'nothing'}")
     return None
 
 
 def _delete(options: argparse.Namespace) -> None:
     run = api.attach(options.run)
     api.delete(run)
-    print(f"run {run.id} ({run.name}) is deleted")
+    print(f"{run.title} is deleted")
 
 
 def _compare(options: argparse.Namespace) -> Any:

@@ -88,7 +88,7 @@ def tune_verb(options: argparse.Namespace) -> Any:
         study.more(_more(options.trials))
     elif options.stop == "study":
         study.cancel()
-        print(f"study {study.id} ({study.name}) is being stopped")
+        print(f"{study.title} is being stopped")
     elif options.stop is not None:
         _stop_trial(study, options.stop)
     else:
@@ -99,7 +99,7 @@ def tune_verb(options: argparse.Namespace) -> Any:
 
 
 def _delete(study: Study) -> None:
-    message = f"study {study.id} ({study.name}) is deleted"
+    message = f"{study.title} is deleted"
     with suppress(RunUnreadable):
         message += f", with {plural(len(study.each()), 'trial')}"
     delete(study)
@@ -127,4 +127,4 @@ def _stop_trial(study: Study, text: str) -> None:
     except (ValueError, KeyError):
         numbers = f"1 to {len(study.each())}"
         raise OptionError(f"invalid --stop {text!r}: the study has trials {numbers}") from None
-    print(f"trial {text} of study {study.id} ({study.name}) is being stopped")
+    print(f"trial {text} of {study.title} is being stopped")

@@ -110,7 +110,7 @@ def cleaning(
         return Cleaning(tuple(parts), tuple(stays))
     moment = time.time() - older_than * DAY_S
     old = [run for run in runs if _ended_before(run, moment)]
-    parts += [Reclaimable(f"run {r.id} ({r.name})", r.folder, size_of(r.folder), r) for r in old]
+    parts += [Reclaimable(r.title, r.folder, size_of(r.folder), r) for r in old]
     parts += more(moment) if more else ()
     return Cleaning(tuple(parts), tuple(stays))
 

@@ -16,7 +16,7 @@ from distrain_nb.errors import OptionError, RunNotReady, RunUnreadable
 from distrain_nb.run.damage import readable
 from distrain_nb.run.log.reader import Line, LogReader, still
 from distrain_nb.run.results import Results, is_ours
-from distrain_nb.run.summary import UNREADABLE, clock
+from distrain_nb.run.summary import UNREADABLE, clock, labels_of, tagged
 from distrain_nb.run.waiting import Waitable
 from distrain_nb.types import R
 from distrain_nb.worker.files.folder import (
@@ -109,14 +109,6 @@ class Run(Waitable[R]):
         with readable(self.record):
             return self._backend.status(self.record.handle, self.folder)
 
-    @property
-    def may_be_deleted(self) -> bool:
-        """Whether it has ended, or can't be read, so that nobody can wait for its end."""
-        try:
-            return self.state.final
-        except RunUnreadable:
-            return True
-
     def cancel(self) -> None:
         """Ask for it to be stopped; returns at once. Raises RunUnreadable."""
         with readable(self.record):
@@ -149,11 +141,8 @@ class Run(Waitable[R]):
         With `rank`, the lines of that rank of the world alone: Raises ValueError for one that
         the run doesn't have.
         """
-        labels = {p.index: p.label for p in self.status.processes}
-        return "\n".join(
-            f"[{labels.get(line.process, line.process)}] {line.text}"
-            for line in still(self.lines(rank))
-        )
+        labels = labels_of(self.status)
+        return "\n".join(tagged(labels, line) for line in still(self.lines(rank)))
 
     def carrier_log(self) -> str:
         """Return the log of the background process that submits the job and follows it.

@@ -1,12 +1,12 @@
-"""A summary of a run for any monitor: a pure function of the run's status."""
+"""The view of a run: pages, tables, texts and documents are made of this one value."""
 
 from __future__ import annotations
 
 import math
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from distrain_nb import escapes
 from distrain_nb.backends.plugins import title_of
@@ -17,14 +17,28 @@ from distrain_nb.worker.files.status import State
 from distrain_nb.worker.files.tracked import FILES, Tracked
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from distrain_nb.run.charts.lines import Metrics
+    from distrain_nb.run.log.reader import Line
     from distrain_nb.types import Json
     from distrain_nb.worker.files.status import Progress, Status, Stretch
 
 SHORTEST_STEP_S = 0.1
 MOST_STEPS = 10
 UNREADABLE = "unreadable"  # what stands where other runs have their state
+LONGEST_CAUSE = 60
+# As in page/src/run/head.js, by state.
+SIGNS = {
+    "starting": "◐",
+    "running": "●",
+    "stopping": "◑",
+    "succeeded": "✓",
+    "failed": "✕",
+    "cancelled": "■",
+    UNREADABLE: "?",
+}
 
 
 class MonitoredRun(Protocol):
@@ -56,47 +70,96 @@ class Step:
     end: float | None
 
 
-@dataclass(frozen=True)
-class RunSummary:
-    """A run at a glance. `labels` and `pools` name its processes, by their index in the log."""
+@dataclass(frozen=True, kw_only=True)
+class Overview:
+    """A run or a study at one time, and the words in which it is shown.
+
+    `begin` and `end` are in seconds since the epoch.
+    """
+
+    noun: ClassVar[str]
+    if TYPE_CHECKING:
+
+        @property
+        def where(self) -> str:
+            """Where it runs, or how far it is."""
+            ...
+
+        @property
+        def size(self) -> str:
+            """How many ranks it has, or how many trials run."""
+            ...
 
     id: int
     name: str
     state: str
     final: bool
-    phase: str
-    where: str
-    size: str
-    steps: tuple[Step, ...]
-    labels: dict[int, str]
-    pools: dict[int, str]
+    phase: str = ""
+    steps: tuple[Step, ...] = ()
     begin: float
     end: float | None
-    note: str
-    error: str
+    note: str = ""
+    error: str = ""
     progress: Progress | None = None
+
+    @property
+    def title(self) -> str:
+        """Its kind, number and name: `run 7 (digits)`."""
+        return f"{self.noun} {self.id} ({self.name})"
+
+    @property
+    def state_text(self) -> str:
+        """State and phase: `running`, `starting (building the image)`."""
+        return self.state + ("" if self.phase in ("", self.state) else f" ({self.phase})")
+
+    @property
+    def cause(self) -> str:
+        """Why it failed or stopped, in a line; empty where nothing is known."""
+        return self.error.strip().partition("\n")[0]
 
     def elapsed(self, now: float) -> float:
         """Return seconds since it was submitted, until it ended."""
         return max(0.0, (self.end or now) - self.begin)
+
+    def doing(self, now: float) -> str:
+        """Describe what takes long now; empty where nothing does."""
+        return progress_text(self.progress, now) if self.progress else ""
+
+    def dated(self, line: str, now: float) -> str:
+        """Write a line for a document: it says when that was so if it may still change."""
+        return line if self.final else f"{line}, as of {clock(now)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSummary(Overview):
+    """A run at a glance. `labels` and `pools` name its processes, by their index in the log."""
+
+    noun = "run"
+
+    where: str
+    size: str = ""
+    labels: Mapping[int, str] = field(default_factory=dict)
+    pools: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def cause(self) -> str:
+        """Why it failed, or can't be read, in a line; empty for others."""
+        return super().cause if self.state in (State.FAILED.value, UNREADABLE) else ""
 
     def as_json(self) -> dict[str, Json]:
         """Return JSON values; a time that is not finite is None."""
         return finite.without_nan(asdict(self))
 
     def saved_line(self, now: float) -> str:
-        """Write the line for a document, which says when a run was so that may still change."""
-        return self.line(now) if self.final else f"{self.line(now)}, as of {clock(now)}"
+        """Write the line for a document."""
+        return self.dated(self.line(now), now)
 
     def line(self, now: float) -> str:
         """Write the summary in one line of text."""
         size = f", {self.size}" if self.size else ""
         time = ("after " if self.final else "for ") + duration(self.elapsed(now))
-        phase = "" if self.phase in ("", self.state) else f" ({self.phase})"
-        doing = f"; {progress_text(self.progress, now)}" if self.progress else ""
-        return (
-            f"run {self.id} ({self.name}): {self.state}{phase} {time} on {self.where}{size}{doing}"
-        )
+        doing = f"; {self.doing(now)}" if self.progress else ""
+        return f"{self.title}: {self.state_text} {time} on {self.where}{size}{doing}"
 
 
 def summary_of(run: MonitoredRun) -> RunSummary:
@@ -113,7 +176,7 @@ def summary_of(run: MonitoredRun) -> RunSummary:
         where=title_of(run.backend) + (" (rehearsal)" if run.rehearsed else ""),
         size=_size(status),
         steps=steps_of(run.created, status, end),
-        labels={process.index: process.label for process in status.processes},
+        labels=labels_of(status),
         pools={process.index: process.role for process in status.processes},
         begin=run.created,
         end=end,
@@ -130,15 +193,9 @@ def unreadable(run: MonitoredRun, why: str) -> RunSummary:
         name=run.name,
         state=UNREADABLE,
         final=True,
-        phase="",
         where=title_of(run.backend),
-        size="",
-        steps=(),
-        labels={},
-        pools={},
         begin=run.created,
         end=run.created,
-        note="",
         error=why,
     )
 
@@ -204,6 +261,32 @@ def _steps_of_states(created: float, status: Status, end: float | None) -> tuple
     if end is not None:
         steps.append(Step(str(status.state), end, end))
     return tuple(steps)
+
+
+def labels_of(status: Status) -> dict[int, str]:
+    """Return the label of each process, by its index in the log."""
+    return {process.index: process.label for process in status.processes}
+
+
+def tagged(labels: Mapping[int, str], line: Line, text: str | None = None) -> str:
+    """Write a line of the log behind its process's label: `[rank 3] …`."""
+    return f"[{label_of(labels, line)}] {line.text if text is None else text}"
+
+
+def label_of(labels: Mapping[int, str], line: Line) -> str:
+    """Return the label of the process that wrote the line, or else its number."""
+    return labels.get(line.process, str(line.process))
+
+
+def newest(metrics: Metrics) -> Iterable[str]:
+    """Return the newest value of each metric: `loss 0.0312`."""
+    return (f"{tag} {brief(value)}" for tag, value in metrics.last().items())
+
+
+def signed(state: str, words: str, cause: str = "") -> str:
+    """Write a state for a table: its sign, the words for it, and the start of the cause."""
+    cut = f"{cause[:LONGEST_CAUSE]}…" if len(cause) > LONGEST_CAUSE else cause
+    return ": ".join(filter(None, (f"{SIGNS.get(state, '◌')} {words}", cut)))
 
 
 def progress_text(progress: Progress, now: float) -> str:

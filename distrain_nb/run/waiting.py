@@ -8,9 +8,9 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Generic, cast
+from typing import TYPE_CHECKING, ClassVar, Generic, cast
 
-from distrain_nb.errors import RunCancelled, RunFailed
+from distrain_nb.errors import RunCancelled, RunFailed, RunUnreadable
 from distrain_nb.escapes import plain
 from distrain_nb.run.results import RETURNED
 from distrain_nb.types import R
@@ -28,8 +28,13 @@ if TYPE_CHECKING:
 LOOK_EVERY_S = 0.05
 
 
-class Waitable(ABC, Generic[R]):
-    """Something that ends some day; `R` is the type of its result."""
+class Ends(ABC):
+    """A run or a study: what ends some day."""
+
+    noun: ClassVar[str] = "run"
+    # The words for one that failed, before the report, and for one that somebody ended.
+    failed_text: ClassVar[str] = "failed\n"
+    cancelled_text: ClassVar[str] = "was cancelled"
 
     @property
     @abstractmethod
@@ -44,12 +49,21 @@ class Waitable(ABC, Generic[R]):
     def status(self) -> Status: ...
 
     @property
-    @abstractmethod
-    def results(self) -> Results: ...
+    def title(self) -> str:
+        """Its kind, number and name: `run 7 (digits)`."""
+        return f"{self.noun} {self.id} ({self.name})"
 
     @property
     def state(self) -> State:
         return self.status.state
+
+    @property
+    def may_be_deleted(self) -> bool:
+        """Whether it has ended, or can't be read, so that nobody can wait for its end."""
+        try:
+            return self.state.final
+        except RunUnreadable:
+            return True
 
     def wait(self, timeout: float | None = None) -> Self:
         """Wait until it has ended, `timeout` seconds at most; return itself.
@@ -59,7 +73,7 @@ class Waitable(ABC, Generic[R]):
         end = time.monotonic() + (float("inf") if timeout is None else timeout)
         while not self.state.final:
             if time.monotonic() >= end:
-                raise TimeoutError(f"run {self.id} is {self.state} after {timeout:g} s")
+                raise TimeoutError(f"{self.noun} {self.id} is {self.state} after {timeout:g} s")
             time.sleep(LOOK_EVERY_S)
         self.check()
         return self
@@ -71,12 +85,20 @@ class Waitable(ABC, Generic[R]):
         """
         status = self.status
         if status.state is State.SUCCEEDED and status.note.startswith("warning: "):
-            warnings.warn(f"run {self.id}: {status.note[len('warning: ') :]}", stacklevel=2)
+            warnings.warn(f"{self.noun} {self.id}: {status.note[len('warning: ') :]}", stacklevel=2)
         if status.state is State.FAILED:
-            raise RunFailed(f"run {self.id} ({self.name}) failed\n{plain(status.error)}")
+            raise RunFailed(f"{self.title} {self.failed_text}{plain(status.error)}")
         if status.state is State.CANCELLED:
             why = f": {plain(status.error)}" if status.error else ""
-            raise RunCancelled(f"run {self.id} ({self.name}) was cancelled{why}")
+            raise RunCancelled(f"{self.title} {self.cancelled_text}{why}")
+
+
+class Waitable(Ends, Generic[R]):
+    """Something that has a result when it has ended; `R` is the type of the result."""
+
+    @property
+    @abstractmethod
+    def results(self) -> Results: ...
 
     def done(self) -> bool:
         """Return whether it has ended, in whatever way. Raises RunUnreadable."""

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.secrets.prefixes import SecretMatch
-    from distrain_nb.worker.rank.program import Segment
     from distrain_nb.worker.rank.values import Entry
 
 # A variable with this prefix names a secret of a cloud's store, and is none itself.
@@ -151,7 +150,7 @@ def _in_main(folder: Path, name_of_main: str) -> Iterator[_Secret]:
     short values of the notebook, as `NAME = VALUE`."""
     data = (folder / name_of_main).read_bytes()
     kinds = {_line(data, match.start): match.kind for match in _matches(data, ".py")}
-    segments = _segments(folder)
+    segments = read_source_map(folder) if (folder / SOURCE_MAP).exists() else []
     for number, text in enumerate(data.decode().split("\n"), 1):
         segment = next((s for s in segments if s.first <= number <= s.last), None)
         name, equals, value = text.partition(" = ")
@@ -195,10 +194,6 @@ def _in_environment(environment: Mapping[str, str]) -> Iterator[_Secret]:
         if is_secret(name, value):
             match = _match(value.encode(errors="replace"), ".py")
             yield _Secret(name, name, match.kind if match else _SECRET)
-
-
-def _segments(folder: Path) -> list[Segment]:
-    return read_source_map(folder) if (folder / SOURCE_MAP).exists() else []
 
 
 def _kind_by_name(name: str, value: str) -> str | None:

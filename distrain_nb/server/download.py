@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.run.log.index import Filter
 from distrain_nb.run.log.reader import pieces
 from distrain_nb.run.streams import streams
+from distrain_nb.run.summary import labels_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +21,7 @@ _HEAD = re.compile(rb"^[^\t\n]*\t(\d+)\t(?:[oe]\t|[OE]\t.*\n)", re.MULTILINE)
 
 def log_text(run: Run) -> Iterator[bytes]:
     """Yield all lines with their processes, a MiB at a time; bars as they were left, at the end."""
-    labels = {process.index: process.label for process in run.status.processes}
+    labels = labels_of(run.status)
     log = streams(run.folder).log
     log.update()
 

@@ -39,8 +39,9 @@ from distrain_nb.worker.supervisor.heartbeat import note_watched
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from distrain_nb.run.pages.protocol import Answer
+    from distrain_nb.run.pages.query import Query
     from distrain_nb.study import Study
-
 
 _log = logging.getLogger(__name__)
 
@@ -73,51 +74,36 @@ class _Handler(APIHandler):
         return {name: self.get_query_argument(name) for name in self.request.query_arguments}
 
     async def run(self, number: str) -> Run:
-        run: Run = await self.in_thread(
-            open_run, Store(), number, self.get_query_argument("home", "")
-        )
+        run: Run = await self.in_thread(_run, Store(), self.query(), number)
         return run
 
-    async def study(self, number: str) -> Study:
-        study: Study = await self.in_thread(
-            open_study, Store(), number, self.get_query_argument("home", "")
-        )
-        return study
+
+def _reads(answer: Callable[..., object]) -> type[_Handler]:
+    """Return the handler of a GET, whose JSON `answer` makes of the store, the query and what the
+    address has."""
+
+    class Reads(_Handler):
+        @web.authenticated
+        @authorized
+        async def get(self, *parts: str) -> None:
+            self.answer_json(await self.in_thread(answer, Store(), self.query(), *parts))
+
+    return Reads
 
 
-class VersionHandler(_Handler):
-    @web.authenticated
-    @authorized
-    async def get(self) -> None:
-        self.answer_json({"version": __version__, "home": fingerprint(Store().folder)})
+def _acts(act: Callable[..., object]) -> type[_Handler]:
+    """Return the handler of a POST, answered with 202: the request is carried out a little
+    later."""
 
+    class Acts(_Handler):
+        @web.authenticated
+        @authorized
+        async def post(self, *parts: str) -> None:
+            answer = await self.in_thread(act, Store(), self.query(), *parts)
+            self.set_status(202)
+            self.answer_json(answer)
 
-class RunsHandler(_Handler):
-    @web.authenticated
-    @authorized
-    async def get(self) -> None:
-        """Answer with an ETag that changes with the runs: a second request gets 304 or news."""
-        store = Store()
-        await self.in_thread(check_home, store, self.get_query_argument("home", ""))
-        self.answer_json(await self.in_thread(table.rows, store))
-
-
-class CompareHandler(_Handler):
-    @web.authenticated
-    @authorized
-    async def get(self) -> None:
-        store, numbers = Store(), self.get_query_argument("runs", "")
-        await self.in_thread(check_home, store, self.get_query_argument("home", ""))
-        self.answer_json(await self.in_thread(table.side_by_side, store, numbers))
-
-
-class CurvesHandler(_Handler):
-    @web.authenticated
-    @authorized
-    async def get(self) -> None:
-        store, query = Store(), self.query()
-        await self.in_thread(check_home, store, query.get("home", ""))
-        self.answer_json(await self.in_thread(table.curves, store, query.get("runs", ""), query))
+    return Acts
 
 
 class RunHandler(_Handler):
@@ -130,18 +116,6 @@ class RunHandler(_Handler):
         _log.info("run %s is deleted", number)
         self.set_status(204)
         self.finish()
-
-
-class CancelHandler(_Handler):
-    @web.authenticated
-    @authorized
-    async def post(self, number: str) -> None:
-        """Answer 202 with the state at that time: the run ends a little later."""
-        run = await self.run(number)
-        await self.in_thread(run.cancel)
-        _log.info("run %s is to stop", number)
-        self.set_status(202)
-        self.answer_json({"state": str(await self.in_thread(lambda: run.state))})
 
 
 class DownloadHandler(_Handler):
@@ -157,54 +131,49 @@ class DownloadHandler(_Handler):
         self.finish(set_content_type="text/plain; charset=utf-8")
 
 
-class AnswerHandler(_Handler):
-    @web.authenticated
-    @authorized
-    async def get(self, number: str, path: str) -> None:
-        query = self.query()
-        run = await self.run(number)
-        if "watching" in query:
-            await self.in_thread(note_watched, run.folder)
-        self.answer_json(await self.in_thread(answer, run, path, query))
+def _version(store: Store, _: Query) -> Answer:
+    return {"version": __version__, "home": fingerprint(store.folder)}
 
 
-class StudiesHandler(_Handler):
-    @web.authenticated
-    @authorized
-    async def get(self) -> None:
-        store = Store()
-        await self.in_thread(check_home, store, self.get_query_argument("home", ""))
-        self.answer_json(await self.in_thread(table.studies, store))
+def _run(store: Store, query: Query, number: str) -> Run:
+    return open_run(store, number, query.get("home", ""))
 
 
-class StudyHandler(_Handler):
-    @web.authenticated
-    @authorized
-    async def get(self, number: str) -> None:
-        study, query = await self.study(number), self.query()
-        if "watching" in query:
-            await self.in_thread(note_watched, study.folder)
-        self.answer_json(await self.in_thread(answer_study, study, _importances(study), query))
+def _study(store: Store, query: Query, number: str) -> Study:
+    return open_study(store, number, query.get("home", ""))
 
 
-class StudyRowHandler(_Handler):
-    @web.authenticated
-    @authorized
-    async def get(self, number: str) -> None:
-        row = await self.in_thread(row_of, await self.study(number))
-        self.answer_json(row.as_json())
+def _list(store: Store, query: Query, name: str) -> Answer:
+    check_home(store, query.get("home", ""))
+    return table.LISTS[name](store, query)
 
 
-class StudyActionHandler(_Handler):
-    @web.authenticated
-    @authorized
-    async def post(self, number: str, action: str) -> None:
-        """Answer 202: the request is carried out a little later."""
-        study, query = await self.study(number), self.query()
-        await self.in_thread(act, study, action, query)
-        _log.info("study %s: %s %s", number, action, query.get("trial", query.get("trials", "")))
-        self.set_status(202)
-        self.answer_json({})
+def _answer(store: Store, query: Query, number: str, path: str) -> Answer:
+    run = _run(store, query, number)
+    if "watching" in query:
+        note_watched(run.folder)
+    return answer(run, path, query)
+
+
+def _answer_study(store: Store, query: Query, number: str) -> Answer:
+    study = _study(store, query, number)
+    if "watching" in query:
+        note_watched(study.folder)
+    return answer_study(study, _importances(study), query)
+
+
+def _cancel(store: Store, query: Query, number: str) -> Answer:
+    """Answer with the state at that time: the run ends a little later."""
+    run = _run(store, query, number)
+    run.cancel()
+    _log.info("run %s is to stop", number)
+    return {"state": str(run.state)}
+
+
+def _act_on_study(store: Store, query: Query, number: str, action: str) -> Answer:
+    act(_study(store, query, number), action, query)
+    _log.info("study %s: %s %s", number, action, query.get("trial", query.get("trials", "")))
+    return {}
 
 
 @lru_cache(maxsize=16)
@@ -217,17 +186,14 @@ def routes(base_url: str) -> list[tuple[str, type[_Handler]]]:
     return [
         (url_path_join(base_url, "distrain", address), handler)
         for address, handler in (
-            ("version", VersionHandler),
-            ("runs", RunsHandler),
-            ("compare", CompareHandler),
-            ("curves", CurvesHandler),
-            ("studies", StudiesHandler),
-            ("studies/([^/]+)/study", StudyHandler),
-            ("studies/([^/]+)/row", StudyRowHandler),
-            (f"studies/([^/]+)/({'|'.join(ACTIONS)})", StudyActionHandler),
+            ("version", _reads(_version)),
+            (f"({'|'.join(table.LISTS)})", _reads(_list)),
+            ("studies/([^/]+)/study", _reads(_answer_study)),
+            ("studies/([^/]+)/row", _reads(lambda *asked: row_of(_study(*asked)).as_json())),
+            (f"studies/([^/]+)/({'|'.join(ACTIONS)})", _acts(_act_on_study)),
             ("runs/([^/]+)", RunHandler),
-            ("runs/([^/]+)/cancel", CancelHandler),
+            ("runs/([^/]+)/cancel", _acts(_cancel)),
             ("runs/([^/]+)/download", DownloadHandler),
-            ("runs/([^/]+)/([^/]+)", AnswerHandler),
+            ("runs/([^/]+)/([^/]+)", _reads(_answer)),
         )
     ]

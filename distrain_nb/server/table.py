@@ -14,6 +14,7 @@ from distrain_nb.server.access import open_run, own_runs, own_studies
 from distrain_nb.study.rows import StudyListing
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from distrain_nb.run import Run, Store
@@ -21,24 +22,24 @@ if TYPE_CHECKING:
     from distrain_nb.run.pages.query import Query
 
 
-def rows(store: Store) -> Answer:
+def rows(store: Store, _: object = None) -> Answer:
     """Return the runs, the newest first; see `RunRow.as_json`. Asked again, it reads only what is
     new."""
     return {"runs": [row.as_json() for row in _listing(store.folder).read(own_runs(store))]}
 
 
-def studies(store: Store) -> Answer:
+def studies(store: Store, _: Query) -> Answer:
     """Return the studies, the newest first; see `StudyRow`."""
     listed = _studies(store.folder).read(own_studies(store))
     return {"studies": [row.as_json() for row in listed]}
 
 
-def side_by_side(store: Store, numbers: str) -> Answer:
-    """Return the runs of these numbers, as in `3,5`, and by what they differ; see `ComparedRow`.
+def side_by_side(store: Store, query: Query) -> Answer:
+    """Return the `runs` of these numbers, as in `3,5`, and by what they differ; see `ComparedRow`.
 
     Raises OptionError for fewer than two, RunNotFound.
     """
-    compared = compare(chosen(store, numbers), _listing(store.folder))
+    compared = compare(chosen(store, query), _listing(store.folder))
     return {
         "titles": compared.titles,
         "runs": [summary.as_json() for summary in compared.summaries],
@@ -46,13 +47,14 @@ def side_by_side(store: Store, numbers: str) -> Answer:
     }
 
 
-def curves(store: Store, numbers: str, query: Query) -> CurvesAnswer:
-    """Return the metrics of the runs of these numbers, with their titles in the names of the lines.
+def curves(store: Store, query: Query) -> CurvesAnswer:
+    """Return the metrics of the `runs` of these numbers, with their titles in the names of the
+    lines.
 
-    For the query see `run.curves`. Raises OptionError, RunNotFound.
+    For the rest of the query see `run.curves`. Raises OptionError, RunNotFound.
     """
     curves_answer: CurvesAnswer = {"lines": [], "notes": []}
-    for run in chosen(store, numbers):
+    for run in chosen(store, query):
         answered = curves_of(streams(run.folder).metrics, query)
         for line in answered["lines"]:
             line["run"] = line_name(title(run), line["run"])
@@ -61,10 +63,10 @@ def curves(store: Store, numbers: str, query: Query) -> CurvesAnswer:
     return curves_answer
 
 
-def chosen(store: Store, numbers: str) -> list[Run]:
-    """Return the runs of these numbers, as in `3,5`. Raises OptionError for too many,
+def chosen(store: Store, query: Query) -> list[Run]:
+    """Return the `runs` of these numbers, as in `3,5`. Raises OptionError for too many,
     RunNotFound."""
-    ids = [part for part in numbers.split(",") if part]
+    ids = [part for part in query.get("runs", "").split(",") if part]
     if len(ids) > 1:
         check_count(len(ids))
     return [open_run(store, run_id) for run_id in ids]
@@ -87,3 +89,9 @@ def _studies(folder: Path) -> StudyListing:  # noqa: ARG001
 def _listing(folder: Path) -> Listing:  # noqa: ARG001
     """Return the list of the runs below a folder, kept from one question to the next."""
     return Listing()
+
+
+# What a page asks of all runs and studies, by its address.
+LISTS: dict[str, Callable[[Store, Query], Answer]] = {
+    "runs": rows, "studies": studies, "compare": side_by_side, "curves": curves
+}  # fmt: skip

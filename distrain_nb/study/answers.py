@@ -23,7 +23,7 @@ def answer(study: Study, importances: Importances, query: Query) -> Answer:
     """State, trials and charts; see `page_of`. It is the `end` when no more will come. Raises
     RunUnreadable."""
     summary = summary_of(study)
-    over = summary.state.final
+    over = summary.final
     importances.of(study.spec, summary.trials, last=over)
     end = over and not importances.computing
     shares = importances.of(study.spec, summary.trials, last=over)

@@ -93,9 +93,9 @@ def ended_before(moment: float) -> Iterator[Reclaimable]:
     """Yield the folders of studies that ended before that, without the runs of their trials."""
     for study in studies():
         with suppress(RunUnreadable):
-            status, what = study.status, f"study {study.id} ({study.name})"
+            status = study.status
             if status.state.final and status.times.get(str(status.state), moment) < moment:
-                yield Reclaimable(what, study.folder, size_of(study.folder))
+                yield Reclaimable(study.title, study.folder, size_of(study.folder))
 
 
 def new_folder() -> tuple[int, Path]:

@@ -19,13 +19,11 @@ from distrain_nb.backends.remote.lock import alone
 from distrain_nb.errors import (
     DistrainError,
     OptionError,
-    RunCancelled,
-    RunFailed,
     RunNotFound,
     RunNotReady,
     RunUnreadable,
 )
-from distrain_nb.escapes import plain
+from distrain_nb.run.waiting import Ends
 from distrain_nb.study.files import (
     STOP_FILE,
     STORAGE_FILE,
@@ -51,22 +49,22 @@ if TYPE_CHECKING:
 
     import optuna
     import pandas as pd
-    from typing_extensions import Self
 
     from distrain_nb.backends.tuning import Tunes
     from distrain_nb.run import Run
     from distrain_nb.study.trial import StudyTrial
     from distrain_nb.tuning.spec import StudySpec
 
-LOOK_EVERY_S = 0.1
 COUNTING_TURN_S = 0.01
 START_AGAIN_AFTER_S = 10.0
 
 
-class Study:
+class Study(Ends):
     """What was started with `tune`. All that it tells is read from disk, so any process may hold
     one; where the process that owns its trials was killed, whoever asks for its state starts
     another."""
+
+    noun, failed_text, cancelled_text = "study", "failed: ", "was stopped"
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -112,18 +110,6 @@ class Study:
         if not status.state.final and not status.answered_for:
             self._start_again()
         return status
-
-    @property
-    def state(self) -> State:
-        return self.status.state
-
-    @property
-    def may_be_deleted(self) -> bool:
-        """Whether it has ended, or can't be read, so that nobody can wait for its end."""
-        try:
-            return self.state.final
-        except RunUnreadable:
-            return True
 
     def each(self) -> tuple[StudyTrial, ...]:
         """Return its trials, in order of their numbers; the same tuple where nothing has changed.
@@ -212,28 +198,6 @@ class Study:
         if not path.exists():
             raise RunNotReady(f"study {self.id} has no trial yet")
         return optuna.load_study(study_name=self.name, storage=open_storage(path))
-
-    def wait(self, timeout: float | None = None) -> Self:
-        """Until it has ended, `timeout` seconds at most; gives itself.
-
-        Raises RunFailed, RunCancelled, or TimeoutError.
-        """
-        end = time.monotonic() + (float("inf") if timeout is None else timeout)
-        while not self.state.final:
-            if time.monotonic() >= end:
-                raise TimeoutError(f"study {self.id} is {self.state} after {timeout:g} s")
-            time.sleep(LOOK_EVERY_S)
-        self.check()
-        return self
-
-    def check(self) -> None:
-        """Raise RunFailed with the reason, or RunCancelled, if it has ended so."""
-        status = self.status
-        if status.state is State.FAILED:
-            raise RunFailed(f"study {self.id} ({self.name}) failed: {plain(status.error)}")
-        if status.state is State.CANCELLED:
-            why = f": {plain(status.error)}" if status.error else ""
-            raise RunCancelled(f"study {self.id} ({self.name}) was stopped{why}")
 
     def cancel(self) -> None:
         """Ask for it and its trials to be stopped; returns at once. Raises StoreError."""

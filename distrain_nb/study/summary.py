@@ -1,4 +1,4 @@
-"""What pages, tables and texts say of a study, as it was at one time."""
+"""The view of a study: pages, tables, texts and documents are made of this one value."""
 
 from __future__ import annotations
 
@@ -10,53 +10,43 @@ from typing import TYPE_CHECKING
 
 from distrain_nb import escapes
 from distrain_nb.run.metrics import finite
-from distrain_nb.run.summary import brief, duration, plural, progress_text, steps_of
+from distrain_nb.run.summary import Overview, brief, duration, plural, steps_of
 from distrain_nb.study.files import TrialState
 from distrain_nb.worker.files.status import State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from distrain_nb.run.summary import Step
     from distrain_nb.study.study import Study
     from distrain_nb.study.trial import StudyTrial
     from distrain_nb.tuning.spec import Goal, StudySpec, Value
     from distrain_nb.types import Json
-    from distrain_nb.worker.files.status import Progress
 
+# As page/src/protocol.d.ts names them; steps, progress and front are written by themselves.
+_OF_PAGE = (
+    *("id", "name", "state", "phase", "final", "where", "size", "begin", "end", "now", "note"),
+    *("error", "ended", "wanted", "adds_trials", "stops_trials", "left", "best", "names", "goals"),
+)
 VALUED = (TrialState.SUCCEEDED, TrialState.STOPPED)  # their values count
 
 
-@dataclass(frozen=True)
-class StudySummary:
-    """A study with its trials. `begin`, `end` and `now` are in seconds since the epoch.
+@dataclass(frozen=True, kw_only=True)
+class StudySummary(Overview):
+    """A study with its trials, as of `now`, in seconds since the epoch.
 
-    `steps` and `doing` are those of a service's tuning job, as a run has them; `adds_trials` and
-    `stops_trials` say what can be asked of it.
+    `steps` and `progress` are those of a service's tuning job; `adds_trials` and `stops_trials` say
+    what can be asked of it.
     """
 
-    id: int
-    name: str
-    state: State
-    error: str
+    noun = "study"
+
     spec: StudySpec
     wanted: int
     trials: tuple[StudyTrial, ...]
     front: tuple[StudyTrial, ...]
-    begin: float
-    end: float | None
     now: float
-    phase: str = ""
-    note: str = ""
-    steps: tuple[Step, ...] = ()
-    doing: Progress | None = None
     adds_trials: bool = True
     stops_trials: bool = True
-
-    @property
-    def state_text(self) -> str:
-        """`running`, `starting (building the image)`."""
-        return f"{self.state}{'' if self.phase in ('', self.state) else f' ({self.phase})'}"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -76,17 +66,20 @@ class StudySummary:
         return len(self.trials) - self.running
 
     @property
-    def progress(self) -> str:
-        """`12 of 20 trials`."""
+    def where(self) -> str:
+        """How far it is: `12 of 20 trials`."""
         return f"{self.ended} of {plural(self.wanted, 'trial')}"
+
+    @property
+    def size(self) -> str:
+        """How much of it runs: `4 running`; empty where nothing does."""
+        return f"{self.running} running" if self.running else ""
 
     @property
     def line(self) -> str:
         """State, progress and the best so far, in a line of text."""
-        parts = [self.progress, *([f"{self.running} running"] if self.running else [])]
-        doing = progress_text(self.doing, self.now) if self.doing else ""
-        parts += [item for item in (self.best, self.left, doing) if item]
-        return f"study {self.id} ({self.name}): {self.state_text}, {'; '.join(parts)}"
+        parts = (self.where, self.size, self.best, self.left, self.doing(self.now))
+        return f"{self.title}: {self.state_text}, {'; '.join(filter(None, parts))}"
 
     @property
     def best(self) -> str:
@@ -109,7 +102,7 @@ class StudySummary:
         """If trials go on as they went; None before one has ended, and when no more will."""
         ended = [trial.duration for trial in self.trials if trial.state.final]
         left = self.wanted - len(ended)
-        if self.state is not State.RUNNING or not ended or left <= 0:
+        if self.state != State.RUNNING or not ended or left <= 0:
             return None
         mean = sum(ended) / len(ended)
         begun = (min(mean, trial.duration) for trial in self.trials if not trial.state.final)
@@ -119,29 +112,10 @@ class StudySummary:
         """What the page shows besides trials and charts, as JSON values."""
         return finite.without_nan(
             {
-                "id": self.id,
-                "name": self.name,
-                "state": str(self.state),
-                "phase": self.phase,
-                "final": self.state.final,
-                "where": self.progress,
-                "size": f"{self.running} running" if self.running else "",
-                "begin": self.begin,
-                "end": self.end,
-                "now": self.now,
-                "note": self.note,
-                "error": self.error,
+                **{name: getattr(self, name) for name in _OF_PAGE},
                 "steps": [asdict(step) for step in self.steps],
-                "progress": asdict(self.doing) if self.doing else None,
-                "ended": self.ended,
-                "wanted": self.wanted,
-                "adds_trials": self.adds_trials,
-                "stops_trials": self.stops_trials,
-                "left": self.left,
-                "best": self.best,
+                "progress": asdict(self.progress) if self.progress else None,
                 "front": [trial.number for trial in self.front],
-                "names": list(self.names),
-                "goals": list(self.goals),
             }
         )
 
@@ -152,23 +126,24 @@ def summary_of(study: Study) -> StudySummary:
     now, final = time.time(), status.state.final
     end = status.times.get(str(status.state), now) if final else None
     return StudySummary(
-        study.id,
-        study.name,
-        status.state,
-        escapes.plain(status.error),
-        study.spec,
-        study.wanted,
-        trials,
-        study.front_of(trials),
-        study.file.created,
-        end,
-        now,
-        status.phase,
-        escapes.plain(status.note),
-        steps_of(study.file.created, status, end) if study.on_service else (),
-        None if final else status.progress,
-        study.adds_trials,
-        study.stops_trials,
+        id=study.id,
+        name=study.name,
+        state=str(status.state),
+        final=final,
+        phase=status.phase,
+        steps=steps_of(study.file.created, status, end) if study.on_service else (),
+        begin=study.file.created,
+        end=end,
+        note=escapes.plain(status.note),
+        error=escapes.plain(status.error),
+        progress=None if final else status.progress,
+        spec=study.spec,
+        wanted=study.wanted,
+        trials=trials,
+        front=study.front_of(trials),
+        now=now,
+        adds_trials=study.adds_trials,
+        stops_trials=study.stops_trials,
     )
 
 
@@ -212,7 +187,7 @@ def qualities(trials: Sequence[StudyTrial], goal: Goal) -> dict[int, float]:
 
 
 def _roughly(seconds: float) -> str:
-    """Return an estimate needs no seconds beside minutes."""
+    """Write an estimate, which needs no seconds beside minutes."""
     if seconds < 60:
         return duration(10.0 * max(1, round(seconds / 10)))
     if seconds < 3 * 3600:

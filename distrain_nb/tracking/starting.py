@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from distrain_nb.backends.remote.processes import start_detached
 from distrain_nb.config import Config, home
 from distrain_nb.errors import DistrainError
 from distrain_nb.tracking.kinds import MLFLOW, kind_of, kinds
@@ -19,6 +18,7 @@ from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.status import Owner
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
     from distrain_nb.tracking.kinds import Kind
@@ -93,16 +93,9 @@ def _see_to_it(kind: Kind) -> None:
     if owner(kind) is not None or (alive and time.monotonic() < since + START_AGAIN_AFTER_S):
         return
     _, login = _bare(address(Config.load(), os.environ))
-    with (folder / PROCESS_LOG).open("ab") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", PROCESS, kind.folder],
-            cwd="/",
-            env={**os.environ, **login, "DISTRAIN_HOME": str(home())},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+    env = {**os.environ, **login, "DISTRAIN_HOME": str(home())}
+    arguments = ["-m", PROCESS, kind.folder]
+    process = start_detached(arguments, folder / PROCESS_LOG, cwd="/", env=env)
     _started[folder] = process, time.monotonic()
 
 

@@ -12,19 +12,16 @@ import threading
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
-from uuid import uuid4
 
-import anywidget
 import traitlets
 from ipywidgets import HTML
 
 from distrain_nb.errors import RunUnreadable
 from distrain_nb.run.charts import drawing, figure, packed
 from distrain_nb.run.charts.lines import Metrics
-from distrain_nb.server.access import fingerprint
 from distrain_nb.ui import document
 from distrain_nb.ui.media import LiveMedia
-from distrain_nb.ui.widgets import STATIC, about_run, answers, plotly
+from distrain_nb.ui.widgets import STATIC, LiveWidget, about_run, answers, mark, plotly
 from distrain_nb.worker.files.folder import RESOURCES_FOLDER
 
 if TYPE_CHECKING:
@@ -41,12 +38,12 @@ BYTES_A_POINT = 12
 ARRIVES_WITHIN_S = 10.0  # plotly's code, in the page
 
 
-class ChartsWidget(anywidget.AnyWidget):
+class ChartsWidget(LiveWidget):
     """Charts in one figure, and the tools above it.
 
     They are those of one `run`, or of `runs` that are compared, as in `3,5`. `path` is what the
-    page asks for finer points, `key` marks where it may stand in a document, and with a `title` it
-    is folded. `sheet` is what stands around the lines: at first with a drawing of them.
+    page asks for finer points, and with a `title` it is folded. `sheet` is what stands around the
+    lines: at first with a drawing of them.
     """
 
     _esm = STATIC / "charts.js"
@@ -54,8 +51,6 @@ class ChartsWidget(anywidget.AnyWidget):
 
     run = traitlets.Int().tag(sync=True)
     runs = traitlets.Unicode().tag(sync=True)
-    home = traitlets.Unicode().tag(sync=True)
-    key = traitlets.Unicode().tag(sync=True)
     path = traitlets.Unicode().tag(sync=True)
     title = traitlets.Unicode().tag(sync=True)
     plotly = traitlets.Unicode().tag(sync=True)
@@ -104,7 +99,7 @@ class LiveCharts:
     @property
     def mark(self) -> str:
         """Where the charts may stand in a document, as long as the page has their widget."""
-        return f'<i hidden data-distrain-live="{self.widget.key}"></i>' if self.widget else ""
+        return mark(self.widget)
 
     def _draw(self, stale: tuple[Any, ...]) -> None:
         keys = figure.shown(self._metrics.keys)
@@ -172,10 +167,7 @@ class RunCharts:
             (self._of_resources, document.still_charts(self._resources, document.RESOURCES_TITLE)),
         )
         drawn = "".join(f"<div>{live.mark}{markup}</div>" for live, markup in places)
-        return {
-            "text/html": f"{document.style('charts')}{drawn}",
-            "text/plain": document.chart_text(self._metrics),
-        }
+        return document.charts_of(self._metrics, drawn)
 
 
 class Refreshed(Protocol):
@@ -204,9 +196,8 @@ def follow(runs: Sequence[Run], charts: Refreshed) -> None:
 
 def _widget(folder: Path, path: str, *, title: str = "", **drawn: Any) -> ChartsWidget:
     widget = ChartsWidget(
+        folder.parents[1],
         run=int(folder.name),
-        home=fingerprint(folder.parents[1]),
-        key=uuid4().hex,
         path=path,
         title=title,
         plotly=plotly().model_id,

@@ -57,8 +57,9 @@ class ComparisonView:
         if not frontend().has_widgets:
             return ""
         from distrain_nb.ui.compare_table import live_table
+        from distrain_nb.ui.widgets import mark
 
-        return f'<i hidden data-distrain-live="{live_table(self.compared).key}"></i>'
+        return mark(live_table(self.compared))
 
     def charts(self) -> dict[str, Any]:
         """Return all metrics with a line for each run, by MIME type; live charts where a page can

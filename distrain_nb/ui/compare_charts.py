@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from distrain_nb.run import Store
 from distrain_nb.server import table
-from distrain_nb.server.access import fingerprint
 from distrain_nb.ui import document
 from distrain_nb.ui.charts import ChartsWidget, LiveCharts, follow
 from distrain_nb.ui.overlay import OverlaidMetrics
@@ -15,6 +13,7 @@ from distrain_nb.ui.widgets import answers, plotly
 
 if TYPE_CHECKING:
     from distrain_nb.run.pages.compare import Comparison
+    from distrain_nb.run.pages.protocol import CurvesAnswer
 
 
 def live_charts(compared: Comparison) -> dict[str, str]:
@@ -46,19 +45,18 @@ class ComparisonCharts:
     def still(self) -> dict[str, str]:
         """Return what stays in a document, by MIME type, with a mark for live charts."""
         drawn = f"<div>{self._live.mark}{document.still_charts(self._metrics)}</div>"
-        return {
-            "text/html": f"{document.style('charts')}{drawn}",
-            "text/plain": document.chart_text(self._metrics),
-        }
+        return document.charts_of(self._metrics, drawn)
 
     def _widget(self, **drawn: Any) -> ChartsWidget:
         widget = ChartsWidget(
+            self._store.folder,
             runs=self._numbers,
-            home=fingerprint(self._store.folder),
-            key=uuid4().hex,
             path="curves",
             plotly=plotly().model_id,
             **drawn,
         )
-        answers(widget, lambda _, query: table.curves(self._store, self._numbers, query))
+        answers(widget, self._curves)
         return widget
+
+    def _curves(self, _: str, query: dict[str, str]) -> CurvesAnswer:
+        return table.curves(self._store, {**query, "runs": self._numbers})

@@ -12,13 +12,16 @@ from distrain_nb import config, escapes
 from distrain_nb.run.charts import drawing
 from distrain_nb.run.pages.media import index
 from distrain_nb.run.summary import (
+    SIGNS,
     MonitoredRun,
+    Overview,
     RunSummary,
-    brief,
     clock,
     duration,
+    label_of,
+    newest,
     plural,
-    progress_text,
+    tagged,
 )
 from distrain_nb.server.access import fingerprint
 from distrain_nb.ui import ansi, unstyled
@@ -45,7 +48,6 @@ _WRAP = (
     '<label class="dn-chip dn-wrap" title="Break long lines">'
     '<input class="dn-pick" type="checkbox">Wrap</label>'
 )
-SIGNS = {"succeeded": "✓", "failed": "✕", "cancelled": "■", "queued": "◌", "starting": "◐"}
 
 
 def run_reference(run: MonitoredRun, part: str = "run", final: bool = True) -> dict[str, Any]:
@@ -86,7 +88,12 @@ def chart_bundle(metrics: Metrics, resources: Metrics | None = None) -> dict[str
         return {"text/plain": ""}
     of_resources = still_charts(resources, RESOURCES_TITLE) if resources else ""
     charts = f"{still_charts(metrics)}{still_media(metrics)}{of_resources}"
-    return {"text/html": f"{style('charts')}{charts}", "text/plain": chart_text(metrics)}
+    return charts_of(metrics, charts)
+
+
+def charts_of(metrics: Metrics, drawn: str) -> dict[str, str]:
+    """Return charts that are drawn in HTML, and the newest value of each metric, by MIME type."""
+    return {"text/html": f"{style('charts')}{drawn}", "text/plain": "\n".join(newest(metrics))}
 
 
 def still_charts(metrics: Metrics, title: str = "") -> str:
@@ -139,19 +146,14 @@ def _hparams(values: dict[str, dict[str, Any]]) -> str:
     )
 
 
-def chart_text(metrics: Metrics) -> str:
-    """Return the newest value of each metric."""
-    return "\n".join(f"{tag} {brief(value)}" for tag, value in metrics.last().items())
-
-
 def run_text(summary: RunSummary, tail: Tail, metrics: Metrics) -> str:
     """Write the run in plain text."""
     lines = tail.last(TEXT_LINES, TEXT_CHARACTERS)
     parts = [summary.saved_line(time.time()), *_notes(summary, metrics)]
-    parts += ["  ".join(f"{tag} {brief(value)}" for tag, value in metrics.last().items())]
+    parts += ["  ".join(newest(metrics))]
     if len(lines) < tail.total:
         parts.append(f"the last {len(lines)} of {tail.total:,} lines; %distrain logs {summary.id}")
-    parts += [f"[{label(summary, line)}] {text}" for line, text in _texts(summary, lines)]
+    parts += [tagged(summary.labels, line, text) for line, text in _texts(summary, lines)]
     return "\n".join(part for part in [*parts, summary.error] if part)
 
 
@@ -164,11 +166,6 @@ def _texts(summary: RunSummary, lines: Iterable[Line]) -> Iterator[tuple[Line, s
             yield from ((line, escapes.plain(shown_text(line))) for line in block.lines)
 
 
-def label(summary: RunSummary, line: Line) -> str:
-    """Return the label of the process that wrote the line."""
-    return summary.labels.get(line.process, str(line.process))
-
-
 def _run_html(summary: RunSummary, tail: Tail) -> str:
     return "".join(
         [
@@ -176,7 +173,7 @@ def _run_html(summary: RunSummary, tail: Tail) -> str:
             f'<section class="distrain dn-styled {LITERAL}" hidden="hidden"',
             f' data-state="{summary.state}" aria-label="run {summary.id}"',
             f' style="--dn-tags:{_tag_width(summary)}ch">',
-            _head(summary),
+            head(summary, time.time()),
             _progress(summary),
             f'<div class="dn-note">{html.escape(summary.note)}</div>' if summary.note else "",
             report_html(summary.error),
@@ -186,32 +183,29 @@ def _run_html(summary: RunSummary, tail: Tail) -> str:
     )
 
 
-def _head(summary: RunSummary) -> str:
+def head(summary: Overview, now: float) -> str:
+    """Return the first line of a run or a study: state, time, name, place and steps."""
     steps = " ".join(
         f"<span>{html.escape(step.label)}{_took(step.begin, step.end)}</span>"
         for step in summary.steps
     )
     where = " · ".join(filter(None, (summary.where, summary.size)))
+    when = "" if summary.final else f' <span class="dn-soft">as of {clock(now)}</span>'
     return (
         '<div class="dn-head"><span class="dn-badge">'
-        f'<span class="dn-sign" aria-hidden="true">{SIGNS.get(summary.state, "●")}</span> '
-        f"<span>{summary.state}</span></span> "
-        f'<span class="dn-time">{duration(summary.elapsed(time.time()))}</span> '
+        f'<span class="dn-sign" aria-hidden="true">{SIGNS.get(summary.state, "◌")}</span> '
+        f"<span>{html.escape(summary.state_text)}</span></span> "
+        f'<span class="dn-time">{duration(summary.elapsed(now))}</span> '
         f'<span class="dn-name">{html.escape(summary.name)} #{summary.id}</span> '
         f'<span class="dn-soft">{html.escape(where)}</span> '
-        f'<span class="dn-steps">{steps}</span>{as_of(summary.final, time.time())}</div>'
+        f'<span class="dn-steps">{steps}</span>{when}</div>'
     )
-
-
-def as_of(final: bool, now: float) -> str:
-    """Return the time at which something was so that may still change; empty if it can't."""
-    return "" if final else f' <span class="dn-soft">as of {clock(now)}</span>'
 
 
 def _progress(summary: RunSummary) -> str:
     if summary.progress is None:
         return ""
-    progress, text = summary.progress, progress_text(summary.progress, time.time())
+    progress, text = summary.progress, summary.doing(time.time())
     value = f' value="{progress.done}" max="{progress.total}"' if progress.total else ""
     return f'<div class="dn-note"><progress{value}></progress> {html.escape(text)}</div>'
 
@@ -247,7 +241,7 @@ def _rows(summary: RunSummary, lines: Iterable[Line]) -> Iterator[str]:
             yield rows
             continue
         first = block.lines[0]
-        tag, raised = html.escape(label(summary, first)), html.escape(block.raised)
+        tag, raised = html.escape(label_of(summary.labels, first)), html.escape(block.raised)
         yield (
             f'<details class="dn-trace dn-p{first.process % COLOURS} dn-n{first.process}">'
             f'<summary><span class="dn-tag">{tag}</span> <span>{raised}</span></summary>'
@@ -258,7 +252,7 @@ def _rows(summary: RunSummary, lines: Iterable[Line]) -> Iterator[str]:
 def _row(summary: RunSummary, line: Line) -> str:
     return (
         f'<div class="dn-line dn-{line.stream} dn-p{line.process % COLOURS} dn-n{line.process}">'
-        f'<span class="dn-tag">{html.escape(label(summary, line))}</span> '
+        f'<span class="dn-tag">{html.escape(label_of(summary.labels, line))}</span> '
         f"<span>{ansi.to_html(shown_text(line))}</span></div>"
     )
 

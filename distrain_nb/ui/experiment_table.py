@@ -7,31 +7,21 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from distrain_nb.run.pages.listing import Listing, RunRow, columns_of, frame, values_of
-from distrain_nb.run.summary import brief, duration
-from distrain_nb.ui.table import MOST_ROWS, SIGNS, as_text, older, table_html
+from distrain_nb.run.pages.listing import Listing, RunRow, columns_of, values_of
+from distrain_nb.run.summary import brief, duration, signed
+from distrain_nb.ui.table import MOST_ROWS, RunsTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    import pandas as pd
 
     from distrain_nb.run.pages.listing import ListedRun
 
 HEADINGS = ("run", "name", "state", "duration")
 
 
-@dataclass(frozen=True)
-class ExperimentTable:
+@dataclass(frozen=True, repr=False)
+class ExperimentTable(RunsTable):
     """A row for each run, with its parameters and the best and newest value of each metric."""
-
-    summaries: tuple[RunRow, ...]
-    now: float
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """The runs as a DataFrame, a row for each by its number."""
-        return frame(self.summaries)
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -45,15 +35,12 @@ class ExperimentTable:
 
     def _row(self, row: RunRow, columns: Iterable[str]) -> tuple[str, ...]:
         run, values = row.summary, values_of(row)
-        state = f"{SIGNS.get(run.state, '◌')} {run.state}"
         shown = (_shown(values[name]) if name in values else "" for name in columns)
-        return str(run.id), run.name, state, duration(run.elapsed(self.now)), *shown
-
-    def __repr__(self) -> str:
-        return as_text(self.headings, self.rows, older(self.summaries))
+        time = duration(run.elapsed(self.now))
+        return str(run.id), run.name, signed(run.state, run.state), time, *shown
 
     def _repr_html_(self) -> str:
-        return table_html(self.headings, self.rows, self.summaries)
+        return self.still()
 
 
 def experiment_table(runs: Iterable[ListedRun]) -> ExperimentTable:

@@ -5,45 +5,37 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
-import anywidget
 import traitlets
 from ipywidgets import VBox
 
 from distrain_nb.config import home
-from distrain_nb.errors import DistrainError
-from distrain_nb.server.access import fingerprint
 from distrain_nb.ui.charts import RunCharts
 from distrain_nb.ui.frontend import kernel_id
-from distrain_nb.ui.widgets import STATIC
+from distrain_nb.ui.widgets import STATIC, LiveWidget, answers, mark
 from distrain_nb.worker.supervisor.heartbeat import is_watched, note_shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from distrain_nb.run.charts.lines import Metrics
     from distrain_nb.run.log.reader import Line
     from distrain_nb.run.summary import RunSummary
     from distrain_nb.ui.tail import Batch, Tail
+    from distrain_nb.ui.widgets import Answer
 
 WHOLE_EVERY_S = 2.0
 BEAT_EVERY_S = 1.0
 ALWAYS_WHOLE_UP_TO = 200
 
 
-class RunWidget(anywidget.AnyWidget):
-    """State line, error report, log and Stop. See `page/src/run/` for the other half.
-
-    `run` and `home` name the run to a server that may know it; `key` tells this view from others.
-    """
+class RunWidget(LiveWidget):
+    """State line, error report, log and Stop. See `page/src/run/` for the other half."""
 
     _esm = STATIC / "run.js"
     _css = STATIC / "run.css"
 
     run = traitlets.Int().tag(sync=True)
-    home = traitlets.Unicode().tag(sync=True)
-    key = traitlets.Unicode().tag(sync=True)
     summary = traitlets.Dict().tag(sync=True)
     batch = traitlets.Dict().tag(sync=True)
     waiting = traitlets.Bool(False).tag(sync=True)
@@ -62,30 +54,28 @@ class LiveView:
         tail: Tail,
         metrics: Metrics,
         stop: Callable[[], None],
-        ask: Callable[[str, Mapping[str, str]], Mapping[str, object]],
+        ask: Answer,
     ) -> None:
         self._tail = tail
         self._metrics = metrics
         self._stop = stop
-        self._ask = ask
         self._seq = 1
         self._whole_due = 0.0
         self._beat_due = 0.0
         self._behind = False
         self._heard_of = False
         self.charts = RunCharts(metrics)
-        self.key = uuid4().hex
         self._run = RunWidget(
+            home(),
             run=summary.id,
-            home=fingerprint(home()),
-            key=self.key,
             summary=_now(summary),
             batch=_batch(0, tail.whole(), tail.total, whole=True),
             waiting=True,
             kernel=kernel_id(),
         )
-        self._run.on_msg(self._heard)
+        answers(self._run, ask, self._hear)
         self.widget: Any = VBox([self._run])
+        self.mark = mark(self._run)
 
     @property
     def is_seen(self) -> bool:
@@ -126,20 +116,13 @@ class LiveView:
         self._run.waiting = False
         self._run.batch = {}
 
-    def _heard(self, _: Any, message: dict[str, Any], __: Any) -> None:
+    def _hear(self, kind: str, _: dict[str, str]) -> dict[str, object]:
         self._heard_of = True
-        if message.get("kind") == "stop":
+        if kind == "stop":
             self._stop()
-        elif message.get("kind") == "resync":
+        elif kind == "resync":
             self._behind, self._whole_due = True, 0.0
-        elif message.get("kind") == "ask":
-            self._run.send({"kind": "answer", "id": message["id"], **self._answer(message)})
-
-    def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
-        try:
-            return {"body": self._ask(question["path"], question["query"])}
-        except DistrainError as error:
-            return {"error": str(error)}
+        return {}
 
     def _send_whole(self) -> None:
         if self._behind:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-import anywidget
 import traitlets
 
 from distrain_nb.study.answers import ACTIONS, act, answer
 from distrain_nb.study.page import page_of
 from distrain_nb.ui.frontend import kernel_id
 from distrain_nb.ui.live_table import LiveTable
-from distrain_nb.ui.widgets import STATIC
+from distrain_nb.ui.widgets import STATIC, LiveWidget
 from distrain_nb.worker.supervisor.heartbeat import is_watched
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.4, 4.0
 BYTES_A_SECOND = 400_000
 
 
-class StudyWidget(anywidget.AnyWidget):
+class StudyWidget(LiveWidget):
     """State, charts and trials of a study. See `page/src/study/` for the other half.
 
     `state` is what the page was told last; `waiting` says that a cell waits for the study, which
@@ -37,8 +36,6 @@ class StudyWidget(anywidget.AnyWidget):
     _css = STATIC / "study.css"
 
     study = traitlets.Int().tag(sync=True)
-    home = traitlets.Unicode().tag(sync=True)
-    key = traitlets.Unicode().tag(sync=True)
     state = traitlets.Dict().tag(sync=True)
     waiting = traitlets.Bool(False).tag(sync=True)
     kernel = traitlets.Unicode("").tag(sync=True)
@@ -55,8 +52,8 @@ class LiveStudy(LiveTable):
         super().__init__()
         self.tell(summary)
 
-    def _new_widget(self, **names: str) -> Any:
-        return StudyWidget(study=self._study.id, kernel=kernel_id(), **names)
+    def _new_widget(self) -> Any:
+        return StudyWidget(self._store.folder, study=self._study.id, kernel=kernel_id())
 
     @property
     def is_seen(self) -> bool:
@@ -79,14 +76,14 @@ class LiveStudy(LiveTable):
     def _shares(self, summary: StudySummary) -> Mapping[str, float]:
         return self._importances.of(summary.spec, summary.trials)
 
-    def _heard(self, widget: Any, message: dict[str, Any], buffers: Any) -> None:
+    def _hear(self, kind: str, query: dict[str, str]) -> Mapping[str, object]:
         self._heard_of = True
-        super()._heard(widget, message, buffers)
+        return super()._hear(kind, query)
 
-    def _body(self, path: str, query: dict[str, str]) -> Mapping[str, object]:
+    def _answer(self, path: str, query: dict[str, str]) -> Mapping[str, object]:
         if path == "study":
             return answer(self._study, self._importances, query)
         if path not in ACTIONS or "run" in query:
-            return super()._body(path, query)
+            return super()._answer(path, query)
         act(self._study, path, query)
         return {}

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
-import anywidget
 import traitlets
 
 from distrain_nb.run.pages.media import index
-from distrain_nb.server.access import fingerprint
-from distrain_nb.ui.widgets import STATIC, about_run, answers, plotly
+from distrain_nb.ui.widgets import STATIC, LiveWidget, about_run, answers, mark, plotly
 
 if TYPE_CHECKING:
     from distrain_nb.run.charts.lines import Metrics
@@ -22,18 +19,13 @@ if TYPE_CHECKING:
 LOOK_EVERY_S = 1.0
 
 
-class MediaWidget(anywidget.AnyWidget):
-    """A folded list of each kind.
-
-    `index` is that of `run.media`, `key` marks where the widget may stand in a document.
-    """
+class MediaWidget(LiveWidget):
+    """A folded list of each kind; `index` is that of `run.media`."""
 
     _esm = STATIC / "media.js"
     _css = STATIC / "charts.css"
 
     run = traitlets.Int().tag(sync=True)
-    home = traitlets.Unicode().tag(sync=True)
-    key = traitlets.Unicode().tag(sync=True)
     plotly = traitlets.Unicode().tag(sync=True)
     index = traitlets.Dict().tag(sync=True)
 
@@ -65,15 +57,14 @@ class LiveMedia:
     @property
     def mark(self) -> str:
         """Where it may stand in a document, as long as the page has the widget."""
-        return f'<i hidden data-distrain-live="{self.widget.key}"></i>' if self.widget else ""
+        return mark(self.widget)
 
 
 def _widget(metrics: Metrics) -> MediaWidget:
     folder = metrics.folder
     widget = MediaWidget(
+        folder.parents[1],
         run=int(folder.name),
-        home=fingerprint(folder.parents[1]),
-        key=uuid4().hex,
         plotly=plotly().model_id,
         index=index(metrics.non_scalars),
     )

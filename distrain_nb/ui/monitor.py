@@ -182,7 +182,7 @@ class Monitor:
     def _bundle(self, live: LiveView | None) -> outputs.Bundle:
         """Return the document as it stands, with the place of the live view if there is one."""
         bundle = document.run_bundle(self._summary, self._tail, self._metrics)
-        place = _place_of(live) if live else ""
+        place = live.mark if live else ""
         html = {"text/html": f"{place}{bundle['text/html']}"}
         return {**self._reference(), **bundle, **html}
 
@@ -196,8 +196,3 @@ class Monitor:
             # The live charts move over while they still stand below the log, and stay as they are.
             replacements.reverse()
         outputs.replace_all(*replacements)
-
-
-def _place_of(view: LiveView) -> str:
-    """Return where the live view may go on in a document, as long as the page has its widget."""
-    return f'<i hidden data-distrain-live="{view.key}"></i>'

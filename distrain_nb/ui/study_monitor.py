@@ -57,7 +57,7 @@ class StudyMonitor:
         """Show it until it has ended."""
         if self._live:
             self._live.widget.waiting = not self._let_go
-        while not self._summary.state.final:
+        while not self._summary.final:
             time.sleep(REFRESH_EVERY_S)
             self._refresh()
         if self._frontend is Frontend.TERMINAL:
@@ -121,7 +121,7 @@ class StudyMonitor:
             if trial.state.final and trial.number not in self._printed:
                 self._printed.add(trial.number)
                 print(escapes.plain("  ".join(filter(None, row))), flush=True)
-        if self._summary.state.final:
+        if self._summary.final:
             print(self._summary.line, flush=True)
 
 

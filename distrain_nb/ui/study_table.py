@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import DistrainError
-from distrain_nb.run.summary import brief, clock, duration, plural
+from distrain_nb.run.summary import brief, duration, plural, signed
 from distrain_nb.study.charts.drawing import StudyDrawing
 from distrain_nb.study.files import TrialState
 from distrain_nb.study.summary import summary_of, written
 from distrain_nb.ui import unstyled
 from distrain_nb.ui.outputs import LITERAL
-from distrain_nb.ui.table import SIGNS, as_text
+from distrain_nb.ui.table import as_text, table_html
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from distrain_nb.study.summary import StudySummary
     from distrain_nb.study.trial import StudyTrial
 
+HEADINGS = ("trial", "state")
+STATE = HEADINGS.index("state")
 MOST_ROWS = 50  # the newest: `study.trials` has all
-LONGEST_CAUSE = 60
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class StudyTable:
     @property
     def headings(self) -> tuple[str, ...]:
         names, goals = self.summary.names, self.summary.goals
-        return ("trial", "state", *names, *goals, "steps", "duration", "run")
+        return (*HEADINGS, *names, *goals, "steps", "duration", "run")
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
@@ -49,8 +50,7 @@ class StudyTable:
 
     def __repr__(self) -> str:
         summary = self.summary
-        time = "" if summary.state.final else f", as of {clock(summary.now)}"
-        lines = [f"{summary.line}{time}", summary.note, summary.error]
+        lines = [summary.dated(summary.line, summary.now), summary.note, summary.error]
         table = as_text(self.headings, self.rows, "") if self.rows else ""
         return "\n".join(line.rstrip() for line in (*lines, table, self._more) if line)
 
@@ -62,7 +62,7 @@ class StudyTable:
 
     def still(self) -> str:
         """Return state, charts and table in HTML that needs neither kernel nor scripts."""
-        from distrain_nb.ui.document import style
+        from distrain_nb.ui.document import head, style
 
         summary = self.summary
         sheet = StudyDrawing(summary, self.importances).sheet()
@@ -76,27 +76,12 @@ class StudyTable:
             f'{style("study")}<section class="distrain distrain-runs distrain-study dn-styled'
             f' {LITERAL}" hidden="hidden" data-state="{summary.state}"'
             f' aria-label="study {summary.id}">'
-            f"{self._head()}"
+            f"{head(summary, summary.now)}"
             f"{self._best()}{error}{charts if sheet else ''}{self._table()}</section>"
             f"{unstyled.run(repr(self))}"
         )
 
     # -- parts of the page ------------------------------------------------------------------------
-
-    def _head(self) -> str:
-        from distrain_nb.ui.document import as_of
-
-        summary = self.summary
-        running = f"{summary.running} running" if summary.running else ""
-        where = " · ".join(filter(None, (summary.progress, running)))
-        return (
-            '<div class="dn-head"><span class="dn-badge">'
-            f'<span class="dn-sign" aria-hidden="true">{SIGNS.get(summary.state, "◌")}</span> '
-            f"<span>{html.escape(summary.state_text)}</span></span> "
-            f'<span class="dn-time">{duration((summary.end or summary.now) - summary.begin)}</span>'
-            f' <span class="dn-name">{html.escape(summary.name)} #{summary.id}</span> '
-            f'<span class="dn-soft">{where}</span>{as_of(summary.state.final, summary.now)}</div>'
-        )
 
     def _best(self) -> str:
         summary = self.summary
@@ -110,28 +95,19 @@ class StudyTable:
         )
 
     def _table(self) -> str:
-        head = "".join(f'<th scope="col">{html.escape(heading)}</th>' for heading in self.headings)
-        body = "".join(map(self._row_html, self._shown))
-        if not body:
+        if not self._shown:
             return ""
+        best = {trial.number for trial in self.summary.front}
+        about = [(str(trial.state), trial.why, trial.number in best) for trial in self._shown]
+        table = table_html(self.headings, self.rows, about, STATE, " dn-trials")
         count = plural(len(self.summary.trials), "trial")
         more = (
             f'<div class="dn-empty dn-soft">{html.escape(self._more)}</div>' if self._more else ""
         )
         return (
             f'<div class="dn-bar"><strong>{count}</strong></div><div class="dn-runs" role="region"'
-            ' tabindex="0" aria-label="trials"><table class="dn-table dn-trials">'
-            f"<thead><tr>{head}</tr></thead>"
-            f"<tbody>{body}</tbody></table></div>{more}"
+            f' tabindex="0" aria-label="trials">{table}</div>{more}'
         )
-
-    def _row_html(self, trial: StudyTrial) -> str:
-        cells = [f"<td>{html.escape(cell)}</td>" for cell in self._row(trial)]
-        why = f' title="{html.escape(trial.why)}"' if trial.why else ""
-        cells[1] = cells[1].replace("<td>", f'<td class="dn-state"{why}>', 1)
-        best = trial.number in {trial.number for trial in self.summary.front}
-        mark = ' class="dn-top"' if best else ""
-        return f'<tr data-state="{trial.state}"{mark}>{"".join(cells)}</tr>'
 
     # -- texts ------------------------------------------------------------------------------------
 
@@ -147,7 +123,7 @@ class StudyTable:
     def _row(self, trial: StudyTrial) -> Iterator[str]:
         yield str(trial.number)
         state = "running" if trial.state is TrialState.REQUESTED else str(trial.state)
-        yield f"{SIGNS.get(state, '◌')} {state}{_shortened(trial.why)}"
+        yield signed(state, state, trial.why)
         for name in self.summary.names:
             yield written(trial.params[name]) if name in trial.params else ""
         for goal in self.summary.goals:
@@ -169,9 +145,3 @@ def _line(study: Study) -> str:
         return summary_of(study).line
     except DistrainError as error:
         return str(error)
-
-
-def _shortened(cause: str) -> str:
-    if not cause:
-        return ""
-    return f": {cause}" if len(cause) <= LONGEST_CAUSE else f": {cause[:LONGEST_CAUSE]}…"

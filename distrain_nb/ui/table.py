@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.escapes import plain
 from distrain_nb.run.pages.listing import Listing, RunRow, frame
-from distrain_nb.run.summary import brief, clock, duration, plural, progress_text
+from distrain_nb.run.summary import brief, clock, duration, plural, signed
 from distrain_nb.ui.outputs import LITERAL
 
 if TYPE_CHECKING:
@@ -20,15 +20,7 @@ if TYPE_CHECKING:
     from distrain_nb.run.pages.listing import ListedRun
 
 HEADINGS = ("run", "name", "state", "where", "best metric", "duration", "started")
-LONGEST_CAUSE = 60
-SIGNS = {
-    "succeeded": "✓",
-    "failed": "✕",
-    "cancelled": "■",
-    "running": "●",
-    "starting": "◐",
-    "unreadable": "?",
-}
+STATE = HEADINGS.index("state")
 MOST_ROWS = 50  # of which text and pictures are kept: nobody reads on
 NONE_YET = "no runs yet: put %%distrain -n 2 on top of a training cell"
 
@@ -64,7 +56,10 @@ class RunsTable:
     @property
     def more(self) -> str:
         """What is said of the runs that have no row; empty where all have one."""
-        return older(self.summaries)
+        count = len(self.summaries) - MOST_ROWS
+        have = "has" if count == 1 else "have"
+        words = f"{plural(count, 'older run')} {have} no row here: see distrain_nb.runs().frame"
+        return words if count > 0 else ""
 
     @property
     def _filed(self) -> bool:
@@ -75,13 +70,23 @@ class RunsTable:
         return as_text(self.headings, self.rows, more) if self.rows else NONE_YET
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/html": f"{_live_mark()}{self.still()}", "text/plain": repr(self)}
+        return {"text/html": self._repr_html_(), "text/plain": repr(self)}
+
+    def _repr_html_(self) -> str:
+        return f"{_live_mark()}{self.still()}"
 
     def still(self) -> str:
         """Return the table in HTML that needs neither kernel nor scripts."""
+        from distrain_nb.ui.document import style
+
         if not self.rows:
             return f"<p>{html.escape(NONE_YET)}</p>"
-        return table_html(self.headings, self.rows, self.summaries, self._time)
+        about = [(row.summary.state, row.summary.cause, False) for row in self.summaries]
+        more = "".join(f"<p>{line}</p>" for line in (self.more, self._time) if line)
+        return (
+            f'{style()}<div class="distrain {LITERAL}" style="overflow-x:auto">'
+            f"{table_html(self.headings, self.rows, about, STATE)}{more}</div>"
+        )
 
     @property
     def _time(self) -> str:
@@ -94,14 +99,6 @@ def runs_table(runs: Iterable[ListedRun]) -> RunsTable:
     """Return the runs with their state, place, layout, best metric and times, in the order
     given."""
     return RunsTable(Listing().read(runs), time.time())
-
-
-def older(summaries: Sequence[RunRow]) -> str:
-    """Say how many runs have no row; empty where all have one."""
-    count = len(summaries) - MOST_ROWS
-    have = "has" if count == 1 else "have"
-    words = f"{plural(count, 'older run')} {have} no row here: see distrain_nb.runs().frame"
-    return words if count > 0 else ""
 
 
 def as_text(headings: Sequence[str], rows: Iterable[Sequence[str]], more: str) -> str:
@@ -118,21 +115,20 @@ def as_text(headings: Sequence[str], rows: Iterable[Sequence[str]], more: str) -
 def table_html(
     headings: Iterable[str],
     rows: Iterable[Sequence[str]],
-    summaries: Sequence[RunRow],
-    time: str = "",
+    about: Iterable[tuple[str, str, bool]],
+    state: int,
+    kind: str = "",
 ) -> str:
-    """Return a table with a row of cells for each of the first runs, the state in the third.
+    """Return a table of runs or trials.
 
-    Below it stands the `time` at which they were so.
+    `about` has the state, the cause and whether it is the best for each row, `state` is the place
+    of its cell, and `kind` a class of the table.
     """
-    from distrain_nb.ui.document import style
-
-    head = "".join(f'<th scope="col">{html.escape(heading)}</th>' for heading in headings)
-    body = "".join(map(_row_html, rows, summaries))
-    more = "".join(f"<p>{line}</p>" for line in (older(summaries), time) if line)
+    heads = "".join(f'<th scope="col">{html.escape(heading)}</th>' for heading in headings)
+    body = "".join(_row_html(row, *facts, state) for row, facts in zip(rows, about, strict=False))
     return (
-        f'{style()}<div class="distrain {LITERAL}" style="overflow-x:auto"><table class="dn-table">'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}</div>"
+        f'<table class="dn-table{kind}"><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{body}</tbody></table>"
     )
 
 
@@ -149,11 +145,11 @@ def _live_mark() -> str:
 
 def _row(row: RunRow, now: float) -> tuple[str, ...]:
     summary = row.summary
-    doing = f": {progress_text(summary.progress, now)}" if summary.progress else ""
+    words = ": ".join(filter(None, (summary.state, summary.doing(now))))
     return (
         str(summary.id),
         summary.name,
-        f"{SIGNS.get(summary.state, '◌')} {summary.state}{doing}{_shortened(row.cause)}",
+        signed(summary.state, words, summary.cause),
         ", ".join(filter(None, (summary.where, summary.size, row.machines))),
         f"{row.best.tag} {brief(row.best.value)}" if row.best else "",
         duration(summary.elapsed(now)),
@@ -161,14 +157,9 @@ def _row(row: RunRow, now: float) -> tuple[str, ...]:
     )
 
 
-def _shortened(cause: str) -> str:
-    if not cause:
-        return ""
-    return f": {cause}" if len(cause) <= LONGEST_CAUSE else f": {cause[:LONGEST_CAUSE]}…"
-
-
-def _row_html(row: Sequence[str], run_row: RunRow) -> str:
+def _row_html(row: Sequence[str], state: str, cause: str, best: bool, place: int) -> str:
     cells = [f"<td>{html.escape(cell)}</td>" for cell in row]
-    why = f' title="{html.escape(run_row.cause)}"' if run_row.cause else ""
-    cells[2] = f'<td class="dn-state"{why}>{html.escape(row[2])}</td>'
-    return f'<tr data-state="{run_row.summary.state}">{"".join(cells)}</tr>'
+    why = f' title="{html.escape(cause)}"' if cause else ""
+    cells[place] = f'<td class="dn-state"{why}>{html.escape(row[place])}</td>'
+    mark = ' class="dn-top"' if best else ""
+    return f'<tr data-state="{state}"{mark}>{"".join(cells)}</tr>'

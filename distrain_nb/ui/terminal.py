@@ -7,8 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from distrain_nb import escapes
-from distrain_nb.run.summary import brief, progress_text
-from distrain_nb.ui.document import label
+from distrain_nb.run.summary import newest, tagged
 from distrain_nb.ui.tail import shown_text
 
 if TYPE_CHECKING:
@@ -44,8 +43,8 @@ class TerminalView:
     def end(self, summary: RunSummary) -> None:
         """Print how it ended, and the last metrics."""
         self._metrics.read()
-        last = "  ".join(f"{tag} {brief(value)}" for tag, value in self._metrics.last().items())
-        words = filter(None, (summary.line(time.time()), escapes.plain(last)))
+        last = escapes.plain("  ".join(newest(self._metrics)))
+        words = filter(None, (summary.line(time.time()), last))
         self._write("\n".join(words) + "\n", "")
 
     def let_go(self, summary: RunSummary) -> None:
@@ -62,12 +61,12 @@ class TerminalView:
         self._moving = bars
 
     def _moving_line(self, summary: RunSummary, news: Batch) -> str:
-        doing = [progress_text(summary.progress, time.time())] if summary.progress else []
-        return " ".join([*doing, *(self._line(summary, bar) for bar in news.bars)])
+        bars = (self._line(summary, bar) for bar in news.bars)
+        return " ".join(filter(None, (summary.doing(time.time()), *bars)))
 
     def _line(self, summary: RunSummary, line: Line) -> str:
-        tag, text = f"[{label(summary, line)}]", shown_text(line)
         if not self._can_move:
-            return escapes.plain(f"{tag} {text}")
+            return escapes.plain(tagged(summary.labels, line, shown_text(line)))
         colour = TAG_COLOURS[line.process % len(TAG_COLOURS)]
-        return escapes.coloured(f"\x1b[{colour}m{tag}{escapes.RESET} {text}")
+        text = tagged(summary.labels, line, f"{escapes.RESET}{shown_text(line)}")
+        return escapes.coloured(f"\x1b[{colour}m{text}")

@@ -8,17 +8,38 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import anywidget
 import traitlets
 
-from distrain_nb.errors import OptionError, RunNotFound
+from distrain_nb.errors import DistrainError
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.run.run import Run
 from distrain_nb.run.store import Store
+from distrain_nb.server.access import fingerprint
 
 STATIC = Path(__file__).parent / "static"  # its modules and styles are made from page/
 Answer = Callable[[str, dict[str, str]], Mapping[str, object]]  # of a path and a query
+
+
+class LiveWidget(anywidget.AnyWidget):
+    """A view that a page keeps current.
+
+    `home` names the runs' folder to a server that may know it, `key` tells this view from others.
+    """
+
+    home = traitlets.Unicode().tag(sync=True)
+    key = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, folder: Path, **state: Any) -> None:
+        """*folder* is that of all runs."""
+        super().__init__(home=fingerprint(folder), key=uuid4().hex, **state)
+
+
+def mark(widget: Any) -> str:
+    """Return where a widget may stand in a document, as long as the page has it."""
+    return f'<i hidden data-distrain-live="{widget.key}"></i>' if widget else ""
 
 
 class PlotlyCode(anywidget.AnyWidget):
@@ -38,12 +59,16 @@ def plotly() -> PlotlyCode:
     return PlotlyCode(code=gzip.compress(code, compresslevel=1))
 
 
-def answers(widget: Any, answer: Answer) -> None:
-    """Let the kernel answer what the page asks of this widget."""
+def answers(widget: Any, answer: Answer, hear: Answer = lambda *_: {}) -> None:
+    """Let the kernel answer what the page asks of this widget.
+
+    `hear` gets the kind and the query of every message.
+    """
 
     def on_message(_: Any, message: dict[str, Any], __: Any) -> None:
+        query = {name: str(value) for name, value in message.get("query", {}).items()}
+        _reply(hear, str(message.get("kind")), query)
         if message.get("kind") == "ask":
-            query = {name: str(value) for name, value in message.get("query", {}).items()}
             reply = _reply(answer, str(message.get("path")), query)
             widget.send({"kind": "answer", "id": message["id"], **reply})
 
@@ -62,5 +87,5 @@ def about_run(folder: Path) -> Answer:
 def _reply(answer: Answer, path: str, query: dict[str, str]) -> dict[str, Any]:
     try:
         return {"body": answer(path, query)}
-    except (OptionError, RunNotFound) as error:
+    except (DistrainError, FileNotFoundError) as error:
         return {"error": str(error)}

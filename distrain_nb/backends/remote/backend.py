@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import subprocess
-import sys
 import time
 from abc import abstractmethod
 from dataclasses import asdict, fields, replace
@@ -20,7 +18,7 @@ from distrain_nb.backends.folders import Folder
 from distrain_nb.backends.plugins import lacks_for_rehearsal
 from distrain_nb.backends.remote.clock import is_recent
 from distrain_nb.backends.remote.options import RemoteOptions, RemoteOptionsT
-from distrain_nb.backends.remote.processes import processes_of
+from distrain_nb.backends.remote.processes import processes_of, start_detached
 from distrain_nb.backends.remote.service import Pace
 from distrain_nb.backends.remote.submission import Journal, Submission, substituted
 from distrain_nb.backends.remote.tracker import MLFLOW_RUN, told
@@ -39,6 +37,7 @@ from distrain_nb.worker.files.folder import (
 from distrain_nb.worker.files.status import Owner, Progress, State, Status, request_cancel
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Mapping
 
     from distrain_nb.backends.base import Handle, Job
@@ -50,8 +49,6 @@ if TYPE_CHECKING:
 
 CARRIER = "distrain_nb.backends.remote"
 START_AGAIN_AFTER_S = 20.0
-
-_started: list[subprocess.Popen[bytes]] = []  # kept, so that they are reaped
 
 
 class RemotePlan(Plan, Protocol):
@@ -228,18 +225,8 @@ def _paths(upload: Upload) -> dict[str, Path]:
 
 def start_carrier(folder: Path) -> subprocess.Popen[bytes]:
     """Start the process that carries the run of a folder, and outlives this one."""
-    command = [sys.executable, "-m", CARRIER, str(folder)]
-    with (folder / CARRIER_LOG).open("ab") as log:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+    process = start_detached(["-m", CARRIER, str(folder)], folder / CARRIER_LOG)
     (folder / LOCK_FILE).touch(0o600)
-    _started[:] = [item for item in _started if item.poll() is None]
-    _started.append(process)
     return process
 
 

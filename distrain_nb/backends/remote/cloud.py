@@ -12,6 +12,7 @@ from distrain_nb.backends.remote.log_ordering import Lateness
 from distrain_nb.backends.remote.submission import Spec
 from distrain_nb.backends.remote.uploading import bring
 from distrain_nb.errors import DistrainError
+from distrain_nb.image import Recipe, build
 from distrain_nb.worker.files.status import Progress
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.backends.remote.uploading import DataBucket
-    from distrain_nb.image import Listener
+    from distrain_nb.image import CloudBuild, Listener
     from distrain_nb.types import JsonObject
 
 SpecT = TypeVar("SpecT", bound=Spec)
@@ -92,9 +93,32 @@ class CloudService(ABC, Generic[SpecT]):
     def _write_archive(self, program: Laid, file: IO[bytes]) -> str:
         """Write the archive for the cloud's own container; its name below the run's folder."""
 
-    @abstractmethod
     def _image(self, program: Laid, tell: Listener) -> str:
         """Build the image; where it is."""
+        spec = self.spec
+        recipe = Recipe(
+            base=spec.base,
+            target=f"{self._repository()}:{spec.run}",
+            requirements=program.required,
+            platform=spec.platform,
+            device=spec.device,
+            rehearsed=bool(self.endpoints),
+            look_inside=self._looks_inside,
+            guarded=True,
+        )
+        return build(program, recipe, self._builder(), tell).uri
+
+    @abstractmethod
+    def _repository(self) -> str:
+        """Return where images are pushed to, which is made if it can be."""
+
+    @property
+    def _looks_inside(self) -> bool:
+        """Whether nothing but the base image itself tells what it has."""
+        return True
+
+    def _builder(self) -> str | CloudBuild:
+        return self.spec.builder
 
     @abstractmethod
     def _staged(self, image: str) -> JsonObject:

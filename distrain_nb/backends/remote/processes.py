@@ -1,16 +1,21 @@
-"""The processes that the log of a job will tell of."""
+"""The processes of a job, as its log names them, and processes here that outlive this one."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 from distrain_nb.worker.files.status import Process
 from distrain_nb.worker.replica.replica import TRAINING_ROLES, label
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from distrain_nb.layout import Layout
+
+_started: list[subprocess.Popen[bytes]] = []  # kept, so that they are reaped
 
 
 def processes_of(layout: Layout, per_replica: int) -> Iterator[Process]:
@@ -23,3 +28,27 @@ def processes_of(layout: Layout, per_replica: int) -> Iterator[Process]:
     for index, (role, replica, _) in enumerate([*ranks, *others]):
         rank = index if index < len(ranks) else None
         yield Process(index, label(role, replica, rank), role, replica, rank)
+
+
+def start_detached(
+    arguments: Sequence[str],
+    log: Path,
+    python: str = sys.executable,
+    *,
+    cwd: str | None = None,
+    env: Mapping[str, str] | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a process of Python that outlives this one; what it prints goes to the end of *log*."""
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [python, *arguments],
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    _started[:] = [item for item in _started if item.poll() is None]
+    _started.append(process)
+    return process

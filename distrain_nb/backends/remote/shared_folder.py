@@ -19,6 +19,7 @@ from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.delivery import Laid, loose_files
 from distrain_nb.backends.remote.service import LogEntry, Observed, Stored
 from distrain_nb.backends.remote.submission import Spec
+from distrain_nb.backends.remote.variables import variables_of
 from distrain_nb.backends.tuning import trial_variables
 from distrain_nb.cluster import choose, preload
 from distrain_nb.errors import OptionError
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
 START = "start.py"
 READ_AT_MOST = 8 << 20  # bytes of a replica's log at a time
-_VARIABLE = re.compile(r"[A-Za-z_]\w*")
 _REPLICA = re.compile(r"(\d+)(?:\.\d+)?")
 
 
@@ -111,14 +111,11 @@ def _pools(layout: Layout) -> Iterator[tuple[str, int]]:
 
 def variables(texts: Iterable[str]) -> dict[str, str]:
     """Return the values of `--env`. Raises OptionError."""
-    found = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not _VARIABLE.fullmatch(name):
-            raise OptionError(f"invalid --env {name!r}: expected NAME=VALUE")
+    found = variables_of(texts)
+    for name, value in found.items():
         if value.startswith(STORED):
-            raise OptionError(f"invalid --env '{text}': this place has no store of secrets")
-        found[name] = value
+            message = f"invalid --env '{name}={value}': this place has no store of secrets"
+            raise OptionError(message)
     return found
 
 

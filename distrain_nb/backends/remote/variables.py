@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import DistrainError, OptionError
@@ -17,10 +18,22 @@ from distrain_nb.worker.files.folder import VARIABLES_FILE
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 NOTE = f"The values of --env are not shown ({HIDDEN})."
+
+
+def variables_of(texts: Iterable[str]) -> dict[str, str]:
+    """Return the variables of `--env`, NAME=VALUE each. Raises OptionError."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not _NAME.fullmatch(name):
+            raise OptionError(f"invalid --env {name!r}: expected NAME=VALUE")
+        found[name] = value
+    return found
 
 
 def plain(variables: Mapping[str, str]) -> dict[str, str]:

@@ -33,11 +33,7 @@ def shared_image(layout: Layout) -> Layout:
     image = images.pop() if len(images) == 1 else None
     changes: dict[str, object] = {"image": image} if image else {}
     for role, pool in layout.pools():
-        needless = image if role is not Role.REDUCERS else _nearest(layout)
+        needless = image if role is not Role.REDUCERS else reduction_image(current(), layout.region)
         if pool.image == needless:
             changes[role.value] = replace(pool, image=None)
     return layout.edited(changes)
-
-
-def _nearest(layout: Layout) -> str:
-    return reduction_image(current(), layout.region)

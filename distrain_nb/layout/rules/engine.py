@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from distrain_nb.layout.pool import Role
 
     Places: TypeAlias = "tuple[str, ...] | Callable[[Place], bool] | None"
+    Look: TypeAlias = "Callable[[ResolvedLayout], Iterator[Problem]]"
 
 MOST_FIXES = 4
 
@@ -87,7 +88,7 @@ class Rule:
     on: Places
     says: str
     source: str
-    look: Callable[[ResolvedLayout], Iterator[Problem]]
+    look: Look
     of_each: bool = True
 
     @property
@@ -115,19 +116,32 @@ def rule(
     on: Places = None,
     severity: Severity = Severity.ERROR,
     of_each: bool = True,
-) -> Callable[
-    [Callable[[ResolvedLayout], Iterator[Problem]]], Callable[[ResolvedLayout], Iterator[Problem]]
-]:
-    """Registers a function as the rule `code`; `source` holds keys of the table of sources."""
+) -> Callable[[Look], Look]:
+    """Register a function as the rule `code`; `source` holds keys of the table of sources."""
 
-    def register(
-        look: Callable[[ResolvedLayout], Iterator[Problem]],
-    ) -> Callable[[ResolvedLayout], Iterator[Problem]]:
+    def register(look: Look) -> Look:
         if code in RULES:
             raise ValueError(f"two rules are called {code}")
         RULES[code] = Rule(code, severity, on, says, source, look, of_each)
         rules_for.cache_clear()  # a backend may bring its rules late
         return look
+
+    return register
+
+
+def named_rule(
+    says: str,
+    source: str,
+    *,
+    on: Places = None,
+    severity: Severity = Severity.ERROR,
+    of_each: bool = True,
+) -> Callable[[Look], Look]:
+    """Register a function as the rule that has its name: `tpu_cores` is `tpu-cores`."""
+
+    def register(look: Look) -> Look:
+        code = look.__name__.replace("_", "-")
+        return rule(code, says, source, on=on, severity=severity, of_each=of_each)(look)
 
     return register
 

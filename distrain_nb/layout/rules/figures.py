@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from distrain_nb.layout.pool import Role
-from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
+from distrain_nb.layout.rules.engine import Problem, Repair, at, named_rule, repair
 from distrain_nb.layout.rules.repairs import no_limit
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from distrain_nb.layout.resolved import ResolvedLayout
 
 
-@rule("replicas-positive", "A pool that is there has at least one replica.", "VERTEX-DT-JA;SM-API")
+@named_rule("A pool that is there has at least one replica.", "VERTEX-DT-JA;SM-API")
 def replicas_positive(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in job.pools:
         if resolved.pool.replicas < 1:
@@ -34,7 +34,7 @@ def _replicas(role: Role, meant: int) -> Iterator[Repair]:
     yield repair(f"Remove the {role}", **{role.value: None})
 
 
-@rule("ranks-positive", "A replica runs at least one rank.", "SM-SDK")
+@named_rule("A replica runs at least one rank.", "SM-SDK")
 def ranks_positive(job: ResolvedLayout) -> Iterator[Problem]:
     ranks = job.layout.ranks_per_replica
     if ranks is not None and ranks < 1:
@@ -45,7 +45,7 @@ def ranks_positive(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@rule("timeout-positive", "A time limit is at least a second.", "VERTEX-API;SM-API")
+@named_rule("A time limit is at least a second.", "VERTEX-API;SM-API")
 def timeout_positive(job: ResolvedLayout) -> Iterator[Problem]:
     for field in ("timeout", "max_wait"):
         value = getattr(job.layout, field)

@@ -15,7 +15,7 @@ from distrain_nb.layout.catalog.lookup import dates
 from distrain_nb.layout.hardware import CPU, TITLES, device_in_name
 from distrain_nb.layout.machine_words import accelerators_of, machines_with
 from distrain_nb.layout.pool import Role
-from distrain_nb.layout.rules.engine import Problem, Repair, at, has_tables, repair, rule
+from distrain_nb.layout.rules.engine import Problem, Repair, at, has_tables, named_rule, repair
 from distrain_nb.layout.rules.successors import counted, equipment, successors
 
 if TYPE_CHECKING:
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 _ALIKE, _MEANT = 20, 4
 
 
-@rule(
-    "machine-missing", "Every pool names a machine type.", "VERTEX-CC;ML-API;SM-API", on=has_tables
-)
+@named_rule("Every pool names a machine type.", "VERTEX-CC;ML-API;SM-API", on=has_tables)
 def machine_missing(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in job.pools:
         if not resolved.pool.machine:
@@ -56,8 +54,7 @@ def _machines_for(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repai
         yield repair(f"Use {name} for the {resolved.role}", **at(resolved.role, machine=name))
 
 
-@rule(
-    "machine-unknown",
+@named_rule(
     "The machine type is one that the place offers for training.",
     "VERTEX-CC;AIP-GPU;SM-API",
     on=has_tables,
@@ -74,8 +71,7 @@ def machine_unknown(job: ResolvedLayout) -> Iterator[Problem]:
             )
 
 
-@rule(
-    "machine-newer",
+@named_rule(
     "The tables know the machine type, not only the service's installed SDK.",
     "SM-API",
     on=has_tables,
@@ -169,12 +165,7 @@ def _alike(one: str, other: str) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
-@rule(
-    "region-form",
-    "The region is written as the cloud writes its regions.",
-    "VERTEX-LOC",
-    on=has_tables,
-)
+@named_rule("The region is written as the cloud writes its regions.", "VERTEX-LOC", on=has_tables)
 def region_form(job: ResolvedLayout) -> Iterator[Problem]:
     region = job.layout.region
     if region is None or job.offers is None:

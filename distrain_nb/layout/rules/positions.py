@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.findings import Severity
 from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Pool, Role
-from distrain_nb.layout.rules.engine import Problem, Repair, names_accelerators, repair, rule
+from distrain_nb.layout.rules.engine import Problem, Repair, named_rule, names_accelerators, repair
 from distrain_nb.layout.rules.repairs import without_pool
 
 if TYPE_CHECKING:
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from distrain_nb.layout.resolved import ResolvedLayout
 
 
-@rule(
-    "primary-missing", "There is a primary replica.", "VERTEX-DT-JA;ML-API", on=names_accelerators
-)
+@named_rule("There is a primary replica.", "VERTEX-DT-JA;ML-API", on=names_accelerators)
 def primary_missing(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.primary is None and not job.layout.tier:
         yield Problem(
@@ -41,7 +39,7 @@ def _primaries(job: ResolvedLayout) -> Iterator[Repair]:
     yield repair("Add a primary on n1-standard-4", primary=Pool(1, "n1-standard-4"))
 
 
-@rule("primary-one-replica", "The primary pool has exactly one replica.", "VERTEX-DT-JA;AIP-GPU")
+@named_rule("The primary pool has exactly one replica.", "VERTEX-DT-JA;AIP-GPU")
 def primary_one_replica(job: ResolvedLayout) -> Iterator[Problem]:
     primary = job.layout.primary
     if primary and primary.replicas > 1:
@@ -64,7 +62,7 @@ def _one_primary(job: ResolvedLayout, primary: Pool) -> Iterator[Repair]:
     yield repair("Keep one primary replica", primary=one)
 
 
-@rule("role-not-here", "The place knows the pool's role.", "VERTEX-DT-JA;AIP-GPU;SM-SDK")
+@named_rule("The place knows the pool's role.", "VERTEX-DT-JA;AIP-GPU;SM-SDK")
 def role_not_here(job: ResolvedLayout) -> Iterator[Problem]:
     place = place_of(job.layout.on)
     for resolved in job.pools:
@@ -85,8 +83,7 @@ def _has_both(place: Place) -> bool:
     return {Role.SERVERS, Role.REDUCERS} <= set(place.roles)
 
 
-@rule(
-    "servers-and-reducers",
+@named_rule(
     "Parameter servers and the Reduction Server share position 2, so a job has one of them.",
     "VERTEX-DT-JA",
     on=_has_both,
@@ -100,12 +97,7 @@ def servers_and_reducers(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@rule(
-    "evaluators-many",
-    "TensorFlow expects one evaluator.",
-    "VERTEX-DT-JA",
-    severity=Severity.WARNING,
-)
+@named_rule("TensorFlow expects one evaluator.", "VERTEX-DT-JA", severity=Severity.WARNING)
 def evaluators_many(job: ResolvedLayout) -> Iterator[Problem]:
     layout, evaluators = job.layout, job.layout.evaluators
     tensorflow = job.framework == "tensorflow" or layout.launcher == "tensorflow"
@@ -117,8 +109,7 @@ def evaluators_many(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@rule(
-    "servers-missing",
+@named_rule(
     "The launcher parameter-server has parameter servers to start.",
     "VERTEX-DT-JA",
     on=names_accelerators,

@@ -10,7 +10,7 @@ from distrain_nb.layout.catalog.index import topologies
 from distrain_nb.layout.options import option_of, texts
 from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Pool, Role
-from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
+from distrain_nb.layout.rules.engine import Problem, Repair, at, named_rule, repair
 from distrain_nb.layout.rules.successors import of_tier
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ _RANKS = ("launcher", "ranks_per_replica")  # what runs depends on them
 _OF_THEIR_OWN = ("tier",)  # has a rule of its own, whose repairs know its machines
 
 
-@rule("ranks-not-here", "The place starts ranks as the layout says.", "")
+@named_rule("The place starts ranks as the layout says.", "")
 def ranks_not_here(job: ResolvedLayout) -> Iterator[Problem]:
     yield from (_unread(job, field) for field in _fields(job) if field in _RANKS)
 
 
-@rule("field-ignored", "The place reads the field.", "", severity=Severity.WARNING)
+@named_rule("The place reads the field.", "", severity=Severity.WARNING)
 def field_ignored(job: ResolvedLayout) -> Iterator[Problem]:
     yield from (_unread(job, field) for field in _fields(job) if field not in _RANKS)
 
@@ -50,8 +50,7 @@ def _unread(job: ResolvedLayout, field: str) -> Problem:
     )
 
 
-@rule(
-    "machine-ignored",
+@named_rule(
     "A pool has what the place reads of it; without a cloud that is the number of replicas.",
     "",
     severity=Severity.WARNING,
@@ -82,7 +81,7 @@ def _bare(resolved: ResolvedPool, bare: Pool) -> Iterator[Repair]:
     yield repair(f"Write {bare}", **{resolved.role.value: bare})
 
 
-@rule("tier-elsewhere", "Only AI Platform has scale tiers.", "ML-API", severity=Severity.WARNING)
+@named_rule("Only AI Platform has scale tiers.", "ML-API", severity=Severity.WARNING)
 def tier_elsewhere(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.tier and job.place and not job.place.reads("tier"):
         yield Problem(
@@ -99,7 +98,7 @@ def _without_tier(job: ResolvedLayout) -> Iterator[Repair]:
     yield from with_gpu or [repair("Remove the tier", tier=None)]
 
 
-@rule("topology-without-tpu", "Only TPU machines have a topology.", "VERTEX-CC")
+@named_rule("Only TPU machines have a topology.", "VERTEX-CC")
 def topology_without_tpu(job: ResolvedLayout) -> Iterator[Problem]:
     slices = topologies(job.catalog)
     for resolved in job.pools:
@@ -116,11 +115,7 @@ def _no_topology(resolved: ResolvedPool) -> Iterator[Repair]:
     yield repair("Remove the topology", **at(resolved.role, topology=None))
 
 
-@rule(
-    "mpi-options-without-mpi",
-    "Options for mpirun come with a distribution that runs it.",
-    "SM-SDK;AWS-BLOG-TF",
-)
+@named_rule("Options for mpirun come with a distribution that runs it.", "SM-SDK;AWS-BLOG-TF")
 def mpi_options_without_mpi(job: ResolvedLayout) -> Iterator[Problem]:
     layout = job.layout
     takes = job.offers.runs_mpi(layout) if job.offers else layout.launcher == "mpi"

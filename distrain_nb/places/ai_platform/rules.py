@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from distrain_nb.layout.pool import Role
-from distrain_nb.layout.rules.engine import Problem, Repair, repair, rule
+from distrain_nb.layout.rules.engine import Problem, Repair, named_rule, repair
 from distrain_nb.layout.rules.repairs import without_accelerator
 from distrain_nb.layout.rules.successors import successors
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from distrain_nb.layout.catalog.rows import LegacyMachine
     from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
-_HERE = ("ai-platform",)
+rule = partial(named_rule, on=("ai-platform",))
 _CUSTOM = "CUSTOM"
 _FIRST = {"vertex": Role.PRIMARY, "sagemaker": Role.WORKERS}
 _TPU, _TPUS = "cloud_tpu", ("TPU_V2", "TPU_V3")
 
 
-@rule("tier-unknown", "The scale tier exists.", "ML-API;AIP-GPU", on=_HERE)
+@rule("The scale tier exists.", "ML-API;AIP-GPU")
 def tier_unknown(job: ResolvedLayout) -> Iterator[Problem]:
     tiers = [row.name for row in job.catalog.legacy_machines.values() if row.kind == "scale_tier"]
     if job.layout.tier and job.layout.tier not in tiers:
@@ -40,7 +40,7 @@ def _custom() -> list[Repair]:
     ]
 
 
-@rule("tier-with-pools", "Only the tier CUSTOM has pools.", "ML-API;AIP-GPU", on=_HERE)
+@rule("Only the tier CUSTOM has pools.", "ML-API;AIP-GPU")
 def tier_with_pools(job: ResolvedLayout) -> Iterator[Problem]:
     tier = job.layout.tier
     if tier and tier != _CUSTOM and job.pools:
@@ -56,7 +56,7 @@ def _tier_or_pools(job: ResolvedLayout, tier: str) -> Iterator[Repair]:
     yield repair(f"Remove the pools, keep {tier}", **{p.role.value: None for p in job.pools})
 
 
-@rule("custom-without-primary", "The tier CUSTOM names the primary's machine.", "ML-API", on=_HERE)
+@rule("The tier CUSTOM names the primary's machine.", "ML-API")
 def custom_without_primary(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.tier == _CUSTOM and not job.layout.primary:
         yield Problem(
@@ -66,12 +66,7 @@ def custom_without_primary(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@rule(
-    "machine-categories",
-    "All roles use Compute Engine machine types, or all use legacy ones.",
-    "ML-API",
-    on=_HERE,
-)
+@rule("All roles use Compute Engine machine types, or all use legacy ones.", "ML-API")
 def machine_categories(job: ResolvedLayout) -> Iterator[Problem]:
     legacy = [resolved for resolved in job.pools if resolved.legacy]
     modern = [resolved for resolved in job.pools if resolved.machine]
@@ -90,12 +85,7 @@ def _modern(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
         yield from successors(job, resolved)
 
 
-@rule(
-    "legacy-accelerator",
-    "A legacy machine type has its accelerators built in and is given no others.",
-    "AIP-GPU",
-    on=_HERE,
-)
+@rule("A legacy machine type has its accelerators built in and is given no others.", "AIP-GPU")
 def legacy_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in job.pools:
         row = resolved.legacy

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from distrain_nb.types import Json, JsonObject
 
 _SECRET = re.compile(r"[A-Za-z0-9/_+=.@:!-]{1,2048}(?:#[^#]+)?")
-VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
@@ -91,17 +90,6 @@ def channels(job: SageMakerJob) -> tuple[Channel, ...]:
 def tags(texts: Iterable[str]) -> dict[str, str]:
     """NAME=VALUE texts. Raises OptionError."""
     return dict(_pair(text, "label") for text in texts)
-
-
-def variables(texts: Iterable[str]) -> dict[str, str]:
-    """NAME=VALUE texts as environment variables. Raises OptionError."""
-    found = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not VARIABLE.fullmatch(name):
-            raise OptionError(f"invalid --env {name!r}: expected NAME=VALUE")
-        found[name] = value
-    return found
 
 
 def secret(variable: str, text: str) -> str:

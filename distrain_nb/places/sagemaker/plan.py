@@ -12,12 +12,11 @@ from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.equipment import equipped
 from distrain_nb.backends.remote.naming import run_name, short_name
 from distrain_nb.backends.remote.submission import Spec, substituted
-from distrain_nb.backends.remote.variables import NOTE, plain
+from distrain_nb.backends.remote.variables import NOTE, plain, variables_of
 from distrain_nb.cluster import PER_GPU, about_processes, choose, ranks_per_replica
 from distrain_nb.image.base.names import requirement_name
 from distrain_nb.layout.hardware import AMD64, hardware_of
 from distrain_nb.layout.pool import Alternative
-from distrain_nb.places.sagemaker import options
 from distrain_nb.places.sagemaker.containers import equipment_of, framework_of, python_of
 from distrain_nb.places.sagemaker.forms.request import groups, hosts
 from distrain_nb.places.sagemaker.limits import beyond
@@ -103,7 +102,7 @@ class SageMakerPlan:
         return (*needed, "boto3") if fetches and not has else needed
 
     def _values(self) -> dict[str, str]:
-        return plain(options.variables(self.job.options.env))
+        return plain(variables_of(self.job.options.env))
 
     def kept(self) -> dict[str, Json]:
         """Return the request as it is shown and kept: without the values of variables."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict, cast
 from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.cloud import CODE
 from distrain_nb.backends.remote.delivery import Delivery
-from distrain_nb.backends.remote.variables import plain, secrets
+from distrain_nb.backends.remote.variables import plain, secrets, variables_of
 from distrain_nb.errors import OptionError
 from distrain_nb.image.image import ENTRYPOINT
 from distrain_nb.layout.catalog import current
@@ -246,5 +246,5 @@ def _environment(job: SageMakerJob, start: Start) -> dict[str, str]:
         own["PYTHONUNBUFFERED"] = "1"
         own["DISTRAIN_PROGRAM"] = f"{_CODE_FOLDER}/program"
     own |= tracker.variables(job)
-    variables = options.variables(job.options.env)
+    variables = variables_of(job.options.env)
     return {**own, **plain(variables), **secrets(variables, options.secret)}

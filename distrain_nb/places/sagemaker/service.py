@@ -9,7 +9,6 @@ from typing import IO, TYPE_CHECKING
 from distrain_nb.backends.remote import variables
 from distrain_nb.backends.remote.cloud import CloudService
 from distrain_nb.backends.remote.submission import JsonT, substituted
-from distrain_nb.image import Recipe, build
 from distrain_nb.places.sagemaker.client import client, plain_words
 from distrain_nb.places.sagemaker.data import S3Data
 from distrain_nb.places.sagemaker.delivery import write_archive
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
     from distrain_nb.backends.remote.delivery import Laid
     from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, OutputFolder
-    from distrain_nb.image import Listener
     from distrain_nb.types import Json, JsonObject
 
 
@@ -141,26 +139,13 @@ class SageMakerService(CloudService[SageMakerSpec]):
         with plain_words(f"write s3://{self._bucket}/{key}"):
             self._s3.put_object(Bucket=self._bucket, Key=key, Body=file)
 
-    def _image(self, program: Laid, tell: Listener) -> str:
-        run = self.spec.run
+    def _repository(self) -> str:
         if "registry" in self.endpoints:
-            home = f"{self.endpoints['registry']}/rehearsal/distrain"
-        else:
-            home = self._filled(self.spec.repository, {})
-            if ACCOUNT in self.spec.repository:
-                make_repository(self._client("ecr"), home.partition("/")[2])
-        base, target = self.spec.base, f"{home}:{run}"
-        recipe = Recipe(
-            base,
-            target,
-            program.required,
-            platform=self.spec.platform,
-            device=self.spec.device,
-            rehearsed=bool(self.endpoints),
-            look_inside=True,
-            guarded=True,
-        )
-        return build(program, recipe, self.spec.builder, tell).uri
+            return f"{self.endpoints['registry']}/rehearsal/distrain"
+        home = self._filled(self.spec.repository, {})
+        if ACCOUNT in self.spec.repository:
+            make_repository(self._client("ecr"), home.partition("/")[2])
+        return home
 
     @cached_property
     def _metrics(self) -> MetricDefinitions:

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.found import Found, first, text_of
+from distrain_nb.backends.found import Found, first, text_of, ways
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.places.sagemaker import studio
 from distrain_nb.places.sagemaker.names import ACCOUNT
@@ -179,11 +179,8 @@ def _error(code: str, where: str, message: str) -> Finding:
 
 
 def _ways(name: str, example: str) -> str:
-    ways = [f"write --{name} {example}", f"keep it with %distrain config {name}={example}"]
-    if name == "region":
-        ways.append(f"set the variable {VARIABLES[0]}")
-        ways.append(f"run aws configure set region {example}")
-    return f"{', '.join(ways[:-1])}, or {ways[-1]}"
+    more = (f"set the variable {VARIABLES[0]}", f"run aws configure set region {example}")
+    return ways(name, example, *(more if name == "region" else ()))
 
 
 def of_machine(environ: Mapping[str, str]) -> dict[str, Found]:

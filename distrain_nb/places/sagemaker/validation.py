@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.delivery import Delivery
+from distrain_nb.backends.remote.variables import variables_of
 from distrain_nb.backends.tuning import STUDY_ONLY
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.places.sagemaker import options
@@ -51,7 +52,7 @@ def findings(job: SageMakerJob, start: Start, base: str) -> Iterator[Finding]:
 
 
 def _names_secrets(job: SageMakerJob) -> bool:
-    values = options.variables(job.options.env)
+    values = variables_of(job.options.env)
     return any(value.startswith(STORED) for value in values.values())
 
 

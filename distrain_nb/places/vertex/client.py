@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from google.api_core import exceptions, retry
 from google.api_core.client_options import ClientOptions
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from grpc import Channel
 
     from distrain_nb.types import Unknown
+
+ClientT = TypeVar("ClientT")
 
 # The guidance for clients: exponential pauses with jitter for what may pass.
 MAY_PASS = (
@@ -73,40 +75,22 @@ def plain_words(doing: str) -> Iterator[None]:
 def job_client(region: str, endpoints: Mapping[str, str]) -> JobServiceClient:
     """Return a client for custom jobs."""
     from google.cloud.aiplatform_v1 import JobServiceClient
-    from google.cloud.aiplatform_v1.services.job_service.transports.grpc import (
-        JobServiceGrpcTransport,
-    )
 
-    if "aiplatform" not in endpoints:
-        return JobServiceClient(client_options=_options(region))
-    channel = _channel(endpoints["aiplatform"])
-    return JobServiceClient(transport=JobServiceGrpcTransport(channel=channel))
+    return _client(JobServiceClient, endpoints.get("aiplatform"), _options(region))
 
 
 def pipeline_client(region: str, endpoints: Mapping[str, str]) -> PipelineServiceClient:
     """Return a client for training pipelines."""
     from google.cloud.aiplatform_v1 import PipelineServiceClient
-    from google.cloud.aiplatform_v1.services.pipeline_service.transports.grpc import (
-        PipelineServiceGrpcTransport,
-    )
 
-    if "aiplatform" not in endpoints:
-        return PipelineServiceClient(client_options=_options(region))
-    channel = _channel(endpoints["aiplatform"])
-    return PipelineServiceClient(transport=PipelineServiceGrpcTransport(channel=channel))
+    return _client(PipelineServiceClient, endpoints.get("aiplatform"), _options(region))
 
 
 def logging_client(endpoints: Mapping[str, str]) -> LoggingServiceV2Client:
     """Return a client for the entries of Cloud Logging."""
     from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
-    from google.cloud.logging_v2.services.logging_service_v2.transports import (
-        LoggingServiceV2GrpcTransport,
-    )
 
-    if "logging" not in endpoints:
-        return LoggingServiceV2Client()
-    channel = _channel(endpoints["logging"])
-    return LoggingServiceV2Client(transport=LoggingServiceV2GrpcTransport(channel=channel))
+    return _client(LoggingServiceV2Client, endpoints.get("logging"))
 
 
 def storage_client(project: str, endpoints: Mapping[str, str]) -> Client:
@@ -132,9 +116,18 @@ def sdk_client(kind: type[Unknown], address: str) -> Unknown:
         "Metadata": MetadataServiceClient,
         "Tensorboard": TensorboardServiceClient,
     }
-    plain = classes[kind.__name__.partition("Client")[0]]
-    client = plain(transport=plain.get_transport_class("grpc")(channel=_channel(address)))
+    client = _client(classes[kind.__name__.partition("Client")[0]], address)
     client._default_version = "v1"  # the SDK makes URLs of it
+    return client
+
+
+def _client(
+    kind: type[ClientT], address: str | None, options: ClientOptions | None = None
+) -> ClientT:
+    """Return a client of Google's for the service itself, or for the stand-in at an address."""
+    make: Unknown = kind
+    transport = make.get_transport_class("grpc")(channel=_channel(address)) if address else None
+    client: ClientT = make(client_options=None if transport else options, transport=transport)
     return client
 
 

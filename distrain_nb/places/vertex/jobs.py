@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from google.api_core import exceptions
 
@@ -16,13 +15,6 @@ from distrain_nb.worker.files.status import State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from google.cloud.aiplatform_v1 import JobServiceClient, PipelineServiceClient
-    from google.cloud.aiplatform_v1.types import (
-        CustomJob,
-        HyperparameterTuningJob,
-        TrainingPipeline,
-    )
 
     from distrain_nb.types import JsonObject, Value
 
@@ -46,8 +38,13 @@ _ROLES = ("primary", "worker", "server", "evaluator")
 _REPLICA = re.compile(r"\bThe replica workerpool([0-3])-(\d+)\b")
 
 
-class Jobs(ABC):
-    """The jobs of a project in a region; `endpoints` are a rehearsal's, or empty."""
+class Jobs:
+    """The jobs of a project in a region; `endpoints` are a rehearsal's, or empty.
+
+    `kind` is how the client's methods call them.
+    """
+
+    kind: ClassVar[str]
 
     def __init__(self, project: str, region: str, endpoints: Mapping[str, str]) -> None:
         self._parent = f"projects/{project}/locations/{region}"
@@ -90,95 +87,57 @@ class Jobs(ABC):
             except exceptions.FailedPrecondition:
                 return
 
-    @abstractmethod
     def custom_job(self, job: str) -> str:
         """Return the name of the custom job that does the work; empty as long as there is none."""
+        return job
 
-    @abstractmethod
-    def _find(self, where: str) -> str: ...
+    @cached_property
+    def _client(self) -> Value:
+        return client.job_client(self._region, self._endpoints)
 
-    @abstractmethod
-    def _send(self, request: JsonObject) -> str: ...
+    def _call(self, method: str, *request: JsonObject, **fields: str) -> Value:
+        call = getattr(self._client, method)
+        return call(*request, **fields, retry=client.retries(), timeout=client.CALL_S)
 
-    @abstractmethod
-    def _get(self, job: str) -> CustomJob | TrainingPipeline | HyperparameterTuningJob: ...
+    def _find(self, where: str) -> str:
+        jobs = self._call(f"list_{self.kind}s", {"parent": self._parent, "filter": where})
+        return next((str(job.name) for job in jobs), "")
 
-    @abstractmethod
-    def _cancel(self, job: str) -> None: ...
+    def _send(self, request: JsonObject) -> str:
+        from google.cloud.aiplatform_v1 import types
+        from google.protobuf.json_format import ParseDict
+
+        kind = getattr(types, self.kind.title().replace("_", ""))
+        job = {self.kind: kind.wrap(ParseDict(dict(request), kind.pb(kind())))}
+        create = getattr(self._client, f"create_{self.kind}")
+        return str(create(parent=self._parent, **job, retry=None, timeout=client.CALL_S).name)
+
+    def _get(self, job: str) -> Value:
+        return self._call(f"get_{self.kind}", name=job)
+
+    def _cancel(self, job: str) -> None:
+        self._call(f"cancel_{self.kind}", name=job)
 
 
 class CustomJobs(Jobs):
     """Jobs by themselves."""
 
-    @cached_property
-    def _client(self) -> JobServiceClient:
-        return client.job_client(self._region, self._endpoints)
-
-    def custom_job(self, job: str) -> str:
-        return job
-
-    def _find(self, where: str) -> str:
-        asked = {"parent": self._parent, "filter": where}
-        found = self._client.list_custom_jobs(asked, retry=client.retries(), timeout=client.CALL_S)
-        return next((job.name for job in found), "")
-
-    def _send(self, request: JsonObject) -> str:
-        from google.cloud.aiplatform_v1.types import CustomJob
-        from google.protobuf.json_format import ParseDict
-
-        job = CustomJob.wrap(ParseDict(dict(request), CustomJob.pb(CustomJob())))
-        sent = self._client.create_custom_job(
-            parent=self._parent, custom_job=job, retry=None, timeout=client.CALL_S
-        )
-        return str(sent.name)
-
-    def _get(self, job: str) -> CustomJob:
-        return self._client.get_custom_job(name=job, retry=client.retries(), timeout=client.CALL_S)
-
-    def _cancel(self, job: str) -> None:
-        self._client.cancel_custom_job(name=job, retry=client.retries(), timeout=client.CALL_S)
+    kind = "custom_job"
 
 
 class Pipelines(Jobs):
     """Jobs in training pipelines."""
 
+    kind = "training_pipeline"
+
     @cached_property
-    def _client(self) -> PipelineServiceClient:
+    def _client(self) -> Value:
         return client.pipeline_client(self._region, self._endpoints)
 
     def custom_job(self, job: str) -> str:
         with client.plain_words("ask which job the pipeline runs"):
             metadata: Value = self._get(job).training_task_metadata
         return str((metadata or {}).get("backingCustomJob", ""))
-
-    def _find(self, where: str) -> str:
-        asked = {"parent": self._parent, "filter": where}
-        found = self._client.list_training_pipelines(
-            asked, retry=client.retries(), timeout=client.CALL_S
-        )
-        return next((job.name for job in found), "")
-
-    def _send(self, request: JsonObject) -> str:
-        from google.cloud.aiplatform_v1.types import TrainingPipeline
-        from google.protobuf.json_format import ParseDict
-
-        pipeline = TrainingPipeline.wrap(
-            ParseDict(dict(request), TrainingPipeline.pb(TrainingPipeline()))
-        )
-        sent = self._client.create_training_pipeline(
-            parent=self._parent, training_pipeline=pipeline, retry=None, timeout=client.CALL_S
-        )
-        return str(sent.name)
-
-    def _get(self, job: str) -> TrainingPipeline:
-        return self._client.get_training_pipeline(
-            name=job, retry=client.retries(), timeout=client.CALL_S
-        )
-
-    def _cancel(self, job: str) -> None:
-        self._client.cancel_training_pipeline(
-            name=job, retry=client.retries(), timeout=client.CALL_S
-        )
 
 
 def readable(message: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from distrain_nb.backends.options import option
 from distrain_nb.backends.remote.options import CloudOptions
-from distrain_nb.backends.remote.variables import no_secret
+from distrain_nb.backends.remote.variables import no_secret, variables_of
 from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from distrain_nb.types import Json
 
 LONGEST_LABEL, MOST_LABELS = 64, 64
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET = re.compile(
     r"(?:projects/(?P<project>[a-z0-9.:-]+)/secrets/)?(?P<name>[A-Za-z0-9_-]{1,255})"
     r"(?:/versions/(?P<version>[\w-]+)|/(?P<number>[\w-]+))?"
@@ -103,14 +102,10 @@ def _is_of_label(text: str) -> bool:
 
 def variables(texts: Iterable[str]) -> dict[str, str]:
     """NAME=VALUE texts as environment variables. Raises OptionError."""
-    found = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not _VARIABLE.fullmatch(name):
-            raise OptionError(f"invalid --env {name!r}: expected NAME=VALUE")
+    found = variables_of(texts)
+    for name in found:
         if name in SET_BY_SERVICE:
             raise OptionError(f"invalid --env {name!r}: Vertex AI sets it itself")
-        found[name] = value
     return found
 
 

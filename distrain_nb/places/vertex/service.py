@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING
 from distrain_nb.backends.remote.cloud import CloudService
 from distrain_nb.backends.remote.submission import substituted
 from distrain_nb.backends.remote.variables import filled
-from distrain_nb.image import CloudBuild, Recipe, build
+from distrain_nb.image import CloudBuild
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
 from distrain_nb.layout.formats.images import IMAGE
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from distrain_nb.backends.remote.delivery import Laid
     from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, OutputFolder
-    from distrain_nb.image import Listener
     from distrain_nb.types import JsonObject
 
 CONSOLE = "https://console.cloud.google.com"
@@ -121,24 +120,17 @@ class VertexService(CloudService[VertexSpec]):
         with client.plain_words(f"write gs://{self.spec.bucket}/{blob.name}"):
             blob.upload_from_file(file, size=size, content_type="application/octet-stream")
 
-    def _image(self, program: Laid, tell: Listener) -> str:
-        base, run = self.spec.base, self.spec.run
-        home = self.spec.repository
+    def _repository(self) -> str:
+        home, run = self.spec.repository, self.spec.run
         if "registry" in self.endpoints:
             home = f"{self.endpoints['registry']}/rehearsal"
         elif home == own_repository(self.spec.project, self.spec.region):
             make_repository(self.spec.project, self.spec.region, home.rpartition("/")[2])
-        recipe = Recipe(
-            base=base,
-            target=f"{home}/{run.rpartition('-')[0]}:{run}",
-            requirements=program.required,
-            platform=self.spec.platform,
-            device=self.spec.device,
-            rehearsed=bool(self.endpoints),
-            look_inside=prebuilt(current(), base) is None,
-            guarded=True,
-        )
-        return build(program, recipe, self._builder(), tell).uri
+        return f"{home}/{run.rpartition('-')[0]}"
+
+    @property
+    def _looks_inside(self) -> bool:
+        return prebuilt(current(), self.spec.base) is None
 
     def _builder(self) -> str | CloudBuild:
         if self.spec.builder != "cloudbuild":

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.found import Found, first, text_of
+from distrain_nb.backends.found import Found, first, text_of, ways
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.places.vertex import workbench as google
 
@@ -137,13 +137,12 @@ def _making(settings: Settings, name: str, example: str) -> str:
 
 
 def _ways(name: str, example: str) -> str:
-    ways = [f"write --{name} {example}", f"keep it with %distrain config {name}={example}"]
-    if name in VARIABLES:
-        ways.append(f"set the variable {VARIABLES[name][1]}")
-        section, key = GCLOUD[name][0]
-        prefix = "" if section == "core" else f"{section}/"
-        ways.append(f"run gcloud config set {prefix}{key} {example}")
-    return f"{', '.join(ways[:-1])}, or {ways[-1]}"
+    if name not in VARIABLES:
+        return ways(name, example)
+    section, key = GCLOUD[name][0]
+    prefix = "" if section == "core" else f"{section}/"
+    variable = f"set the variable {VARIABLES[name][1]}"
+    return ways(name, example, variable, f"run gcloud config set {prefix}{key} {example}")
 
 
 def of_machine(environ: Mapping[str, str]) -> dict[str, Found]:

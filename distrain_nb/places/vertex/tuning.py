@@ -18,7 +18,6 @@ from distrain_nb.places.vertex.service import CONSOLE, VertexService
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from google.cloud.aiplatform_v1 import JobServiceClient
     from google.cloud.aiplatform_v1.types import HyperparameterTuningJob, Trial
 
     from distrain_nb.backends.tuning import TrialWord
@@ -134,49 +133,20 @@ class VertexStudy(VertexService):
 class TuningJobs(Jobs):
     """`HyperparameterTuningJob`s."""
 
+    kind = "hyperparameter_tuning_job"
+
     def get(self, job: str) -> HyperparameterTuningJob:
         """Return a job with its trials. Raises what the client raises."""
-        return self._get(job)
+        found: HyperparameterTuningJob = self._get(job)
+        return found
 
     def custom_job(self, job: str) -> str:  # noqa: ARG002
-        """Return each trial has one of its own."""
+        """Return nothing: each trial has one of its own."""
         return ""
-
-    @cached_property
-    def _client(self) -> JobServiceClient:
-        return client.job_client(self._region, self._endpoints)
-
-    def _find(self, where: str) -> str:
-        asked = {"parent": self._parent, "filter": where}
-        found = self._client.list_hyperparameter_tuning_jobs(
-            asked, retry=client.retries(), timeout=client.CALL_S
-        )
-        return next((job.name for job in found), "")
-
-    def _send(self, request: JsonObject) -> str:
-        from google.cloud.aiplatform_v1.types import HyperparameterTuningJob
-        from google.protobuf.json_format import ParseDict
-
-        empty = HyperparameterTuningJob.pb(HyperparameterTuningJob())
-        job = HyperparameterTuningJob.wrap(ParseDict(dict(request), empty))
-        sent = self._client.create_hyperparameter_tuning_job(
-            parent=self._parent, hyperparameter_tuning_job=job, retry=None, timeout=client.CALL_S
-        )
-        return str(sent.name)
-
-    def _get(self, job: str) -> HyperparameterTuningJob:
-        return self._client.get_hyperparameter_tuning_job(
-            name=job, retry=client.retries(), timeout=client.CALL_S
-        )
-
-    def _cancel(self, job: str) -> None:
-        self._client.cancel_hyperparameter_tuning_job(
-            name=job, retry=client.retries(), timeout=client.CALL_S
-        )
 
 
 def _read(trial: Trial) -> ServiceTrial:
-    """Return its values are those of its last measurement, as long as there is no final one."""
+    """Read a trial, with the values of its last measurement as long as there is no final one."""
     measured = trial.final_measurement
     if not measured.metrics and trial.measurements:
         measured = trial.measurements[-1]

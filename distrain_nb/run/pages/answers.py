@@ -17,7 +17,7 @@ from distrain_nb.run.pages.curves import curves
 from distrain_nb.run.pages.media import media
 from distrain_nb.run.pages.query import flag, log_filter, number
 from distrain_nb.run.streams import streams
-from distrain_nb.run.summary import summary_of
+from distrain_nb.run.summary import summary_of, tagged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,10 +40,6 @@ def answer(run: Run, path: str, query: Query) -> Answer:
     if path not in _ANSWERS:
         raise OptionError(f"a run has no {path!r}; there are {', '.join(_ANSWERS)}")
     return _ANSWERS[path](run, query)
-
-
-def _summary(run: Run, query: Query) -> Answer:  # noqa: ARG001
-    return {**summary_of(run).as_json(), "now": time.time()}
 
 
 def _log(run: Run, query: Query) -> LogAnswer:
@@ -79,14 +75,10 @@ def _ending(run: Run, query: Query) -> Answer:  # noqa: ARG001
     log = streams(run.folder).log
     log.update()
     last = [line for _, line in log.lines(log.rows(Filter())[-ENDING_LINES:])]
-    lines = [f"[{summary.labels.get(line.process, line.process)}] {line.text}" for line in last]
+    lines = [tagged(summary.labels, line) for line in last]
     parts = [summary.saved_line(time.time()), summary.note, *lines, summary.error]
     text = "\n".join(escapes.plain(shortened(part)) for part in parts if part)
     return {"final": summary.final, "text": text}
-
-
-def _first_error(run: Run, query: Query) -> Answer:
-    return {"row": first_error(*_chosen(run, query))}
 
 
 def _tracebacks(run: Run, query: Query) -> Answer:
@@ -99,21 +91,9 @@ def _tracebacks(run: Run, query: Query) -> Answer:
     return {"folds": [list(fold) for fold in places if fold[1] >= first and fold[0] < beyond]}
 
 
-def _metrics(run: Run, query: Query) -> Answer:
-    return curves(streams(run.folder).metrics, query)
-
-
 def _charts(run: Run, query: Query) -> Answer:
     end = run.status.state.final  # before the charts: if the run has ended, all points are there
     return charts(run.folder, query, end)
-
-
-def _media(run: Run, query: Query) -> Answer:
-    return media(streams(run.folder).metrics, query)
-
-
-def _resources(run: Run, query: Query) -> Answer:
-    return curves(streams(run.folder).resources, query)
 
 
 def _chosen(run: Run, query: Query) -> tuple[LogIndex, Filter]:
@@ -145,14 +125,14 @@ def shortened(text: str) -> str:
 
 
 _ANSWERS: dict[str, Callable[[Run, Query], Answer]] = {
-    "summary": _summary,
+    "summary": lambda run, _: {**summary_of(run).as_json(), "now": time.time()},
     "log": _log,
     "search": _search,
-    "first-error": _first_error,
+    "first-error": lambda run, query: {"row": first_error(*_chosen(run, query))},
     "tracebacks": _tracebacks,
-    "metrics": _metrics,
+    "metrics": lambda run, query: curves(streams(run.folder).metrics, query),
     "charts": _charts,
-    "media": _media,
+    "media": lambda run, query: media(streams(run.folder).metrics, query),
     "ending": _ending,
-    "resources": _resources,
+    "resources": lambda run, query: curves(streams(run.folder).resources, query),
 }

@@ -98,7 +98,7 @@ def compare(runs: Iterable[Run], listing: Listing | None = None) -> Comparison:
 
 
 def _settings(run: Run) -> dict[str, str]:
-    """Return options that take NAME=VALUE are told apart by their names."""
+    """Return layout and options as texts, those that take NAME=VALUE by their names."""
     layout = texts(Layout.from_line(run.line))
     settings = {f"--{field.replace('_', '-')}": text for field, text in layout.items()}
     for option, values in run.options.items():
@@ -127,7 +127,7 @@ def _outcome(run: Run, row: RunRow) -> dict[str, str]:
     return {
         STATE: row.summary.state,
         DURATION: duration(row.summary.elapsed(time.time())),
-        CAUSE: row.cause,
+        CAUSE: row.summary.cause,
         **results,
         **best,
     }

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 import time
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from distrain_nb.errors import RunUnreadable
 from distrain_nb.run.metrics import finite
 from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.run.pages.best_metric import BestMetric, final_metric_values, metric_values
 from distrain_nb.run.run import Run
-from distrain_nb.run.summary import UNREADABLE, MonitoredRun, RunSummary, summary_of, unreadable
+from distrain_nb.run.summary import MonitoredRun, RunSummary, summary_of, unreadable
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, STATUS_FILE
-from distrain_nb.worker.files.status import State
 
 # The columns of a frame, as google-cloud-aiplatform's `get_experiment_df` calls them.
 PREFIXES = PARAM, BEST, LAST = "param.", "metric.", "time_series_metric."
@@ -27,6 +27,7 @@ _SAID = re.compile(r"--(?:on|ranks-per-replica) \S+ ?")
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     import pandas as pd
 
@@ -80,7 +81,7 @@ class RunRow:
                 "begin": run.begin,
                 "end": run.end,
                 "progress": asdict(run.progress) if run.progress else None,
-                "cause": self.cause,
+                "cause": run.cause,
             }
         )
 
@@ -90,49 +91,83 @@ class RunRow:
         return _SAID.sub("", self.layout).strip()
 
     @property
-    def cause(self) -> str:
-        """Why it failed, or can't be read, in a line; empty for others."""
-        run = self.summary
-        has_cause = run.state in (State.FAILED.value, UNREADABLE)
-        return run.error.strip().partition("\n")[0] if has_cause else ""
+    def final(self) -> bool:
+        return self.summary.final
 
 
-class Listing:
-    """Reads summaries again and again, each time only what is new; those of runs that have ended
-    once, until their state is written anew, as it is when they are fetched again.
+class HasFolder(Protocol):
+    """What stands in a list and has a folder with its state: a run or a study."""
 
-    A run that can't be read is one that says so, in `summary.error`. Threads may share one.
+    @property
+    def folder(self) -> Path: ...
+
+
+class HasEnd(Protocol):
+    """A row of a list, which stays what it is once it is final."""
+
+    @property
+    def final(self) -> bool: ...
+
+
+Listed = TypeVar("Listed", bound=HasFolder)
+Row = TypeVar("Row", bound=HasEnd)
+
+
+class Rows(ABC, Generic[Listed, Row]):
+    """Reads rows again and again, each time only what is new; those of what has ended once, until
+    its state is written anew, as it is when a run is fetched again. Threads may share one.
     """
 
     def __init__(self) -> None:
-        self._events: dict[tuple[int, float], EventFolder] = {}
-        self._ended: dict[tuple[int, float], tuple[_Version, RunRow]] = {}
+        self._ended: dict[Path, tuple[_Version, Row]] = {}
         self._reading = Lock()
 
-    def read(self, runs: Iterable[ListedRun]) -> tuple[RunRow, ...]:
-        """Return the runs as they are now, in the order given."""
+    def read(self, listed: Iterable[Listed]) -> tuple[Row, ...]:
+        """Return the rows as they are now, in the order given."""
         with self._reading:
-            return tuple(map(self._now, runs))
+            return tuple(map(self._now, listed))
 
-    def _now(self, run: ListedRun) -> RunRow:
+    def _now(self, listed: Listed) -> Row:
         try:
-            version, row = self._ended.get(_key(run), (None, None))
-            return row if row and version == _version(run) else self._summary(run)
-        except RunUnreadable as error:
-            why = str(error)
-        except Exception as error:  # one run is no reason to show none
-            why = f"run {run.id} ({run.name}) can't be read: {type(error).__name__}: {error}"
-        self._events.pop(_key(run), None)
-        return RunRow(unreadable(run, why), run.line, run.experiment, {}, None, study=run.study)
+            version = _version(listed.folder)
+            known, row = self._ended.get(listed.folder, (None, None))
+            if row is None or known != version:
+                row = self.row(listed)
+            if row.final:
+                self._ended[listed.folder] = version, row
+            return row
+        except Exception as error:  # one is no reason to show none
+            return self.unreadable(listed, error)
 
-    def _summary(self, run: ListedRun) -> RunRow:
-        version = _version(run)
-        now = summary_of(run)
+    @abstractmethod
+    def row(self, listed: Listed) -> Row:
+        """Read the row."""
+
+    @abstractmethod
+    def unreadable(self, listed: Listed, error: Exception) -> Row:
+        """Return the row of one that can't be read."""
+
+
+class Listing(Rows[ListedRun, RunRow]):
+    """The rows of runs. One that can't be read says so in `summary.error`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._events: dict[tuple[int, float], EventFolder] = {}
+
+    def unreadable(self, listed: ListedRun, error: Exception) -> RunRow:
+        self._events.pop(_key(listed), None)
+        why = str(error)
+        if not isinstance(error, RunUnreadable):
+            why = f"run {listed.id} ({listed.name}) can't be read: {type(error).__name__}: {error}"
+        summary = unreadable(listed, why)
+        return RunRow(summary, listed.line, listed.experiment, {}, None, study=listed.study)
+
+    def row(self, listed: ListedRun) -> RunRow:
+        run, now = listed, summary_of(listed)
         if now.final:
             self._events.pop(_key(run), None)
-            summary = _row_of(run, now, final_metric_values(run.folder))
-            self._ended[_key(run)] = version, summary
-            return summary
+            return _row_of(run, now, final_metric_values(run.folder))
         events = self._events.setdefault(_key(run), EventFolder(run.folder / EVENTS_FOLDER))
         events.read()
         return _row_of(run, now, metric_values(events))
@@ -166,14 +201,14 @@ def number(text: str) -> float | str:
 
 
 def _key(run: ListedRun) -> tuple[int, float]:
-    """Return numbers begin anew where somebody removes all runs by hand."""
+    """Return what names a run: numbers begin anew where somebody removes all by hand."""
     return run.id, run.created
 
 
-def _version(run: ListedRun) -> _Version:
-    """Return a value that changes with the run's state, whose file is replaced at each change."""
+def _version(folder: Path) -> _Version:
+    """Return a value that changes with the state there, whose file is replaced at each change."""
     try:
-        status = (run.folder / STATUS_FILE).stat()
+        status = (folder / STATUS_FILE).stat()
     except OSError:  # whoever reads it says what is wrong
         return None
     return status.st_ino, status.st_mtime_ns
@@ -240,5 +275,5 @@ def columns_of(rows: Iterable[RunRow]) -> list[str]:
 
 
 def _place(column: str) -> int:
-    """Return parameters come after what any run has, then metrics."""
+    """Return where a column stands: parameters come after what any run has, then metrics."""
     return next((n for n, prefix in enumerate(PREFIXES, 1) if column.startswith(prefix)), 0)

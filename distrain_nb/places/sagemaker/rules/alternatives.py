@@ -10,8 +10,9 @@ from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.index import figure
 from distrain_nb.layout.hardware import AMD64, TITLES, device_of, platform_of
 from distrain_nb.layout.resolved import resolve
-from distrain_nb.layout.rules.engine import Problem, Repair, repair, rule
+from distrain_nb.layout.rules.engine import Problem, Repair, repair
 from distrain_nb.layout.rules.repairs import standard_scheduling
+from distrain_nb.places.sagemaker.rules import rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from distrain_nb.layout.layout import Layout
     from distrain_nb.layout.pool import Alternative, Pool
     from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
-
-_HERE = ("sagemaker",)
 
 
 def _pools(layout: Layout) -> dict[str, Pool]:
@@ -38,10 +37,8 @@ def _none(layout: Layout) -> Repair:
 
 
 @rule(
-    "alternatives-spot",
     "Alternatives are for machines on demand and of a training plan, not for spot machines.",
     "SM-API",
-    on=_HERE,
     of_each=False,
 )
 def alternatives_spot(job: ResolvedLayout) -> Iterator[Problem]:
@@ -53,13 +50,7 @@ def alternatives_spot(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@rule(
-    "alternatives-many",
-    "A job has at most 5 instance types to choose from.",
-    "SM-API",
-    on=_HERE,
-    of_each=False,
-)
+@rule("A job has at most 5 instance types to choose from.", "SM-API", of_each=False)
 def alternatives_many(job: ResolvedLayout) -> Iterator[Problem]:
     most = figure(job.catalog, "sagemaker", "instance_preferences_max")
     for name, pool in _pools(job.layout).items():
@@ -73,13 +64,7 @@ def alternatives_many(job: ResolvedLayout) -> Iterator[Problem]:
             )
 
 
-@rule(
-    "alternatives-twice",
-    "Each instance type is there once among those to choose from.",
-    "SM-API",
-    on=_HERE,
-    of_each=False,
-)
+@rule("Each instance type is there once among those to choose from.", "SM-API", of_each=False)
 def alternatives_twice(job: ResolvedLayout) -> Iterator[Problem]:
     for name, pool in _pools(job.layout).items():
         once = tuple(_once(pool))
@@ -105,10 +90,8 @@ def _keeping(label: str, changes: Mapping[str, tuple[Alternative, ...]]) -> Iter
 
 
 @rule(
-    "alternatives-differ",
     "The primary and the workers have the same instance types to choose from.",
     "SM-API",
-    on=_HERE,
     of_each=False,
 )
 def alternatives_differ(job: ResolvedLayout) -> Iterator[Problem]:
@@ -135,10 +118,8 @@ def _types(name: str, model: Pool) -> dict[str, object]:
 
 
 @rule(
-    "alternatives-devices",
     "One image serves all instance types to choose from: they have the same kind of devices.",
     "SM-API",
-    on=_HERE,
     severity=Severity.WARNING,
     of_each=False,
 )

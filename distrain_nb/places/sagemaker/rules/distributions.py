@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.index import limit
 from distrain_nb.layout.releases import older, releases
-from distrain_nb.layout.rules.engine import Problem, Repair, repair, rule
+from distrain_nb.layout.rules.engine import Problem, Repair, repair
+from distrain_nb.places.sagemaker.rules import rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from distrain_nb.layout.layout import Layout
     from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
-_HERE = ("sagemaker",)
 _MODEL = "smdistributed.modelparallel"
 _TORCH = "torch_distributed"
 _FEW = 6
@@ -33,7 +33,7 @@ def distribution_of(layout: Layout, catalog: Catalog) -> Distribution | None:
     return next((row for row in rows if row.launcher and row.launcher == layout.launcher), None)
 
 
-@rule("distribution-unknown", "The distribution is one of SageMaker's.", "SM-SDK", on=_HERE)
+@rule("The distribution is one of SageMaker's.", "SM-SDK")
 def distribution_unknown(job: ResolvedLayout) -> Iterator[Problem]:
     name = job.layout.distribution
     if name and name not in job.catalog.distributions:
@@ -48,10 +48,8 @@ def _none() -> list[Repair]:
 
 
 @rule(
-    "distribution-framework",
     "The distribution serves the framework, from the version that first had it.",
     "AWS-BLOG-TF;SM-SDK",
-    on=_HERE,
 )
 def distribution_framework(job: ResolvedLayout) -> Iterator[Problem]:
     row = distribution_of(job.layout, job.catalog)
@@ -90,10 +88,8 @@ def _other_distribution(job: ResolvedLayout) -> Iterator[Repair]:
 
 
 @rule(
-    "distribution-version",
     "The framework's version is one that the distribution supports, unless an image is given.",
     "SM-SDK;SM-DOC-PT;SM-DOC-DDP;SM-DOC-2023",
-    on=_HERE,
 )
 def distribution_version(job: ResolvedLayout) -> Iterator[Problem]:
     row = distribution_of(job.layout, job.catalog)
@@ -132,10 +128,8 @@ def _trainium(job: ResolvedLayout) -> bool:
 
 
 @rule(
-    "distribution-instance",
     "The instance type is one that the distribution runs on.",
     "SM-SDK;SM-DOC-DDP;SM-DOC-2023;SM-DOC-SMP1",
-    on=_HERE,
 )
 def distribution_instance(job: ResolvedLayout) -> Iterator[Problem]:
     row = distribution_of(job.layout, job.catalog)
@@ -168,10 +162,8 @@ def _able_instances(
 
 
 @rule(
-    "distribution-launcher",
     "A distribution is not combined with one that it excludes, and SMP has mpi or torchrun.",
     "SM-SDK",
-    on=_HERE,
 )
 def distribution_launcher(job: ResolvedLayout) -> Iterator[Problem]:
     layout = job.layout
@@ -203,12 +195,7 @@ def _exclude(one: Distribution, other: Distribution) -> bool:
     return one.distribution in other.excludes or other.distribution in one.excludes
 
 
-@rule(
-    "trainium-distribution",
-    "On Trainium the only distribution is torchrun.",
-    "SM-SDK;SM-DOC-PT",
-    on=_HERE,
-)
+@rule("On Trainium the only distribution is torchrun.", "SM-SDK;SM-DOC-PT")
 def trainium_distribution(job: ResolvedLayout) -> Iterator[Problem]:
     row = distribution_of(job.layout, job.catalog)
     if row and row.distribution != _TORCH and _trainium(job):
@@ -220,10 +207,8 @@ def trainium_distribution(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 @rule(
-    "parameter-server-gpus",
     "With parameter servers a host has one worker, however many GPUs it has.",
     "AWS-BLOG-TF;SM-SDK",
-    on=_HERE,
     severity=Severity.WARNING,
 )
 def parameter_server_gpus(job: ResolvedLayout) -> Iterator[Problem]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from distrain_nb.findings import Severity
 from distrain_nb.layout.machine_words import accelerators_of
 from distrain_nb.layout.pool import Pool, Role
-from distrain_nb.layout.rules.engine import Problem, Repair, repair, rule
+from distrain_nb.layout.rules.engine import Problem, Repair, repair
 from distrain_nb.layout.rules.repairs import standard_scheduling, without_accelerator
 from distrain_nb.layout.rules.successors import counted, of_tier
+from distrain_nb.places.sagemaker.rules import rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,15 +19,13 @@ if TYPE_CHECKING:
     from distrain_nb.layout.catalog.rows import Instance
     from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
-_HERE = ("sagemaker",)
-
 
 def slots(instance: Instance) -> int:
     """Return the most processes that a host runs: its GPUs, its Neuron cores, or else its vCPUs."""
     return instance.gpu_count or instance.neuron_cores or instance.vcpu or 1
 
 
-@rule("instances-missing", "A job has instances.", "SM-API", on=_HERE)
+@rule("A job has instances.", "SM-API")
 def instances_missing(job: ResolvedLayout) -> Iterator[Problem]:
     if not job.training:
         yield Problem(
@@ -42,10 +41,8 @@ def _instances(job: ResolvedLayout) -> list[Repair]:
 
 
 @rule(
-    "instances-differ",
     "Where the primary's instance differs from the workers', ranks wait for the slower one.",
     "SM-API",
-    on=_HERE,
     severity=Severity.WARNING,
     of_each=False,
 )
@@ -66,12 +63,7 @@ def instances_differ(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@rule(
-    "instance-accelerator",
-    "An instance type has its accelerators built in and is given no others.",
-    "SM-API",
-    on=_HERE,
-)
+@rule("An instance type has its accelerators built in and is given no others.", "SM-API")
 def instance_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in job.training:
         asked = resolved.pool.accelerator or resolved.pool.accelerator_count
@@ -89,10 +81,8 @@ def _has(resolved: ResolvedPool) -> str:
 
 
 @rule(
-    "processes-per-host",
     "A host runs at most as many ranks as it has GPUs, or vCPUs if it has no GPUs.",
     "AWS-BLOG-TF;SM-SDK;SM-DOC-TF",
-    on=_HERE,
 )
 def processes_per_host(job: ResolvedLayout) -> Iterator[Problem]:
     ranks = job.layout.ranks_per_replica
@@ -105,13 +95,7 @@ def processes_per_host(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@rule(
-    "scheduling-ignored",
-    "SageMaker has spot machines and no other strategy.",
-    "SM-API",
-    on=_HERE,
-    severity=Severity.WARNING,
-)
+@rule("SageMaker has spot machines and no other strategy.", "SM-API", severity=Severity.WARNING)
 def scheduling_ignored(job: ResolvedLayout) -> Iterator[Problem]:
     name = job.layout.scheduling
     if name and name not in ("SPOT", "STANDARD"):

@@ -11,21 +11,18 @@ from distrain_nb.layout.catalog.index import figure, limit
 from distrain_nb.layout.options import duration
 from distrain_nb.layout.releases import is_of, releases
 from distrain_nb.layout.resolved import resolve
-from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
+from distrain_nb.layout.rules.engine import Problem, Repair, at, repair
+from distrain_nb.places.sagemaker.rules import rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
-_HERE = ("sagemaker",)
-
 
 @rule(
-    "framework-version",
     "SageMaker has a prebuilt image of the framework's version, unless an image is given.",
     "SM-SDK",
-    on=_HERE,
     severity=Severity.WARNING,
 )
 def framework_version(job: ResolvedLayout) -> Iterator[Problem]:
@@ -46,7 +43,7 @@ def _newest(name: str, number: str) -> Iterator[Repair]:
     yield repair(f"Use {name} {number}", framework=f"{name}-{number}")
 
 
-@rule("volume-size", "A volume has at least 1 GB.", "SM-API", on=_HERE)
+@rule("A volume has at least 1 GB.", "SM-API")
 def volume_size(job: ResolvedLayout) -> Iterator[Problem]:
     least = figure(job.catalog, "sagemaker", "volume_gb_min")
     for resolved in job.pools:
@@ -65,10 +62,8 @@ def _size(resolved: ResolvedPool, size: int) -> Iterator[Repair]:
 
 
 @rule(
-    "volume-fixed",
     "Instances with storage of their own have no volume to size.",
     "SM-API",
-    on=_HERE,
     severity=Severity.WARNING,
 )
 def volume_fixed(job: ResolvedLayout) -> Iterator[Problem]:
@@ -87,9 +82,7 @@ def _default_size(resolved: ResolvedPool) -> Iterator[Repair]:
     yield repair("Ask for no volume size", **at(resolved.role, disk_gb=None))
 
 
-@rule(
-    "volume-type", "A volume has no type to choose.", "SM-API", on=_HERE, severity=Severity.WARNING
-)
+@rule("A volume has no type to choose.", "SM-API", severity=Severity.WARNING)
 def volume_type(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in job.pools:
         if resolved.pool.disk_type:
@@ -105,10 +98,8 @@ def _no_type(resolved: ResolvedPool) -> Iterator[Repair]:
 
 
 @rule(
-    "channels",
     "At most 20 input channels, with names of 1 to 64 letters, digits, dots, dashes, underscores.",
     "SM-API",
-    on=_HERE,
 )
 def channels(job: ResolvedLayout) -> Iterator[Problem]:
     most = figure(job.catalog, "sagemaker", "channels_max")
@@ -125,7 +116,7 @@ def channels(job: ResolvedLayout) -> Iterator[Problem]:
             )
 
 
-@rule("run-time", "A job runs for at most 28 days.", "SM-API", on=_HERE)
+@rule("A job runs for at most 28 days.", "SM-API")
 def run_time(job: ResolvedLayout) -> Iterator[Problem]:
     longest = figure(job.catalog, "sagemaker", "run_seconds_max")
     if job.layout.timeout is not None and job.layout.timeout > longest:
@@ -137,10 +128,8 @@ def run_time(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 @rule(
-    "wait-shorter-than-run",
     "The time to wait on spot machines counts the run, so it is no shorter than the run's limit.",
     "SM-API",
-    on=_HERE,
 )
 def wait_shorter_than_run(job: ResolvedLayout) -> Iterator[Problem]:
     layout = job.layout
@@ -158,10 +147,8 @@ def wait_shorter_than_run(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 @rule(
-    "pending-time",
     "Without spot machines, max_wait is how long a job may be pending: 30 minutes to 28 days.",
     "SM-API",
-    on=_HERE,
 )
 def pending_time(job: ResolvedLayout) -> Iterator[Problem]:
     waits = job.layout.max_wait
@@ -180,10 +167,8 @@ def pending_time(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 @rule(
-    "pending-without-accelerator",
     "A time to be pending holds for jobs on machines with accelerators.",
     "SM-API",
-    on=_HERE,
     severity=Severity.WARNING,
     of_each=False,
 )
@@ -203,7 +188,7 @@ def pending_without_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@rule("checkpoint-place", "Checkpoints on SageMaker go to S3.", "SM-API", on=_HERE)
+@rule("Checkpoints on SageMaker go to S3.", "SM-API")
 def checkpoint_place(job: ResolvedLayout) -> Iterator[Problem]:
     place = job.layout.checkpoint
     if place and not re.match(r"(https|s3)://", place):

@@ -24,7 +24,7 @@ from distrain_nb.places.sagemaker.stand_in.refusals import (
 from distrain_nb.rehearsal.errors import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 _PAGE = 10
 _SUMMARY = (
@@ -129,24 +129,13 @@ class TrainingJobService:
         self.permit("ListTrainingJobs", _arn(region, "*"))
         with self._lock:
             of_region = [job for arn, job in self._jobs.items() if arn.startswith(_arn(region, ""))]
-        described = [
+        described = (
             job.record.description()
             for job in of_region
             if request.get("NameContains", "") in job.name
-        ]
-        status = request.get("StatusEquals")
-        listed = [
-            description
-            for description in described
-            if status in (None, description["TrainingJobStatus"])
-        ]
-        if request.get("SortOrder") != "Ascending":
-            listed.reverse()
-        start = int(request.get("NextToken", 0))
-        end = start + request.get("MaxResults", _PAGE)
-        page = [{name: x[name] for name in _SUMMARY if name in x} for x in listed[start:end]]
-        more = {"NextToken": str(end)} if end < len(listed) else {}
-        return {"TrainingJobSummaries": page, **more}
+        )
+        listed = [{name: x[name] for name in _SUMMARY if name in x} for x in described]
+        return page_of("TrainingJobSummaries", listed, "TrainingJobStatus", request)
 
     def add_tags(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002
         """Put tags on a job."""
@@ -179,6 +168,19 @@ class TrainingJobService:
             if arn not in self._jobs:
                 raise not_found()
             return self._jobs[arn]
+
+
+def page_of(
+    name: str, rows: Sequence[Mapping[str, Any]], status: str, request: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return a page of the rows, which are in rising order, with the status that a request names;
+    `status` is their field for it."""
+    chosen = [row for row in rows if request.get("StatusEquals") in (None, row[status])]
+    ordered = chosen if request.get("SortOrder") == "Ascending" else chosen[::-1]
+    start = int(request.get("NextToken", 0))
+    end = start + request.get("MaxResults", _PAGE)
+    more = {"NextToken": str(end)} if end < len(ordered) else {}
+    return {name: ordered[start:end], **more}
 
 
 def _arn(region: str, name: str) -> str:

@@ -14,7 +14,7 @@ DATA = "rehearsal/s3"
 
 
 def invalid(text: str) -> ApiError:
-    """Return the request itself is wrong."""
+    """Make the error for a request that is wrong itself."""
     return ApiError("ValidationException", text)
 
 
@@ -47,7 +47,7 @@ def tuning_job_taken(arn: str) -> ApiError:
 
 
 def quota_exceeded(limit: str, instances: int) -> ApiError:
-    """Return a quota is used up."""
+    """Make the error for a quota that is used up."""
     return ApiError(
         "ResourceLimitExceeded",
         f"The account-level service limit '{limit} for training job usage' is 0 Instances, with "
@@ -58,7 +58,7 @@ def quota_exceeded(limit: str, instances: int) -> ApiError:
 
 
 def denied(action: str, resource: str) -> ApiError:
-    """Return the caller may not do this."""
+    """Make the error for what the caller may not do."""
     return ApiError("AccessDeniedException", denial(action, resource))
 
 
@@ -79,7 +79,7 @@ def role_not_assumed(role: str) -> ApiError:
 
 
 def no_objects(uri: str, region: str, role: str, bucket: str, message: str) -> ApiError:
-    """Return a channel's place in S3 has no objects, or the role may not list them."""
+    """Make the error for a place in S3 without objects, or one that the role may not list."""
     return invalid(
         f'No S3 objects found under S3 URL "{uri}" given in input data source. Please ensure '
         f"that the bucket exists in the selected region ({region}), that objects exist under "

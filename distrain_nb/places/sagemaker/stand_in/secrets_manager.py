@@ -29,12 +29,7 @@ def create_secrets(request: Mapping[str, Any], endpoint: str, region: str) -> No
     for name, value in values.items():
         text = value if isinstance(value, str) else json.dumps(value)
         try:
-            store.create_secret(Name=_name(name), SecretString=text)
+            store.create_secret(Name=name.rpartition(":")[2], SecretString=text)
         except ClientError as error:
             if error.response["Error"]["Code"] != "ResourceExistsException":
                 raise
-
-
-def _name(secret: str) -> str:
-    """Return the name of a secret in its ARN."""
-    return secret.rpartition(":")[2]

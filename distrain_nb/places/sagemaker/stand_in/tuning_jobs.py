@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.places.sagemaker.stand_in.jobs import page_of
 from distrain_nb.places.sagemaker.stand_in.refusals import (
     ACCOUNT,
     invalid,
@@ -16,13 +17,12 @@ from distrain_nb.places.sagemaker.stand_in.tuning_checks import definition_of, r
 from distrain_nb.places.sagemaker.stand_in.tuning_execution import TuningJob, training_job
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from distrain_nb.places.sagemaker.stand_in.jobs import TrainingJobService
     from distrain_nb.tuning.engine import Outcome
     from distrain_nb.tuning.spec import Value
 
-_PAGE = 10
 _HIDDEN = ("Tags",)
 _COUNTERS = ("Completed", "InProgress", "RetryableError", "NonRetryableError", "Stopped")
 _COUNTED = {"Failed": "NonRetryableError", "Stopping": "InProgress"}
@@ -99,18 +99,15 @@ class TuningJobService:
                 listed.append(
                     {"HyperParameterTuningJobName": job.name, **limits, **_shared_fields(job)}
                 )
-        status = request.get("StatusEquals")
-        listed = [x for x in listed if status in (None, x["HyperParameterTuningJobStatus"])]
-        return _page("HyperParameterTuningJobSummaries", listed, request)
+        status = "HyperParameterTuningJobStatus"
+        return page_of("HyperParameterTuningJobSummaries", listed, status, request)
 
     def trials(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a page of a tuning job's trials, the newest first unless asked otherwise."""
         job = self._find("ListTrainingJobsForHyperParameterTuningJob", region, request)
         listed = [trial.summary(job.name) for trial in list(job.trials.values())]
-        status = request.get("StatusEquals")
-        listed = [summary for summary in listed if status in (None, summary["TrainingJobStatus"])]
         listed.sort(key=_ORDER[request.get("SortBy", "CreationTime")])
-        return _page("TrainingJobSummaries", listed, request)
+        return page_of("TrainingJobSummaries", listed, "TrainingJobStatus", request)
 
     def stop(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Ask a tuning job and its trials to end."""
@@ -153,19 +150,8 @@ class TuningJobService:
 
 
 def _arn(region: str, name: str) -> str:
-    """Return names are not case sensitive."""
+    """Return the ARN of a tuning job, whose name is not case sensitive."""
     return f"arn:aws:sagemaker:{region}:{ACCOUNT}:hyper-parameter-tuning-job/{name.lower()}"
-
-
-def _page(
-    name: str, rows: Sequence[Mapping[str, Any]], request: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return a page of what was found, which is in rising order."""
-    ordered = rows if request.get("SortOrder") == "Ascending" else rows[::-1]
-    start = int(request.get("NextToken", 0))
-    end = start + request.get("MaxResults", _PAGE)
-    more = {"NextToken": str(end)} if end < len(ordered) else {}
-    return {name: ordered[start:end], **more}
 
 
 def _shared_fields(job: TuningJob) -> dict[str, Any]:

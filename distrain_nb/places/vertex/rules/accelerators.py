@@ -10,8 +10,9 @@ from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.active import short_name
 from distrain_nb.layout.catalog.index import Counts, counts, takers
 from distrain_nb.layout.catalog.lookup import dates
-from distrain_nb.layout.rules.engine import Problem, Repair, at, names_accelerators, repair, rule
+from distrain_nb.layout.rules.engine import Problem, Repair, at, names_accelerators, repair
 from distrain_nb.layout.rules.repairs import without_accelerator
+from distrain_nb.places.vertex.rules import rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,12 +34,7 @@ def _gpu_pools(job: ResolvedLayout) -> Iterator[ResolvedPool]:
     return (resolved for resolved in job.pools if not resolved.is_tpu and not resolved.legacy)
 
 
-@rule(
-    "accelerator-unknown",
-    "The accelerator is one of the API's.",
-    "VERTEX-API;AIP-GPU",
-    on=names_accelerators,
-)
+@rule("The accelerator is one of the API's.", "VERTEX-API;AIP-GPU", on=names_accelerators)
 def accelerator_unknown(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in job.pools:
         name = resolved.pool.accelerator
@@ -51,10 +47,8 @@ def accelerator_unknown(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 @rule(
-    "accelerator-newer",
     "The tables know the accelerator, not only the service's installed SDK.",
     "VERTEX-API",
-    on=("vertex",),
     severity=Severity.WARNING,
 )
 def accelerator_newer(job: ResolvedLayout) -> Iterator[Problem]:
@@ -91,12 +85,7 @@ def _other_names(job: ResolvedLayout, resolved: ResolvedPool, name: str) -> Iter
     yield from without_accelerator(resolved)
 
 
-@rule(
-    "accelerator-retired",
-    "The place still has the accelerator.",
-    "VERTEX-CC;AIP-GPU",
-    on=names_accelerators,
-)
+@rule("The place still has the accelerator.", "VERTEX-CC;AIP-GPU", on=names_accelerators)
 def accelerator_retired(job: ResolvedLayout) -> Iterator[Problem]:
     here = takers(job.catalog, job.layout.on)
     for resolved in _gpu_pools(job):
@@ -111,7 +100,6 @@ def accelerator_retired(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 @rule(
-    "accelerator-ending",
     "The accelerator's support goes on.",
     "GCE-GPU",
     on=names_accelerators,
@@ -140,12 +128,7 @@ def _other_accelerators(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator
             )
 
 
-@rule(
-    "accelerator-without-count",
-    "An accelerator type comes with a count of 1 or more.",
-    _TABLES,
-    on=names_accelerators,
-)
+@rule("An accelerator type comes with a count of 1 or more.", _TABLES, on=names_accelerators)
 def accelerator_without_count(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in _gpu_pools(job):
         if resolved.pool.accelerator and resolved.pool.accelerator_count < 1:
@@ -157,12 +140,7 @@ def accelerator_without_count(job: ResolvedLayout) -> Iterator[Problem]:
             )
 
 
-@rule(
-    "count-without-accelerator",
-    "An accelerator count comes with a type.",
-    _TABLES,
-    on=names_accelerators,
-)
+@rule("An accelerator count comes with a type.", _TABLES, on=names_accelerators)
 def count_without_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in _gpu_pools(job):
         if not resolved.pool.accelerator and resolved.pool.accelerator_count != 0:
@@ -183,12 +161,7 @@ def _types(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
     yield repair("Ask for no accelerators", **at(resolved.role, accelerator_count=0))
 
 
-@rule(
-    "accelerator-not-on-machine",
-    "The machine type takes the accelerator type.",
-    _TABLES,
-    on=names_accelerators,
-)
+@rule("The machine type takes the accelerator type.", _TABLES, on=names_accelerators)
 def accelerator_not_on_machine(job: ResolvedLayout) -> Iterator[Problem]:
     tables, here = counts(job.catalog, job.layout.on), takers(job.catalog, job.layout.on)
     for resolved in _gpu_pools(job):
@@ -228,7 +201,6 @@ def _distance(job: ResolvedLayout, resolved: ResolvedPool, machine: str) -> tupl
 
 
 @rule(
-    "accelerator-count",
     "The count is one that the machine type takes of the accelerator type.",
     _TABLES,
     on=names_accelerators,
@@ -268,7 +240,6 @@ def _counts(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
 
 
 @rule(
-    "accelerator-required",
     "A machine type that has its accelerator built in names it.",
     "VERTEX-CC;GCE-GPU",
     on=names_accelerators,

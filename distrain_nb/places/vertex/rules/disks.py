@@ -6,7 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from distrain_nb.layout.catalog.index import limit
-from distrain_nb.layout.rules.engine import Problem, Repair, at, names_accelerators, repair, rule
+from distrain_nb.layout.rules.engine import Problem, Repair, at, names_accelerators, repair
+from distrain_nb.places.vertex.rules import rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,9 +15,7 @@ if TYPE_CHECKING:
     from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 
-@rule(
-    "disk-type", "The boot disk has a type that exists.", "VERTEX-CC;ML-API", on=names_accelerators
-)
+@rule("The boot disk has a type that exists.", "VERTEX-CC;ML-API", on=names_accelerators)
 def disk_type(job: ResolvedLayout) -> Iterator[Problem]:
     allowed = limit(job.catalog, job.layout.on, "boot_disk_types")
     for resolved in job.pools:
@@ -35,7 +34,7 @@ def _types(resolved: ResolvedPool, allowed: tuple[str, ...]) -> Iterator[Repair]
         yield repair(f"Use {name}", **at(resolved.role, disk_type=name))
 
 
-@rule("disk-size", "The boot disk has 100 to 64,000 GB.", "VERTEX-CC", on=names_accelerators)
+@rule("The boot disk has 100 to 64,000 GB.", "VERTEX-CC", on=names_accelerators)
 def disk_size(job: ResolvedLayout) -> Iterator[Problem]:
     smallest, largest = map(int, limit(job.catalog, job.layout.on, "boot_disk_gb"))
     for resolved in job.pools:

@@ -10,9 +10,10 @@ from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.index import limit, prebuilt
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.releases import older, release, releases
-from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
+from distrain_nb.layout.rules.engine import Problem, Repair, at, repair
 from distrain_nb.layout.rules.repairs import standard_scheduling, without_pool
 from distrain_nb.layout.sizing import multi_region, reduction_image, sized, training_gbps
+from distrain_nb.places.vertex.rules import rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,18 +21,12 @@ if TYPE_CHECKING:
     from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 _DOCUMENTS = "VERTEX-DT-JA;VERTEX-DT"
-_HERE = ("vertex",)
 _IMAGE = "/reductionserver"
 
 _without = partial(without_pool, Role.REDUCERS)
 
 
-@rule(
-    "reducers-need-gpu-workers",
-    "A Reduction Server serves a primary and workers that all have GPUs.",
-    _DOCUMENTS,
-    on=_HERE,
-)
+@rule("A Reduction Server serves a primary and workers that all have GPUs.", _DOCUMENTS)
 def reducers_need_gpu_workers(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.reducers is None:
         return
@@ -47,12 +42,7 @@ def reducers_need_gpu_workers(job: ResolvedLayout) -> Iterator[Problem]:
         yield Problem("reducers", f"A Reduction Server needs GPU workers; {lacking}.", _without)
 
 
-@rule(
-    "reducers-with-accelerator",
-    "The Reduction Server's own pool has no accelerators.",
-    _DOCUMENTS,
-    on=_HERE,
-)
+@rule("The Reduction Server's own pool has no accelerators.", _DOCUMENTS)
 def reducers_with_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
     resolved = job.pool(Role.REDUCERS)
     if resolved and (
@@ -84,10 +74,8 @@ def _sized(job: ResolvedLayout) -> Iterator[Repair]:
 
 
 @rule(
-    "reducers-bandwidth",
     "The Reduction Server's bandwidth is at least that of the primary and the workers together.",
     _DOCUMENTS,
-    on=_HERE,
     severity=Severity.WARNING,
 )
 def reducers_bandwidth(job: ResolvedLayout) -> Iterator[Problem]:
@@ -110,12 +98,7 @@ def _more_reducers(job: ResolvedLayout, replicas: int) -> Iterator[Repair]:
     yield from _sized(job)
 
 
-@rule(
-    "reducers-image",
-    "The Reduction Server's pool runs one of its own images.",
-    _DOCUMENTS,
-    on=_HERE,
-)
+@rule("The Reduction Server's pool runs one of its own images.", _DOCUMENTS)
 def reducers_image(job: ResolvedLayout) -> Iterator[Problem]:
     pool = job.layout.reducers
     if pool and pool.image and _IMAGE not in pool.image:
@@ -133,10 +116,8 @@ def _own_image(job: ResolvedLayout) -> Iterator[Repair]:
 
 
 @rule(
-    "reducers-image-far",
     "The Reduction Server's image comes from the multi-region nearest to the job.",
     _DOCUMENTS,
-    on=_HERE,
     severity=Severity.WARNING,
 )
 def reducers_image_far(job: ResolvedLayout) -> Iterator[Problem]:
@@ -153,11 +134,9 @@ def reducers_image_far(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 @rule(
-    "reducers-container",
     "Prebuilt containers of the workers support the Reduction Server: GPU ones of TensorFlow 2.3 "
     "and later or PyTorch 1.4 and later.",
     "VERTEX-DT-JA;VERTEX-PBC",
-    on=_HERE,
 )
 def reducers_container(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.reducers is None:
@@ -205,10 +184,8 @@ def _able_images(job: ResolvedLayout, path: str, framework: str) -> Iterator[Rep
 
 
 @rule(
-    "reducers-framework",
     "The program's framework exchanges gradients with NCCL, as TensorFlow and PyTorch do.",
     "VERTEX-DT-JA;GCP-BLOG-RS",
-    on=_HERE,
     severity=Severity.WARNING,
 )
 def reducers_framework(job: ResolvedLayout) -> Iterator[Problem]:
@@ -222,10 +199,8 @@ def reducers_framework(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 @rule(
-    "reducers-custom-container",
     "Custom containers have NCCL 2.7 or later and the package google-reduction-server.",
     "VERTEX-DT-JA",
-    on=_HERE,
     severity=Severity.INFO,
 )
 def reducers_custom_container(job: ResolvedLayout) -> Iterator[Problem]:
@@ -239,10 +214,8 @@ def reducers_custom_container(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 @rule(
-    "reducers-flex-start",
     "A Reduction Server is not combined with FLEX_START, which wants one machine for all pools.",
     "VERTEX-DWS",
-    on=_HERE,
 )
 def reducers_flex_start(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.reducers and job.layout.scheduling == "FLEX_START":

@@ -14,9 +14,9 @@ from distrain_nb.layout.rules.engine import (
     at,
     names_accelerators,
     repair,
-    rule,
 )
 from distrain_nb.layout.rules.repairs import machines_like
+from distrain_nb.places.vertex.rules import rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -68,7 +68,6 @@ def wanted(job: ResolvedLayout) -> frozenset[str]:
 
 
 @rule(
-    "accelerator-not-in-region",
     "The accelerator is offered for training in the region.",
     "VERTEX-LOC;AIP-GPU",
     on=names_accelerators,
@@ -120,11 +119,7 @@ def _elsewhere(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
 
 
 @rule(
-    "accelerator-on-allowlist",
-    "The accelerator is open to everybody in the region.",
-    "VERTEX-LOC",
-    on=("vertex",),
-    severity=Severity.WARNING,
+    "The accelerator is open to everybody in the region.", "VERTEX-LOC", severity=Severity.WARNING
 )
 def accelerator_on_allowlist(job: ResolvedLayout) -> Iterator[Problem]:
     region = job.layout.region or ""
@@ -139,10 +134,7 @@ def accelerator_on_allowlist(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 @rule(
-    "no-common-region",
-    "Some region offers all of a job's accelerators.",
-    "VERTEX-LOC;AIP-GPU",
-    on=names_accelerators,
+    "Some region offers all of a job's accelerators.", "VERTEX-LOC;AIP-GPU", on=names_accelerators
 )
 def no_common_region(job: ResolvedLayout) -> Iterator[Problem]:
     names = wanted(job)
@@ -155,7 +147,6 @@ def no_common_region(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 @rule(
-    "accelerators-in-one-zone",
     "K80, P100 and T4 are never all three in one zone of us-central1.",
     "AIP-GPU",
     on=("ai-platform",),

@@ -10,20 +10,20 @@ from distrain_nb.layout.catalog.active import short_name
 from distrain_nb.layout.catalog.index import figure, limit, topologies
 from distrain_nb.layout.options import duration
 from distrain_nb.layout.pool import Role
-from distrain_nb.layout.rules.engine import Problem, Repair, repair, rule
+from distrain_nb.layout.rules.engine import Problem, Repair, repair
 from distrain_nb.layout.rules.repairs import machines_like, no_limit, standard_scheduling
+from distrain_nb.places.vertex.rules import rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distrain_nb.layout.resolved import ResolvedLayout
 
-_HERE = ("vertex",)
 _FLEX = "FLEX_START"
 _SINGLE = 8
 
 
-@rule("strategy-unknown", "The scheduling strategy is one of the API's.", "VERTEX-API", on=_HERE)
+@rule("The scheduling strategy is one of the API's.", "VERTEX-API")
 def strategy_unknown(job: ResolvedLayout) -> Iterator[Problem]:
     name = job.layout.scheduling
     allowed = limit(job.catalog, "vertex", "scheduling_strategies")
@@ -36,10 +36,8 @@ def strategy_unknown(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 @rule(
-    "strategy-deprecated",
     "The scheduling strategy is not one of the deprecated names.",
     "VERTEX-API",
-    on=_HERE,
     severity=Severity.WARNING,
 )
 def strategy_deprecated(job: ResolvedLayout) -> Iterator[Problem]:
@@ -58,12 +56,7 @@ def _deprecated(job: ResolvedLayout) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-@rule(
-    "flex-start-accelerator",
-    "With FLEX_START every pool has GPUs of the types that it is offered for.",
-    "VERTEX-DWS",
-    on=_HERE,
-)
+@rule("With FLEX_START every pool has GPUs of the types that it is offered for.", "VERTEX-DWS")
 def flex_start_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.scheduling != _FLEX:
         return
@@ -80,12 +73,7 @@ def flex_start_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
             )
 
 
-@rule(
-    "flex-start-same-machines",
-    "With FLEX_START all pools have the same machines.",
-    "VERTEX-DWS",
-    on=_HERE,
-)
+@rule("With FLEX_START all pools have the same machines.", "VERTEX-DWS")
 def flex_start_same_machines(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.scheduling != _FLEX:
         return
@@ -106,9 +94,7 @@ def _same_machines(job: ResolvedLayout) -> Iterator[Repair]:
     yield from standard_scheduling()
 
 
-@rule(
-    "flex-start-timeout", "With FLEX_START a job runs for at most 7 days.", "VERTEX-DWS", on=_HERE
-)
+@rule("With FLEX_START a job runs for at most 7 days.", "VERTEX-DWS")
 def flex_start_timeout(job: ResolvedLayout) -> Iterator[Problem]:
     longest = figure(job.catalog, "vertex", "flex_start_timeout_max")
     timeout = job.layout.timeout
@@ -123,7 +109,7 @@ def flex_start_timeout(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@rule("spot-tpu-pod", "TPU Pods don't run on Spot machines.", "VERTEX-SPOT", on=_HERE)
+@rule("TPU Pods don't run on Spot machines.", "VERTEX-SPOT")
 def spot_tpu_pod(job: ResolvedLayout) -> Iterator[Problem]:
     if not job.layout.spot:
         return
@@ -141,10 +127,8 @@ def spot_tpu_pod(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 @rule(
-    "reservation-needed",
     "Machines that come only by reservation or as Spot are asked for in one of these ways.",
     "VERTEX-CC",
-    on=_HERE,
     severity=Severity.WARNING,
 )
 def reservation_needed(job: ResolvedLayout) -> Iterator[Problem]:
@@ -159,11 +143,7 @@ def reservation_needed(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 @rule(
-    "max-wait-ignored",
-    "Only FLEX_START waits for as long as max_wait says.",
-    "VERTEX-API",
-    on=_HERE,
-    severity=Severity.WARNING,
+    "Only FLEX_START waits for as long as max_wait says.", "VERTEX-API", severity=Severity.WARNING
 )
 def max_wait_ignored(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.max_wait is not None and job.layout.scheduling != _FLEX:

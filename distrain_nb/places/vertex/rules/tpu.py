@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.layout.catalog.active import short_name
 from distrain_nb.layout.catalog.index import figure, topologies
-from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
+from distrain_nb.layout.rules.engine import Problem, Repair, at, repair
 from distrain_nb.layout.rules.repairs import without_accelerator, without_pool
+from distrain_nb.places.vertex.rules import rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,7 @@ def _tpu_pools(job: ResolvedLayout) -> list[ResolvedPool]:
     return [resolved for resolved in job.pools if resolved.is_tpu]
 
 
-@rule("tpu-one-pool", "At most one pool is of TPUs.", "VERTEX-CC", on=("vertex",))
+@rule("At most one pool is of TPUs.", "VERTEX-CC")
 def tpu_one_pool(job: ResolvedLayout) -> Iterator[Problem]:
     tpus = _tpu_pools(job)
     for resolved in tpus[1:]:
@@ -42,7 +43,7 @@ def _one_tpu_pool(role: Role) -> Iterator[Repair]:
     yield repair(f"Use {_CPUS} for the {role}", **bare)
 
 
-@rule("tpu-one-replica", "A pool of TPUs has one replica.", "VERTEX-CC", on=("vertex",))
+@rule("A pool of TPUs has one replica.", "VERTEX-CC")
 def tpu_one_replica(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in _tpu_pools(job):
         if resolved.pool.replicas > 1:
@@ -58,7 +59,7 @@ def _one_replica(resolved: ResolvedPool) -> Iterator[Repair]:
     yield repair(f"Give the {resolved.role} one replica", **at(resolved.role, replicas=1))
 
 
-@rule("tpu-topology", "A TPU machine names a topology that it has.", "VERTEX-CC", on=("vertex",))
+@rule("A TPU machine names a topology that it has.", "VERTEX-CC")
 def tpu_topology(job: ResolvedLayout) -> Iterator[Problem]:
     slices = topologies(job.catalog)
     for resolved in _tpu_pools(job):
@@ -82,10 +83,8 @@ def _topologies(resolved: ResolvedPool, allowed: list[str]) -> Iterator[Repair]:
 
 
 @rule(
-    "tpu-accelerator",
     "A TPU machine of version 5 and later is not given an accelerator: it comes with it.",
     "VERTEX-CC",
-    on=("vertex",),
 )
 def tpu_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in _tpu_pools(job):
@@ -99,10 +98,8 @@ def tpu_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 @rule(
-    "tpu-cores",
     "cloud-tpu takes TPU_V2 with 8 cores or a multiple of 32, or TPU_V3 with 8 or at least 32.",
     "VERTEX-CC",
-    on=("vertex",),
 )
 def tpu_cores(job: ResolvedLayout) -> Iterator[Problem]:
     single = figure(job.catalog, "vertex", "tpu_single_cores")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from google.cloud.aiplatform_v1 import types
 from google.longrunning.operations_pb2 import Operation
 
-from distrain_nb.places.vertex.stand_in.servers import method, service
+from distrain_nb.places.vertex.stand_in.servers import methods_of, service
 
 if TYPE_CHECKING:
     import grpc
@@ -15,102 +14,46 @@ if TYPE_CHECKING:
     from distrain_nb.places.vertex.stand_in.metadata import MetadataService
     from distrain_nb.places.vertex.stand_in.tensorboards import TensorboardService
 
+_OPERATION = Operation.SerializeToString
+
 
 def metadata_service(metadata: MetadataService) -> grpc.GenericRpcHandler:
     """Make `MetadataService`, for contexts and artifacts."""
-    artifact = types.Artifact.serialize
-    methods = {
-        "CreateMetadataStore": method(
-            types.CreateMetadataStoreRequest, metadata.create_store, Operation.SerializeToString
-        ),
-        "GetMetadataStore": method(
-            types.GetMetadataStoreRequest, metadata.get_store, types.MetadataStore.serialize
-        ),
-        "CreateArtifact": method(types.CreateArtifactRequest, metadata.create_artifact, artifact),
-        "GetArtifact": method(types.GetArtifactRequest, metadata.get_artifact, artifact),
-        "ListArtifacts": method(
-            types.ListArtifactsRequest,
-            metadata.list_artifacts,
-            types.ListArtifactsResponse.serialize,
-        ),
-        "GetExecution": method(
-            types.GetExecutionRequest, metadata.get_execution, types.Execution.serialize
-        ),
-        "ListExecutions": method(
-            types.ListExecutionsRequest,
-            metadata.list_executions,
-            types.ListExecutionsResponse.serialize,
-        ),
+    answers = {
+        "CreateMetadataStore": metadata.create_store,
+        "GetMetadataStore": metadata.get_store,
+        "CreateArtifact": metadata.create_artifact,
+        "GetArtifact": metadata.get_artifact,
+        "ListArtifacts": metadata.list_artifacts,
+        "GetExecution": metadata.get_execution,
+        "ListExecutions": metadata.list_executions,
+        "CreateContext": metadata.create_context,
+        "GetContext": metadata.get_context,
+        "UpdateContext": metadata.update_context,
+        "DeleteContext": metadata.delete_context,
+        "ListContexts": metadata.list_contexts,
+        "AddContextChildren": metadata.add_children,
+        "AddContextArtifactsAndExecutions": metadata.add_artifacts,
     }
-    methods |= _of_contexts(metadata)
+    lasting = dict.fromkeys(("CreateMetadataStore", "DeleteContext"), _OPERATION)
+    methods = methods_of(answers, lasting)
     return service("google.cloud.aiplatform.v1.MetadataService", methods)
-
-
-def _of_contexts(metadata: MetadataService) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
-    context = types.Context.serialize
-    return {
-        "CreateContext": method(types.CreateContextRequest, metadata.create_context, context),
-        "GetContext": method(types.GetContextRequest, metadata.get_context, context),
-        "UpdateContext": method(types.UpdateContextRequest, metadata.update_context, context),
-        "DeleteContext": method(
-            types.DeleteContextRequest, metadata.delete_context, Operation.SerializeToString
-        ),
-        "ListContexts": method(
-            types.ListContextsRequest, metadata.list_contexts, types.ListContextsResponse.serialize
-        ),
-        "AddContextChildren": method(
-            types.AddContextChildrenRequest,
-            metadata.add_children,
-            types.AddContextChildrenResponse.serialize,
-        ),
-        "AddContextArtifactsAndExecutions": method(
-            types.AddContextArtifactsAndExecutionsRequest,
-            metadata.add_artifacts,
-            types.AddContextArtifactsAndExecutionsResponse.serialize,
-        ),
-    }
 
 
 def tensorboard_service(boards: TensorboardService) -> grpc.GenericRpcHandler:
     """Make `TensorboardService`, for scalars."""
-    experiment, run = types.TensorboardExperiment.serialize, types.TensorboardRun.serialize
-    methods = {
-        "CreateTensorboard": method(
-            types.CreateTensorboardRequest, boards.create, Operation.SerializeToString
-        ),
-        "GetTensorboard": method(
-            types.GetTensorboardRequest, boards.get, types.Tensorboard.serialize
-        ),
-        "ListTensorboards": method(
-            types.ListTensorboardsRequest, boards.list, types.ListTensorboardsResponse.serialize
-        ),
-        "CreateTensorboardExperiment": method(
-            types.CreateTensorboardExperimentRequest, boards.create_experiment, experiment
-        ),
-        "GetTensorboardExperiment": method(
-            types.GetTensorboardExperimentRequest, boards.get_experiment, experiment
-        ),
-        "CreateTensorboardRun": method(types.CreateTensorboardRunRequest, boards.create_run, run),
-        "GetTensorboardRun": method(types.GetTensorboardRunRequest, boards.get_run, run),
-        "CreateTensorboardTimeSeries": method(
-            types.CreateTensorboardTimeSeriesRequest,
-            boards.create_series,
-            types.TensorboardTimeSeries.serialize,
-        ),
-        "ListTensorboardTimeSeries": method(
-            types.ListTensorboardTimeSeriesRequest,
-            boards.list_series,
-            types.ListTensorboardTimeSeriesResponse.serialize,
-        ),
-        "WriteTensorboardRunData": method(
-            types.WriteTensorboardRunDataRequest,
-            boards.write,
-            types.WriteTensorboardRunDataResponse.serialize,
-        ),
-        "BatchReadTensorboardTimeSeriesData": method(
-            types.BatchReadTensorboardTimeSeriesDataRequest,
-            boards.read,
-            types.BatchReadTensorboardTimeSeriesDataResponse.serialize,
-        ),
+    answers = {
+        "CreateTensorboard": boards.create,
+        "GetTensorboard": boards.get,
+        "ListTensorboards": boards.list,
+        "CreateTensorboardExperiment": boards.create_experiment,
+        "GetTensorboardExperiment": boards.get_experiment,
+        "CreateTensorboardRun": boards.create_run,
+        "GetTensorboardRun": boards.get_run,
+        "CreateTensorboardTimeSeries": boards.create_series,
+        "ListTensorboardTimeSeries": boards.list_series,
+        "WriteTensorboardRunData": boards.write,
+        "BatchReadTensorboardTimeSeriesData": boards.read,
     }
+    methods = methods_of(answers, {"CreateTensorboard": _OPERATION})
     return service("google.cloud.aiplatform.v1.TensorboardService", methods)

@@ -16,7 +16,7 @@ from distrain_nb.places.vertex.stand_in.refusals import invalid
 from distrain_nb.rehearsal.errors import ApiError
 
 if TYPE_CHECKING:
-    from distrain_nb.places.vertex.stand_in.resources import Resources
+    from distrain_nb.places.vertex.stand_in.resources import Message, Resources
 
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{3,127}")
 _STORE = re.compile(r"projects/[^/]+/locations/[a-z0-9-]+/metadataStores/[a-z0-9-]+")
@@ -31,6 +31,9 @@ class MetadataService:
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
+        self.get_store = resources.getter(types.MetadataStore)
+        self.get_artifact = resources.getter(types.Artifact)
+        self.get_execution = resources.getter(types.Execution)
 
     def create_store(self, request: types.CreateMetadataStoreRequest) -> Operation:
         store = copy.deepcopy(request.metadata_store)
@@ -39,32 +42,14 @@ class MetadataService:
         self._resources.add(store)
         return done(store, store.name)
 
-    def get_store(self, request: types.GetMetadataStoreRequest) -> types.MetadataStore:
-        metadata_store: types.MetadataStore = self._resources.get(types.MetadataStore, request.name)
-        return metadata_store
-
     def create_context(self, request: types.CreateContextRequest) -> types.Context:
-        context: types.Context = self._create(
-            request.context, request.parent, "contexts", request.context_id
-        )
-        return context
+        return self._create(request.context, request.parent, "contexts", request.context_id)
 
     def create_artifact(self, request: types.CreateArtifactRequest) -> types.Artifact:
-        artifact: types.Artifact = self._create(
-            request.artifact, request.parent, "artifacts", request.artifact_id
-        )
-        return artifact
+        return self._create(request.artifact, request.parent, "artifacts", request.artifact_id)
 
     def get_context(self, request: types.GetContextRequest) -> types.Context:
         return self._with_parents(self._resources.get(types.Context, request.name))
-
-    def get_artifact(self, request: types.GetArtifactRequest) -> types.Artifact:
-        artifact: types.Artifact = self._resources.get(types.Artifact, request.name)
-        return artifact
-
-    def get_execution(self, request: types.GetExecutionRequest) -> types.Execution:
-        execution: types.Execution = self._resources.get(types.Execution, request.name)
-        return execution
 
     def update_context(self, request: types.UpdateContextRequest) -> types.Context:
         """Return the whole of it. Raises ApiError where it has changed since the caller had it."""
@@ -134,7 +119,7 @@ class MetadataService:
         self._resources.link(request.context, request.artifacts)
         return types.AddContextArtifactsAndExecutionsResponse()
 
-    def _create(self, template: Any, parent: str, collection: str, identifier: str) -> Any:
+    def _create(self, template: Message, parent: str, collection: str, identifier: str) -> Message:
         if not _STORE.fullmatch(parent):
             raise invalid(f"parent {parent!r} is not a metadata store.")
         self._resources.get(types.MetadataStore, parent)
@@ -143,12 +128,8 @@ class MetadataService:
                 f"{identifier!r} is not a valid resource ID: it must be 4 to 128 characters of "
                 "[a-z0-9-]."
             )
-        resource = copy.deepcopy(template)
-        resource.name = f"{parent}/{collection}/{identifier}"
-        resource.create_time = resource.update_time = now()
-        resource.etag = str(time.time_ns())
-        self._resources.add(resource)
-        return resource
+        name = f"{parent}/{collection}/{identifier}"
+        return self._resources.store(template, name, str(time.time_ns()))
 
     def _with_parents(self, context: types.Context) -> types.Context:
         context.parent_contexts = self._resources.parents(context.name)

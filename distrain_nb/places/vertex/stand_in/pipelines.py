@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 from google.cloud.aiplatform_v1 import types
 from google.protobuf import json_format, struct_pb2
 
-from distrain_nb.places.vertex.stand_in.jobs import now
+from distrain_nb.places.vertex.stand_in.jobs import now, page
 from distrain_nb.places.vertex.stand_in.refusals import invalid, not_found
 
 if TYPE_CHECKING:
     from distrain_nb.places.vertex.stand_in.jobs import JobService
 
 CUSTOM_TASK = "schema/trainingjob/definition/custom_task_1.0.0.yaml"
-_PAGE = 100
 _STATES: Any = types.PipelineState
 _STATE_OF: dict[Any, Any] = {
     types.JobState.JOB_STATE_QUEUED: _STATES.PIPELINE_STATE_QUEUED,
@@ -82,12 +81,8 @@ class PipelineService:
             pairs = [(name, job) for name, (_, job) in self._pipelines.items()]
         names_of_jobs = {job.name for job in self._all_jobs(request)}
         listed = [self.get(name) for name, job in reversed(pairs) if job in names_of_jobs]
-        start = int(request.page_token or 0)
-        end = start + (request.page_size or _PAGE)
-        return types.ListTrainingPipelinesResponse(
-            training_pipelines=listed[start:end],
-            next_page_token=str(end) if end < len(listed) else "",
-        )
+        listed, token = page(listed, request)
+        return types.ListTrainingPipelinesResponse(training_pipelines=listed, next_page_token=token)
 
     def cancel(self, name: str) -> None:
         """Cancel its job."""

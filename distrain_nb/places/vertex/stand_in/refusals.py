@@ -6,7 +6,7 @@ from distrain_nb.rehearsal.errors import ApiError
 
 
 def invalid(text: str) -> ApiError:
-    """Return the request itself is wrong."""
+    """Make the error for a request that is wrong itself."""
     return ApiError("INVALID_ARGUMENT", text)
 
 
@@ -16,7 +16,7 @@ def not_found(name: str) -> ApiError:
 
 
 def quota_exceeded(metric: str, words: str = "") -> ApiError:
-    """Return a quota is used up."""
+    """Make the error for a quota that is used up."""
     if words:
         return ApiError(
             "RESOURCE_EXHAUSTED", f"Quota exceeded for quota metric '{words}' ({metric})."
@@ -28,7 +28,7 @@ def quota_exceeded(metric: str, words: str = "") -> ApiError:
 
 
 def denied(permission: str, parent: str) -> ApiError:
-    """Return the caller may not do this."""
+    """Make the error for what the caller may not do."""
     return ApiError(
         "PERMISSION_DENIED",
         f"Permission '{permission}' denied on resource '//aiplatform.googleapis.com/{parent}' "

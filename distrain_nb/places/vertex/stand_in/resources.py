@@ -5,18 +5,20 @@ In a database, so that what one rehearsal files is there in the next, as it is i
 
 from __future__ import annotations
 
+import copy
 import math
 import random
 import sqlite3
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from distrain_nb.places.vertex.stand_in.refusals import not_found
 from distrain_nb.rehearsal.errors import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
 WAIT_S = 30.0  # for another rehearsal that writes
@@ -28,6 +30,7 @@ CREATE TABLE IF NOT EXISTS points
     (series TEXT, step INTEGER, time REAL, value REAL, PRIMARY KEY (series, step));
 """
 _NAN = "nan"  # what SQLite would make NULL of
+Message = TypeVar("Message")
 
 
 class Scalar(NamedTuple):
@@ -54,17 +57,31 @@ class Resources:
         except sqlite3.IntegrityError:
             raise ApiError("ALREADY_EXISTS", f"{message.name} already exists.") from None
 
+    def store(self, template: Message, name: str, etag: str = "1") -> Message:
+        """Add a copy under a name, made now. Raises ApiError if there is one of that name."""
+        resource: Any = copy.deepcopy(template)
+        resource.name, resource.etag = name, etag
+        resource.create_time = resource.update_time = datetime.now(timezone.utc)
+        self.add(resource)
+        stored: Message = resource
+        return stored
+
     def put(self, message: Any) -> None:
         """Store a resource, in place of the one of its name."""
         with self._writing() as database:
             database.execute("INSERT OR REPLACE INTO resources VALUES (?, ?, ?)", _row(message))
 
-    def get(self, kind: Any, name: str) -> Any:
-        """Raise ApiError if there is none."""
+    def get(self, kind: type[Message], name: str) -> Message:
+        """Return the resource. Raises ApiError if there is none."""
         rows = self._rows("SELECT data FROM resources WHERE name = ?", name)
         if not rows:
             raise not_found(name)
-        return kind.deserialize(rows[0][0])
+        message: Message = kind.deserialize(rows[0][0])  # type: ignore[attr-defined]
+        return message
+
+    def getter(self, kind: type[Message]) -> Callable[[Any], Message]:
+        """Return the method of the protocol that gets resources of a kind."""
+        return lambda request: self.get(kind, request.name)
 
     def all(self, kind: Any, collection: str) -> list[Any]:
         """Return the resources of a collection, in the order in which they were made."""

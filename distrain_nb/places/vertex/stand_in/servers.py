@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -16,7 +18,7 @@ from distrain_nb.rehearsal.access import is_ours
 from distrain_nb.rehearsal.errors import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from distrain_nb.places.vertex.stand_in.entries import Entries
     from distrain_nb.places.vertex.stand_in.jobs import JobService
@@ -70,62 +72,47 @@ class _Private(grpc.ServerInterceptor):
 
 def job_service(jobs: JobService, tuning: HyperparameterTuningService) -> grpc.GenericRpcHandler:
     """Make `JobService`, for custom jobs and hyperparameter tuning jobs."""
-    job = types.CustomJob.serialize
-    listed = types.ListCustomJobsResponse.serialize
-    methods = {
-        "CreateCustomJob": method(types.CreateCustomJobRequest, jobs.create, job),
-        "GetCustomJob": method(
-            types.GetCustomJobRequest, lambda request: jobs.get(request.name), job
-        ),
-        "ListCustomJobs": method(types.ListCustomJobsRequest, jobs.list, listed),
-        "CancelCustomJob": method(
-            types.CancelCustomJobRequest, lambda request: jobs.cancel(request.name), _nothing
-        ),
-    }
-    methods |= _tuning_methods(tuning)
+    methods = {**_of_jobs("CustomJob", jobs), **_of_jobs("HyperparameterTuningJob", tuning)}
     return service("google.cloud.aiplatform.v1.JobService", methods)
-
-
-def _tuning_methods(tuning: HyperparameterTuningService) -> _Methods:
-    job = types.HyperparameterTuningJob.serialize
-    listed = types.ListHyperparameterTuningJobsResponse.serialize
-    return {
-        "CreateHyperparameterTuningJob": method(
-            types.CreateHyperparameterTuningJobRequest, tuning.create, job
-        ),
-        "GetHyperparameterTuningJob": method(
-            types.GetHyperparameterTuningJobRequest, lambda request: tuning.get(request.name), job
-        ),
-        "ListHyperparameterTuningJobs": method(
-            types.ListHyperparameterTuningJobsRequest, tuning.list, listed
-        ),
-        "CancelHyperparameterTuningJob": method(
-            types.CancelHyperparameterTuningJobRequest,
-            lambda request: tuning.cancel(request.name),
-            _nothing,
-        ),
-    }
 
 
 def pipeline_service(pipelines: PipelineService) -> grpc.GenericRpcHandler:
     """Make `PipelineService`, for training pipelines of the custom task."""
-    pipeline = types.TrainingPipeline.serialize
-    listed = types.ListTrainingPipelinesResponse.serialize
-    methods = {
-        "CreateTrainingPipeline": method(
-            types.CreateTrainingPipelineRequest, pipelines.create, pipeline
-        ),
-        "GetTrainingPipeline": method(
-            types.GetTrainingPipelineRequest, lambda request: pipelines.get(request.name), pipeline
-        ),
-        "ListTrainingPipelines": method(types.ListTrainingPipelinesRequest, pipelines.list, listed),
-        "CancelTrainingPipeline": method(
-            types.CancelTrainingPipelineRequest,
-            lambda request: pipelines.cancel(request.name),
-            _nothing,
-        ),
-    }
+    methods = _of_jobs("TrainingPipeline", pipelines)
     return service("google.cloud.aiplatform.v1.PipelineService", methods)
+
+
+def _of_jobs(kind: str, jobs: Any) -> _Methods:
+    answers = {
+        f"Create{kind}": jobs.create,
+        f"Get{kind}": lambda request: jobs.get(request.name),
+        f"List{kind}s": jobs.list,
+        f"Cancel{kind}": lambda request: jobs.cancel(request.name),
+    }
+    return methods_of(answers, {f"Cancel{kind}": _nothing})
+
+
+def methods_of(
+    answers: Mapping[str, Callable[[Any], Any]],
+    serializers: Mapping[str, Callable[[Any], bytes]] = MappingProxyType({}),
+) -> _Methods:
+    """Make the protocol's methods, by name, of what answers them.
+
+    The types of requests and answers follow from a method's name, but for `serializers`.
+    """
+    return {
+        name: method(
+            getattr(types, f"{name}Request"), answer, serializers.get(name) or _serializer(name)
+        )
+        for name, answer in answers.items()
+    }
+
+
+def _serializer(name: str) -> Callable[[Any], bytes]:
+    plain = re.sub("^(Create|Get|Update)", "", name)
+    kind: Any = getattr(types, f"{name}Response", None) or getattr(types, plain)
+    serialize: Callable[[Any], bytes] = kind.serialize
+    return serialize
 
 
 def logging_service(entries: Entries) -> grpc.GenericRpcHandler:

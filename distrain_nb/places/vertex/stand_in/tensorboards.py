@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import re
 import time
 from typing import TYPE_CHECKING, Any
 
 from google.cloud.aiplatform_v1 import types
 
-from distrain_nb.places.vertex.stand_in.jobs import now, page
+from distrain_nb.places.vertex.stand_in.jobs import page
 from distrain_nb.places.vertex.stand_in.metadata import done
 from distrain_nb.places.vertex.stand_in.refusals import invalid
 from distrain_nb.places.vertex.stand_in.resources import Scalar
@@ -33,18 +32,18 @@ class TensorboardService:
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
+        self.get = resources.getter(types.Tensorboard)
+        self.get_experiment = resources.getter(types.TensorboardExperiment)
+        self.get_run = resources.getter(types.TensorboardRun)
 
     def create(self, request: types.CreateTensorboardRequest) -> Operation:
         if not _PARENT.fullmatch(request.parent):
             raise invalid(f"parent {request.parent!r} is not projects/PROJECT/locations/REGION")
         if not request.tensorboard.display_name:
             raise invalid("display_name is required.")
-        board = self._store(request.tensorboard, f"{request.parent}/tensorboards/{time.time_ns()}")
+        name = f"{request.parent}/tensorboards/{time.time_ns()}"
+        board = self._resources.store(request.tensorboard, name)
         return done(board, board.name)
-
-    def get(self, request: types.GetTensorboardRequest) -> types.Tensorboard:
-        tensorboard: types.Tensorboard = self._resources.get(types.Tensorboard, request.name)
-        return tensorboard
 
     def list(self, request: types.ListTensorboardsRequest) -> types.ListTensorboardsResponse:
         if request.filter and not _DEFAULT.fullmatch(request.filter):
@@ -59,35 +58,17 @@ class TensorboardService:
         self, request: types.CreateTensorboardExperimentRequest
     ) -> types.TensorboardExperiment:
         self._resources.get(types.Tensorboard, request.parent)
-        identifier = _valid(request.tensorboard_experiment_id)
-        experiment: types.TensorboardExperiment = self._store(
-            request.tensorboard_experiment, f"{request.parent}/experiments/{identifier}"
-        )
-        return experiment
-
-    def get_experiment(
-        self, request: types.GetTensorboardExperimentRequest
-    ) -> types.TensorboardExperiment:
-        tensorboard_experiment: types.TensorboardExperiment = self._resources.get(
-            types.TensorboardExperiment, request.name
-        )
-        return tensorboard_experiment
+        name = f"{request.parent}/experiments/{_valid(request.tensorboard_experiment_id)}"
+        experiment: types.TensorboardExperiment = request.tensorboard_experiment
+        return self._resources.store(experiment, name)
 
     def create_run(self, request: types.CreateTensorboardRunRequest) -> types.TensorboardRun:
         self._resources.get(types.TensorboardExperiment, request.parent)
         if not request.tensorboard_run.display_name:
             raise invalid("display_name is required.")
-        identifier = _valid(request.tensorboard_run_id)
-        run: types.TensorboardRun = self._store(
-            request.tensorboard_run, f"{request.parent}/runs/{identifier}"
-        )
-        return run
-
-    def get_run(self, request: types.GetTensorboardRunRequest) -> types.TensorboardRun:
-        tensorboard_run: types.TensorboardRun = self._resources.get(
-            types.TensorboardRun, request.name
-        )
-        return tensorboard_run
+        run: types.TensorboardRun = request.tensorboard_run
+        name = f"{request.parent}/runs/{_valid(request.tensorboard_run_id)}"
+        return self._resources.store(run, name)
 
     def create_series(
         self, request: types.CreateTensorboardTimeSeriesRequest
@@ -103,10 +84,8 @@ class TensorboardService:
         every = self._resources.all(types.TensorboardTimeSeries, collection)
         if any(existing.display_name == requested.display_name for existing in every):
             raise ApiError("ALREADY_EXISTS", f"{requested.display_name} already exists.")
-        series: types.TensorboardTimeSeries = self._store(
-            requested, f"{collection}/{time.time_ns()}"
-        )
-        return series
+        series: types.TensorboardTimeSeries = requested
+        return self._resources.store(series, f"{collection}/{time.time_ns()}")
 
     def list_series(
         self, request: types.ListTensorboardTimeSeriesRequest
@@ -152,14 +131,6 @@ class TensorboardService:
                 value.wall_time.FromNanoseconds(round(point.time * 1e6) * 1000)
                 value.scalar.value = point.value
         return answer
-
-    def _store(self, template: Any, name: str) -> Any:
-        resource = copy.deepcopy(template)
-        resource.name = name
-        resource.create_time = resource.update_time = now()
-        resource.etag = "1"
-        self._resources.add(resource)
-        return resource
 
 
 def _valid(identifier: str) -> str:
