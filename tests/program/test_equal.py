@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import io
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -30,7 +31,6 @@ AS_RANK = {"RANK": "1", "WORLD_SIZE": "2"}
 def outcome(server: Server, notebook: list[str], wanted: list[str]) -> tuple[str, str]:
     """What a kernel that had this rank shows, and what the run; nothing where it is refused."""
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "state_module.py").write_text(MODULE)
         sys.path.insert(0, folder)
         try:
             kernel = _executed(Path(folder), notebook)
@@ -59,6 +59,8 @@ def outcome(server: Server, notebook: list[str], wanted: list[str]) -> tuple[str
 
 
 def _executed(folder: Path, notebook: list[str]) -> Kernel:
+    Path(folder, "state_module.py").write_text(MODULE)  # which a notebook may write on
+    shutil.rmtree(folder / "__pycache__", ignore_errors=True)
     kernel = Kernel(folder)
     kernel.run(NOTEBOOK)
     kernel.run(BEGINNING)

@@ -6,7 +6,7 @@ import ast
 import json
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from distrain_nb.program.gathering.remake import asks_machine, is_tool
 from distrain_nb.program.gathering.resolve import Needed, SourceCode
@@ -15,7 +15,7 @@ from distrain_nb.program.notebook.world import is_settings
 from distrain_nb.worker.fingerprint import fingerprint, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
     from distrain_nb.program.gathering.gather import Gathering
     from distrain_nb.program.notebook.world import World
@@ -46,10 +46,24 @@ def expectation(gathering: Gathering, own: Collection[str]) -> tuple[str, list[s
             exempt += [f"{path}: asks for the world or the machine" for path in skip]
             parts = fingerprint(name, needed.value, {"__main__", *own}, skip)
         where = needed.how.chain[-1].statement.where
-        compared = {"module": "", "name": name, "where": where, "skip": skip}
-        items.append({**compared, "knows_world": knows_world, "parts": parts})
+        items.append(_item(name, where, parts, skip, knows_world=knows_world))
+    for path, where in gathering.proofs.items():  # read to set a module's state
+        value = eval(path, {**gathering.notebook.namespace})
+        items.append(_item(path, where, fingerprint(path, value, ())))
     expected = {"python": sys.version_info[:2], "own": sorted(own), "items": items}
     return json.dumps(expected) if items else "", exempt
+
+
+def _item(
+    path: str,
+    where: str,
+    parts: Mapping[str, str],
+    skip: Collection[str] = (),
+    *,
+    knows_world: bool = False,
+) -> dict[str, Any]:
+    compared = {"path": path, "where": where, "skip": skip}
+    return {**compared, "knows_world": knows_world, "parts": parts}
 
 
 def _has_settings(needed: Needed, gathering: Gathering) -> bool:
