@@ -43,7 +43,7 @@ def show(x, depth=0, seen=None):
         return repr(x)
     if isinstance(x, tuple) and depth < 5:  # which of them are one is no matter
         return "(" + ", ".join(show(part, depth + 1, seen) for part in x) + ")"
-    if hasattr(x, "tolist"):  # an array; views become copies
+    if type(x).__module__ == "numpy":  # views become copies
         return repr(x.tolist())
     if id(x) in seen or depth > 4:
         return f"same {seen.get(id(x), ('',))[0]}"

@@ -319,7 +319,8 @@ class Gathering:
         trial = try_value(needed.name, needed.value, self.definitions, self.limit)
         why = "holds a function without a name, and is made again"
         made = by_statement(needed.name, self.history, why) if trial.local_function else None
-        if made:
+        cls = type(needed.value)
+        if made and not (self.definitions.owns(cls) and not [*self.definitions.paths(cls)]):
             self._take(replace(needed, how=made), wanted)
             return
         if trial.bound:

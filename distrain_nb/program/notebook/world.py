@@ -171,8 +171,12 @@ class World:
             yield Reading("world", type(value).__name__, where)
             return
         for executed in chain:
-            for read in self.seen.reads(executed.statement, name, value):
+            statement = executed.statement
+            for read in self.seen.reads(statement, name, value):
                 yield Reading("world", read.what, read.where)
+            gone = self.gone_since(executed) - statement.binds if module is self._notebook else ()
+            if gone and not self.seen.only_used(statement, name, value):
+                yield Reading("world", min(gone), statement.where)
         for executed in () if isinstance(value, _CODE) else chain:
             yield from self._of_text(executed.statement, module)
 
