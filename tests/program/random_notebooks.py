@@ -61,7 +61,8 @@ def show(x, depth=0, seen=None):
         return f"next {inner(next(x, None))}"
     if callable(x):
         had = getattr(x, "__defaults__", None) or ()
-        return f"{getattr(x, '__name__', '')} {inner(getattr(x, '__dict__', {}))} {inner(had)} {call(x, inner)}"
+        name, held = getattr(x, "__name__", ""), getattr(x, "__dict__", {})
+        return f"{name} {inner(held)} {inner(had)} {call(x, inner)}"
     get = getattr(x, "get", None)
     return f"{inner(type(x))} {inner(getattr(x, '__dict__', {}))} {call(get, inner)}"
 
@@ -100,20 +101,24 @@ _OF_PUBLIC_NOTEBOOKS = (
     "from dataclasses import dataclass, field\n@dataclass\nclass {c}:\n    lr: float = {n}\n"
     "    tags: list = field(default_factory=lambda: [{n}])\n"
     "    def get(self): return self.lr, self.tags\n{v} = {c}(lr={n})\n{v}.tags.append({l})",
-    "class {c}:\n    def __init__(self): self._p = {n}\n    @property\n    def p(self): return self._p\n"
+    "class {c}:\n    def __init__(self): self._p = {n}\n    @property\n"
+    "    def p(self): return self._p\n"
     "    @p.setter\n    def p(self, x): self._p = x\n    def get(self): return self.p\n"
     "{v} = {c}()\n{v}.p = {l}",
     "class {c}:\n    __slots__ = ('s',)\n    def __init__(self): self.s = {n}\n"
     "    def get(self): return self.s\n{v} = {c}()\n{v}.s = {l}",
-    "class {c}(enum.Enum):\n    x = {n}\n    y = 'y'\n    def get(self): return self.value\n{v} = {c}.x",
+    "class {c}(enum.Enum):\n    x = {n}\n    y = 'y'\n    def get(self): return self.value\n"
+    "{v} = {c}.x",
     "from typing import NamedTuple\nclass {c}(NamedTuple):\n    a: int = {n}\n"
     "    def get(self): return self.a\n{v} = [{c}()]",
     "from typing import Generic, TypeVar\nT = TypeVar('T')\nclass {c}(Generic[T]):\n    a = {n}\n"
     "    def get(self): return self.a\n{v} = {c}[int]()",
-    "class Meta(type):\n    made = []\n    def __init__(cls, *args):\n        super().__init__(*args)\n"
+    "class Meta(type):\n    made = []\n    def __init__(cls, *args):\n"
+    "        super().__init__(*args)\n"
     "        Meta.made.append(cls.__name__)\nclass {c}(metaclass=Meta):\n"
     "    def get(self): return len(Meta.made)",
-    "class {c}:\n    def __init__(self): self.n = 0\n    def __call__(self, *a):\n        self.n += 1\n"
+    "class {c}:\n    def __init__(self): self.n = 0\n"
+    "    def __call__(self, *a):\n        self.n += 1\n"
     "        return self.n\n    def get(self): return self.n\n{f} = {c}()\n{f}()",
     "class {c}(state_module.CFG):\n    def get(self): return self.lr, self.tags",
     "{v} = state_module.CFG()\n{v}.lr = {n}",
@@ -308,8 +313,10 @@ _MADE_OF_IT = (
     "state_module.bump({ask})",
     "state_module.LR = {ask}",
     "from dataclasses import dataclass, field\n@dataclass\nclass {c}:\n"
-    "    r: int = field(default_factory=lambda: {ask})\n    def get(self): return self.r\n{v} = {c}()",
-    "class Base:\n    def __init__(self): self.r = {ask}\nclass {c}(Base):\n    def __init__(self):\n"
+    "    r: int = field(default_factory=lambda: {ask})\n"
+    "    def get(self): return self.r\n{v} = {c}()",
+    "class Base:\n    def __init__(self): self.r = {ask}\n"
+    "class {c}(Base):\n    def __init__(self):\n"
     "        super().__init__()\n        self.i = {n}\n    def get(self): return self.r, self.i\n"
     "{v} = {c}()",
     "{f} = functools.partial(lambda a: (a, {n}), {ask})",
