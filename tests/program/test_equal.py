@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 
 from tests.fuzzing import several
 from tests.program.notebooks import Kernel
@@ -36,7 +36,8 @@ def outcome(server: Server, notebook: list[str], wanted: list[str]) -> tuple[str
             kernel = _executed(Path(folder), notebook)
             roots = {w.partition(".")[0] for w in wanted if w.isidentifier()}
             there = [w for w in wanted if w not in roots or w in kernel.namespace]
-            assume(there)
+            if not there:
+                return "", ""
             text = "\n".join(
                 f"print({w!r}, {w if '(' in w or ' ' in w else f'show({w})'})" for w in there
             )

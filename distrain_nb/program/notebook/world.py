@@ -174,9 +174,13 @@ class World:
             statement = executed.statement
             for read in self.seen.reads(statement, name, value):
                 yield Reading("world", read.what, read.where)
-            gone = self.gone_since(executed) - statement.binds if module is self._notebook else ()
-            if gone and not self.seen.only_used(statement, name, value):
-                yield Reading("world", min(gone), statement.where)
+            known = {
+                n
+                for n in self.seen.known_to(statement) - statement.binds
+                if self.is_later(n, executed) or self.reads(executed, n)
+            }
+            if known and not self.seen.only_used(statement, name, value):
+                yield Reading("world", min(known), statement.where)
         for executed in () if isinstance(value, _CODE) else chain:
             yield from self._of_text(executed.statement, module)
 
