@@ -127,15 +127,14 @@ class Observer:
         """A statement of the cell is about to run."""
         try:
             self._at_work = threads_at_work(self.namespace)
-            if self._changes.read_by(code):
+            known = self._changes.read_by(code)
+            if known:
                 self.originals.keep()
                 self.modules.keep()
-                label, *place = self._at(code)
-                known = self._changes.read_by(code, at_once=True)
-                self._readers[label][place[0], place[1]] = known
-                if known:
-                    self.settle()
-                    self._keep_what_runs([self._site(label, *place)], [code])
+                label, line, column = self._at(code)
+                self._readers[label][line, column] = known
+                self.settle()
+                self._keep_what_runs([self._site(label, line, column)], [code])
         except Exception:  # whatever is odd about an object: the user's code goes on
             return
 
@@ -151,7 +150,7 @@ class Observer:
             self.modules.look(code, self._at(code))
             self._changes.look(code, self._at(code), asked)
             if asked or self._before:
-                self._changes.follow(self.filled(), at_once=True)
+                self._changes.follow(self.filled())
             at_work = threads_at_work(self.namespace) if self._of_threads else set()
             for thread, sites in self._of_threads:
                 for site in sites:

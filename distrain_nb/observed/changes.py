@@ -24,9 +24,8 @@ from distrain_nb.observed.frames import (
     array_of,
     attributes_of,
     is_installed,
-    names_read,
-    names_read_at_once,
     root_of,
+    run_by,
 )
 from distrain_nb.worker.fingerprint import BY_USE, LIVE, OF_THE_WORLD, key_of, text_of
 
@@ -61,7 +60,6 @@ class Changes:
         self._objects: dict[str, tuple[object, dict[str, Any]]] = {}
         self._found: dict[str, list[PartChange]] = {}
         self.replaced: dict[str, tuple[str, int, int]] = {}
-        self._later: set[str] = set()  # definitions that read it when they are called
 
     def of(self, name: str) -> Collection[PartChange]:
         """What changed the object that a name stands for, since the name was bound to it."""
@@ -82,26 +80,20 @@ class Changes:
         for name in self.replaced.keys() & stored(code) if self.replaced else ():
             del self.replaced[name]
         if reads:
-            names, at_once = stored(code), asked or bool(self.read_by(code, at_once=True))
-            self._later = self._later - names if at_once else self._later | names
-            self.follow(names)
+            self.follow(stored(code))
 
     def holds(self) -> Iterator[int]:
         """Yield the identities of the objects that are followed, once for each reference."""
         yield from (id(obj) for obj, _ in self._objects.values())
 
-    def read_by(self, code: CodeType, *, at_once: bool = False) -> set[str]:
-        """Return the names of what knows the world that code may read; those for sure `at_once`."""
+    def read_by(self, code: CodeType) -> set[str]:
+        """Return the names of what knows the world that a statement reads while it runs."""
         if not self._objects:
             return set()
-        if at_once:
-            return (names_read_at_once(code, self.namespace) & self._objects.keys()) - self._later
-        return names_read(code, self.namespace) & self._objects.keys()
+        return {n for _, read in run_by(code, self.namespace) for n in read} & self._objects.keys()
 
-    def follow(self, names: Collection[str], *, at_once: bool = False) -> None:
-        """Follow what these names stand for from now on; what knows the world itself `at_once`."""
-        if at_once:
-            self._later.difference_update(names)
+    def follow(self, names: Collection[str]) -> None:
+        """Follow what these names stand for from now on."""
         for name in names:
             if name in self.namespace and name not in self._objects:
                 obj = self.namespace[name]

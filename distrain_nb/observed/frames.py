@@ -113,25 +113,6 @@ def values_of(frame: FrameType) -> Iterator[object]:
     yield from (frame.f_globals[n] for n in frame.f_code.co_names if n in frame.f_globals)
 
 
-def names_read(code: CodeType, names: Mapping[str, Any]) -> set[str]:
-    """Return the names of the notebook that code reads, also through its functions and classes."""
-    names_read: set[str] = set()
-    waiting = [code]
-    while waiting:
-        code = waiting.pop()
-        waiting += [c for c in code.co_consts if isinstance(c, CodeType)]
-        new = {*code.co_names} - names_read
-        names_read |= new
-        waiting += _codes_of(new, names)
-    return names_read
-
-
-def names_read_at_once(code: CodeType, names: Mapping[str, Any]) -> set[str]:
-    """Return those that a statement reads when it runs: no attributes that are called so, and
-    nothing that functions which it defines may read."""
-    return {name for _, read in run_by(code, names) for name in read}
-
-
 def run_by(code: CodeType, names: Mapping[str, Any]) -> Iterator[tuple[CodeType, set[str]]]:
     """Yield the code that runs with a statement, as far as names tell, each with the names that it
     reads and none before it does. Methods run if code looks up their names."""
@@ -164,14 +145,6 @@ def _methods(value: object, module: object) -> Iterator[tuple[str, CodeType]]:
                 function = getattr(item, "__func__", getattr(item, "fget", item))
                 if isinstance(function, FunctionType):
                     yield name, function.__code__
-
-
-def _codes_of(names_read: set[str], names: Mapping[str, Any]) -> Iterator[CodeType]:
-    """Yield the code of the notebook's functions and methods among these names."""
-    for value in map(names.get, names_read):
-        owns = getattr(value, "__module__", "") == names.get("__name__")
-        inside = vars(value).values() if owns and isinstance(value, type) else (value,)
-        yield from (f.__code__ for f in inside if isinstance(f, FunctionType))
 
 
 def _run_with(code: CodeType) -> Iterator[CodeType]:

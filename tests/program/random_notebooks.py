@@ -57,7 +57,7 @@ def show(x, depth=0, seen=None):
         own = {k: v for k, v in sorted(vars(x).items()) if k[0] != "_" and k != "calls"}
         bases = [inner(b) for b in x.__bases__ if b is not object]
         return f"class {x.__qualname__} {bases} {inner(own)} {call(x, inner)}"
-    if hasattr(x, "__next__"):
+    if hasattr(type(x), "__next__"):
         return f"next {inner(next(x, None))}"
     if callable(x):
         had = getattr(x, "__defaults__", None) or ()
