@@ -26,9 +26,11 @@ from distrain_nb.observed.frames import (
     place_of,
     reachable,
     root_of,
+    run_by,
     state_of,
     stored_by,
     threads_at_work,
+    values_of,
 )
 from distrain_nb.observed.modules import Modules
 from distrain_nb.observed.sites import SeenRead, Site
@@ -125,12 +127,14 @@ class Observer:
         """A statement of the cell is about to run."""
         try:
             self._at_work = threads_at_work(self.namespace)
-            if self._changes.read_by(code):
+            known = self._changes.read_by(code)
+            if known:
                 self.originals.keep()
                 self.modules.keep()
-                label, *place = self._at(code)
-                known = self._changes.read_by(code, at_once=True)
-                self._readers[label][place[0], place[1]] = known
+                label, line, column = self._at(code)
+                self._readers[label][line, column] = known
+                self.settle()
+                self._keep_what_runs([self._site(label, line, column)], [code])
         except Exception:  # whatever is odd about an object: the user's code goes on
             return
 
@@ -145,7 +149,7 @@ class Observer:
             self.originals.look(code, self._at(code))
             self.modules.look(code, self._at(code))
             self._changes.look(code, self._at(code), asked)
-            if asked:
+            if asked or self._before:
                 self._changes.follow(self.filled())
             at_work = threads_at_work(self.namespace) if self._of_threads else set()
             for thread, sites in self._of_threads:
@@ -188,7 +192,9 @@ class Observer:
             names = {
                 name
                 for name, value in [*self.namespace.items()]
-                if id(value) in changed or before.names.get(name) != (id(value), type(value))
+                if id(value) in changed
+                or before.names.get(name) != (id(value), type(value))
+                or f"global {name}" in before.stores
             }
             for site in before.sites:
                 site.filled |= names
@@ -256,11 +262,23 @@ class Observer:
                 self.settle()
             self._last = top
             self.originals.keep()
-            names = {n: (id(v), type(v)) for n, v in [*self.namespace.items()]}
-            things = {id(thing): thing for item in own for thing in reachable(item)}.values()
-            states = [(held(thing), state_of(thing)) for thing in things if may_change(thing)]
-            stores = {name for item in own for name in stored_by(item.f_code)}
-            self._before.append(_Before(sites, names, states, stores))
+            values = [v for item in own if not is_top_level(item) for v in values_of(item)]
+            self._keep_what_runs(sites, [item.f_code for item in own], values)
+
+    def _keep_what_runs(
+        self, sites: list[Site], running: Iterable[CodeType], values: Iterable[object] = ()
+    ) -> None:
+        """Keep how that is which code, with the functions that it names, may fill."""
+        codes = [code for outer in running for code, _ in run_by(outer, self.namespace)]
+        names = {n for code in codes for n in code.co_names if n in self.namespace}
+        stores = {n for code in codes for n in stored_by(code, self.namespace)}
+        self._keep(sites, [*values, *map(self.namespace.__getitem__, names)], stores)
+
+    def _keep(self, sites: list[Site], values: Iterable[object], stores: set[str]) -> None:
+        names = {n: (id(v), type(v)) for n, v in [*self.namespace.items()]}
+        things = {id(thing): thing for thing in reachable(values)}.values()
+        states = [(held(thing), state_of(thing)) for thing in things if may_change(thing)]
+        self._before.append(_Before(sites, names, states, stores))
 
     def _of_package(self, frame: FrameType, top: FrameType) -> set[str]:
         """Return the names in a statement for objects of the package that asks for a variable while

@@ -21,12 +21,13 @@ from types import (
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.observed.frames import (
+    array_of,
+    attributes_of,
     is_installed,
-    names_read,
-    names_read_at_once,
     root_of,
+    run_by,
 )
-from distrain_nb.worker.fingerprint import BY_USE, LIVE, OF_THE_WORLD, dict_of, key_of, text_of
+from distrain_nb.worker.fingerprint import BY_USE, LIVE, OF_THE_WORLD, key_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -85,12 +86,11 @@ class Changes:
         """Yield the identities of the objects that are followed, once for each reference."""
         yield from (id(obj) for obj, _ in self._objects.values())
 
-    def read_by(self, code: CodeType, *, at_once: bool = False) -> set[str]:
-        """Return the names of what knows the world that code may read; those for sure `at_once`."""
+    def read_by(self, code: CodeType) -> set[str]:
+        """Return the names of what knows the world that a statement reads while it runs."""
         if not self._objects:
             return set()
-        read = names_read_at_once if at_once else names_read
-        return read(code, self.namespace) & self._objects.keys()
+        return {n for _, read in run_by(code, self.namespace) for n in read} & self._objects.keys()
 
     def follow(self, names: Collection[str]) -> None:
         """Follow what these names stand for from now on."""
@@ -174,10 +174,10 @@ def _inside(path: str, obj: Any, found: dict[str, Any]) -> Iterator[tuple[str, o
         yield from ((f"{path}[{key}]", part) for key, part in items if key)
     elif cls.__module__.startswith("torch.nn.parameter"):
         return  # weights travel
-    elif cls.__module__ == "numpy":
-        found[path] = _sampled(obj)
-    elif hasattr(cls, "data_ptr"):
-        found[path] = *identity(obj), obj.data_ptr(), obj._version
+    else:
+        array = array_of(obj)
+        if array is not None:
+            found[path] = *identity(obj), array
     yield from ((f"{path}.{name}", part) for name, part in _attributes(obj, cls))
 
 
@@ -185,12 +185,8 @@ _SETTINGS = {"argparse", "types", "builtins", "collections"}  # whose objects ho
 
 
 def _attributes(obj: Any, cls: type) -> Iterator[tuple[str, object]]:
-    inside = dict(dict_of(obj))
+    inside = attributes_of(obj)
     yield from (inside.get("_modules") or {}).items()  # of a model, as one writes it
-    for base in cls.__mro__[:-1]:
-        slots = vars(base).get("__slots__", ())
-        names = (slots,) if isinstance(slots, str) else slots
-        inside.update((n, getattr(obj, n)) for n in names if hasattr(obj, n))
     private = cls.__module__ not in _SETTINGS and _is_package(cls.__module__)
     for name, part in inside.items():
         is_weights = "_modules" in inside and name in ("_parameters", "_buffers", "_modules")
@@ -203,9 +199,3 @@ def _is_package(module: str) -> bool:
     """Return whether a module is installed, so that its private attributes are its own matter."""
     names = vars(sys.modules.get(module, sys))
     return is_installed(names) or root_of(names) in sys.stdlib_module_names - {"__main__"}
-
-
-def _sampled(array: Any) -> object:
-    size = getattr(array, "size", 1)
-    flat = array.reshape(-1)[:: max(1, size // 64)] if size and array.ndim else array
-    return str(array.dtype), array.shape, flat.tobytes()

@@ -61,17 +61,23 @@ class Originals:
     def keep(self) -> None:
         """The running statement asks for the world, or reads what knows it: keep how all
         definitions were before."""
-        for name in self._known.keys() & self.namespace.keys() - self._asking.keys():
-            self._asking[name] = _state(name, self.namespace[name])
+        for name in self._known.keys() - self._asking.keys():
+            definition = self._still(name)
+            if definition is not None:
+                self._asking[name] = {**_state(name, definition), _HELD: _held(definition)}
 
     def look(self, code: CodeType, at: tuple[str, int, int]) -> None:
         """A statement has run at that place: keep how what it has defined is now, and what it gave
         others of the world, which each rank has otherwise."""
         asking, self._asking = self._asking, {}
         for name, before in asking.items():
-            now = _state(name, self.namespace[name]) if name in self.namespace else before
+            definition = self._still(name)
+            now = before
+            if definition is not None:
+                now = {**_state(name, definition), _HELD: _held(definition)}
             changed = [p for p in {**before, **now} if before.get(p) != now.get(p)]
-            self._known[name][1].update({path: now.get(path, {}) for path in changed})
+            new = {path: now.get(path, {}) for path in changed if path != _HELD}
+            self._known[name][1].update(new)
             if changed:
                 self.filled.setdefault(name, []).append(at)
         own = [n for n in code.co_names if self._is_own(self.namespace.get(n))]
@@ -98,11 +104,32 @@ class Originals:
             for p in outer
         }
 
+    def _still(self, name: str) -> Any:
+        """Return the definition, while a name stands for the one that was seen."""
+        value = self.namespace.get(name)
+        return value if value is not None and self._known[name][0]() is value else None
+
     def _is_own(self, value: Any) -> bool:
         main = self.namespace.get("__name__")
         if isinstance(value, type):
             return is_own(value, (main,))
         return is_definition(value) and value.__module__ == main
+
+
+_HELD = "its defaults and closure"
+
+
+def _held(definition: Any) -> dict[str, Any]:
+    function = getattr(definition, "__wrapped__", definition)
+    if not isinstance(function, FunctionType):
+        return {}
+    held = [function.__defaults__, function.__kwdefaults__]
+    for cell in function.__closure__ or ():
+        try:
+            held.append(cell.cell_contents)
+        except ValueError:  # it is empty
+            continue
+    return leaves("", held)
 
 
 def _state(name: str, definition: Any) -> _State:

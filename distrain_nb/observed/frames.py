@@ -13,7 +13,7 @@ from weakref import ref
 from distrain_nb.worker.fingerprint import dict_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _T = TypeVar("_T")
 _KERNELS = ("IPython", "ipykernel")  # `%env RANK` is the user's own question
@@ -99,34 +99,25 @@ def place_of(code: CodeType) -> tuple[int, int]:
     return min(starts, default=(0, -1))
 
 
-def reachable(frame: FrameType) -> Iterator[object]:
-    """What the code of a frame has names for, or finds in lists and dicts that it has names for, as
-    far as it may change."""
-    values = [] if is_top_level(frame) else [*frame.f_locals.values()]
-    values += [frame.f_globals[n] for n in frame.f_code.co_names if n in frame.f_globals]
+def reachable(values: Iterable[object]) -> Iterator[object]:
+    """Yield values, and what lists and dicts among them hold, as far as it may change."""
     for value in values:
         items = value.values() if type(value) is dict else value if type(value) is list else ()
         every = (value, *islice(items, _MOST_ITEMS))
         yield from (item for item in every if not isinstance(item, _NO_STATE))
 
 
-def names_read(code: CodeType, names: Mapping[str, Any]) -> set[str]:
-    """Return the names of the notebook that code reads, also through its functions and classes."""
-    names_read: set[str] = set()
-    waiting = [code]
-    while waiting:
-        code = waiting.pop()
-        waiting += [c for c in code.co_consts if isinstance(c, CodeType)]
-        new = {*code.co_names} - names_read
-        names_read |= new
-        waiting += _codes_of(new, names)
-    return names_read
+def values_of(frame: FrameType) -> Iterator[object]:
+    """Yield what the code of a function has names for."""
+    yield from frame.f_locals.values()
+    yield from (frame.f_globals[n] for n in frame.f_code.co_names if n in frame.f_globals)
 
 
-def names_read_at_once(code: CodeType, names: Mapping[str, Any]) -> set[str]:
-    """Return those that a statement reads when it runs: no attributes that are called so, and
-    nothing that functions which it defines may read."""
-    names_read: set[str] = set()
+def run_by(code: CodeType, names: Mapping[str, Any]) -> Iterator[tuple[CodeType, set[str]]]:
+    """Yield the code that runs with a statement, as far as names tell, each with the names that it
+    reads and none before it does. Methods run if code looks up their names."""
+    names_read, said = set[str](), set[str]()
+    methods: dict[str, list[CodeType]] = {}
     waiting = [*_run_with(code)]
     while waiting:
         code = waiting.pop()
@@ -135,16 +126,25 @@ def names_read_at_once(code: CodeType, names: Mapping[str, Any]) -> set[str]:
         loads = (i.argval for i in get_instructions(code) if i.opname in _LOADS)
         new = {*loads} - names_read
         names_read |= new
-        waiting += _codes_of(new, names)
-    return names_read
+        said |= {*code.co_names}
+        for value in map(names.get, new):
+            if isinstance(value, FunctionType) and value.__module__ == names.get("__name__"):
+                waiting.append(value.__code__)
+            for name, method in _methods(value, names.get("__name__")):
+                methods.setdefault(name, []).append(method)
+        called = [name for name in methods if name[:2] == "__" or name in said]
+        waiting += [method for name in called for method in methods.pop(name)]
+        yield code, new
 
 
-def _codes_of(names_read: set[str], names: Mapping[str, Any]) -> Iterator[CodeType]:
-    """Yield the code of the notebook's functions and methods among these names."""
-    for value in map(names.get, names_read):
-        owns = getattr(value, "__module__", "") == names.get("__name__")
-        inside = vars(value).values() if owns and isinstance(value, type) else (value,)
-        yield from (f.__code__ for f in inside if isinstance(f, FunctionType))
+def _methods(value: object, module: object) -> Iterator[tuple[str, CodeType]]:
+    """Yield the methods of a class of a module, or of an object's class, by their names."""
+    for base in (value if isinstance(value, type) else type(value)).__mro__:
+        if base.__module__ == module:
+            for name, item in vars(base).items():
+                function = getattr(item, "__func__", getattr(item, "fget", item))
+                if isinstance(function, FunctionType):
+                    yield name, function.__code__
 
 
 def _run_with(code: CodeType) -> Iterator[CodeType]:
@@ -161,15 +161,20 @@ def _run_with(code: CodeType) -> Iterator[CodeType]:
                 yield from _run_with(inner)
 
 
-def stored_by(code: CodeType) -> Iterator[str]:
-    """Yield the attributes that code sets; `*` for any, and `[]` for items."""
+def stored_by(code: CodeType, names: Mapping[str, Any] | None = None) -> Iterator[str]:
+    """Yield the attributes that code sets; `*` for any, `[]` for items, `fill` for whole arrays;
+    and of the module with these `names` the `global` ones."""
     for instruction in get_instructions(code):
         if instruction.opname == "STORE_ATTR":
             yield str(instruction.argval)
         elif instruction.opname == "STORE_SUBSCR":
             yield "[]"
+        elif instruction.opname == "STORE_GLOBAL" and names is not None:
+            yield f"global {instruction.argval}"
     if "setattr" in code.co_names:
         yield "*"
+    if "fill" in code.co_names or any("out" in c for c in code.co_consts if type(c) is tuple):
+        yield "fill"
 
 
 def may_have_taken(thing: object, stores: set[str]) -> bool:
@@ -177,7 +182,9 @@ def may_have_taken(thing: object, stores: set[str]) -> bool:
     it."""
     if not stores or is_model(thing):
         return False
-    inside = dict_of(thing)
+    if hasattr(type(thing), "tobytes"):
+        return "fill" in stores
+    inside = attributes_of(thing)
     plain = {n for n, v in inside.items() if isinstance(v, ANSWERS) and n[:2] != "__"}
     items = isinstance(thing, dict) or any(isinstance(v, dict) for v in inside.values())
     return bool(plain & stores) or ("*" in stores and bool(plain)) or ("[]" in stores and items)
@@ -186,6 +193,29 @@ def may_have_taken(thing: object, stores: set[str]) -> bool:
 def is_model(thing: object) -> bool:
     """Return whether an object is a model, whose weights travel where it is made again."""
     return hasattr(type(thing), "state_dict") or hasattr(type(thing), "get_weights")
+
+
+def attributes_of(thing: object) -> dict[str, Any]:
+    """Return what an object holds in its dict and its slots."""
+    inside = dict(dict_of(thing))
+    for base in type(thing).__mro__[:-1]:
+        slots = vars(base).get("__slots__", ())
+        names = (slots,) if isinstance(slots, str) else slots
+        inside.update((n, getattr(thing, n)) for n in names if hasattr(thing, n))
+    return inside
+
+
+def array_of(thing: Any) -> object:
+    """Return what tells of a change in an array or tensor; None of what is neither."""
+    cls = type(thing)
+    if hasattr(cls, "data_ptr"):
+        is_weight = cls.__module__.startswith("torch.nn.parameter")  # which travel
+        return None if is_weight else (thing.data_ptr(), thing._version)
+    if cls.__module__ != "numpy" or not hasattr(cls, "tobytes"):
+        return None
+    size = getattr(thing, "size", 1)
+    flat = thing.reshape(-1)[:: max(1, size // 64)] if size and thing.ndim else thing
+    return str(thing.dtype), thing.shape, flat.tobytes()
 
 
 def may_change(thing: object) -> bool:
@@ -210,7 +240,10 @@ def state_of(thing: object, depth: int = 3) -> object:
         return (len(thing), [(state_of(k, 0), state_of(v, depth - 1)) for k, v in items])
     if isinstance(thing, (list, tuple, set, frozenset)):
         return (len(thing), [state_of(v, depth - 1) for v in [*thing][:_MOST_PARTS]])
-    inside = dict(dict_of(thing))
+    array = array_of(thing)
+    if array is not None:
+        return id(thing), array
+    inside = attributes_of(thing)
     inside = {name: value for name, value in inside.items() if not str(name).startswith("__")}
     if is_model(thing):
         plain = {n: v for n, v in inside.items() if isinstance(v, _UNCHANGING) and n != "training"}

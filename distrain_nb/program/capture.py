@@ -12,6 +12,7 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.frameworks import with_backend
 from distrain_nb.program.gathering.arrange import arrange
 from distrain_nb.program.gathering.assemble import Body, assemble, without_futures
+from distrain_nb.program.gathering.doubts import drawn
 from distrain_nb.program.gathering.expectation import expectation
 from distrain_nb.program.gathering.gather import Gathering
 from distrain_nb.program.gathering.module_state import modules_in
@@ -228,6 +229,7 @@ def _settings(code: _Code, gathering: Gathering) -> list[Executed]:
         uses = [Use(name, item.statement.line, at_once=True, certain=True) for name in inside]
         gathering.want(sorted(uses, key=lambda use: use.name), item.statement.label)
     gathering.run()
+    gathering.findings += drawn(gathering.found, settings, gathering.world)
     return executed
 
 

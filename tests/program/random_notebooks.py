@@ -20,9 +20,17 @@ def bump(by=1):
     calls += by
     ITEMS.append(calls)
     return calls
+
+def rank():
+    import os
+    return int(os.environ.get("RANK", 0))
+
+class Worker:
+    def __init__(self, by=0): self.r, self.by = rank(), by
+    def get(self): return self.r, self.by
 """
 NOTEBOOK = """
-import functools, json, operator, os, random, string, threading
+import contextlib, copy, enum, functools, itertools, json, operator, os, random, string, threading
 from collections import ChainMap
 from types import SimpleNamespace
 import state_module
@@ -35,6 +43,8 @@ def show(x, depth=0, seen=None):
         return repr(x)
     if isinstance(x, tuple) and depth < 5:  # which of them are one is no matter
         return "(" + ", ".join(show(part, depth + 1, seen) for part in x) + ")"
+    if type(x).__module__ == "numpy":  # views become copies
+        return repr(x.tolist())
     if id(x) in seen or depth > 4:
         return f"same {seen.get(id(x), ('',))[0]}"
     seen[id(x)] = len(seen), x
@@ -47,9 +57,12 @@ def show(x, depth=0, seen=None):
         own = {k: v for k, v in sorted(vars(x).items()) if k[0] != "_" and k != "calls"}
         bases = [inner(b) for b in x.__bases__ if b is not object]
         return f"class {x.__qualname__} {bases} {inner(own)} {call(x, inner)}"
+    if hasattr(type(x), "__next__"):
+        return f"next {inner(next(x, None))}"
     if callable(x):
         had = getattr(x, "__defaults__", None) or ()
-        return f"{getattr(x, '__name__', '')} {inner(vars(x))} {inner(had)} {call(x, inner)}"
+        name, held = getattr(x, "__name__", ""), getattr(x, "__dict__", {})
+        return f"{name} {inner(held)} {inner(had)} {call(x, inner)}"
     get = getattr(x, "get", None)
     return f"{inner(type(x))} {inner(getattr(x, '__dict__', {}))} {call(get, inner)}"
 
@@ -79,6 +92,78 @@ _C, _F, _V = map(st.sampled_from, (_CLASS, _FUNCTION, _VALUE))
 _ANY = st.sampled_from((*_CLASS, *_FUNCTION, *_VALUE))
 _LITERAL = st.sampled_from(("1", "0.5", "'x'", "None", "[]", "[1]", "{}", "{'k': 2}", "(3, 'y')"))
 _NUMBER = st.integers(0, 9).map(str)
+
+# Kinds of statements that public notebooks have.
+_OF_PUBLIC_NOTEBOOKS = (
+    "class {c}:\n    def __init__(self, n={n}): self.n = n\n    def get(self): return self.n\n"
+    "class {d}({c}):\n    def __init__(self, *args):\n        super().__init__(*args)\n"
+    "        self.m = {a}\n    def get(self): return super().get(), self.m\n{v} = {d}({n})",
+    "from dataclasses import dataclass, field\n@dataclass\nclass {c}:\n    lr: float = {n}\n"
+    "    tags: list = field(default_factory=lambda: [{n}])\n"
+    "    def get(self): return self.lr, self.tags\n{v} = {c}(lr={n})\n{v}.tags.append({l})",
+    "class {c}:\n    def __init__(self): self._p = {n}\n    @property\n"
+    "    def p(self): return self._p\n"
+    "    @p.setter\n    def p(self, x): self._p = x\n    def get(self): return self.p\n"
+    "{v} = {c}()\n{v}.p = {l}",
+    "class {c}:\n    __slots__ = ('s',)\n    def __init__(self): self.s = {n}\n"
+    "    def get(self): return self.s\n{v} = {c}()\n{v}.s = {l}",
+    "class {c}(enum.Enum):\n    x = {n}\n    y = 'y'\n    def get(self): return self.value\n"
+    "{v} = {c}.x",
+    "from typing import NamedTuple\nclass {c}(NamedTuple):\n    a: int = {n}\n"
+    "    def get(self): return self.a\n{v} = [{c}()]",
+    "from typing import Generic, TypeVar\nT = TypeVar('T')\nclass {c}(Generic[T]):\n    a = {n}\n"
+    "    def get(self): return self.a\n{v} = {c}[int]()",
+    "class Meta(type):\n    made = []\n    def __init__(cls, *args):\n"
+    "        super().__init__(*args)\n"
+    "        Meta.made.append(cls.__name__)\nclass {c}(metaclass=Meta):\n"
+    "    def get(self): return len(Meta.made)",
+    "class {c}:\n    def __init__(self): self.n = 0\n"
+    "    def __call__(self, *a):\n        self.n += 1\n"
+    "        return self.n\n    def get(self): return self.n\n{f} = {c}()\n{f}()",
+    "class {c}(state_module.CFG):\n    def get(self): return self.lr, self.tags",
+    "{v} = state_module.CFG()\n{v}.lr = {n}",
+    "old = {c}.get\n{c}.get = lambda self, *a: ('patched', old(self))",
+    "{v}.get = __import__('types').MethodType({f}, {v})",
+    "{c}.count = getattr({c}, 'count', 0) + 1",
+    "def outer(n):\n    def inner(x={n}):\n        def leaf(): return n, x, {a}\n"
+    "        return leaf()\n    return inner\n{f} = outer({l})",
+    "{f} = functools.partial(lambda *a: (a, {g}, {n}), {l})",
+    "@functools.lru_cache\ndef {f}(): return {n}\n{f}()",
+    "@functools.singledispatch\ndef base(x): return {n}\n@base.register(int)\n"
+    "def _(x): return 'int', {n}\ndef {f}(): return base(1), base('')",
+    "@contextlib.contextmanager\ndef setting(x):\n    old = {c}.a\n    {c}.a = x\n    try: yield\n"
+    "    finally: {c}.a = old\nwith setting({l}):\n    {v} = {c}.a\n    {w} = {c}()",
+    "with contextlib.ExitStack() as stack:\n    stack.callback({v}.append, {n})\n    {w} = {l}",
+    "{v} = __import__('collections').defaultdict(list)\n{v}['k'].append({a})",
+    "{v} = __import__('collections').deque([{n}], maxlen=2)\n{v}.append({n})\n{v} = list({v})",
+    "{v} = itertools.count({n})\nnext({v})",
+    "{v} = iter([1, {n}, 3])\nnext({v})",
+    "{v} = [lambda i=i: i * {n} for i in range(3)]",
+    "{v} = [lambda: i for i in range(3)]",
+    "if {n} > 4:\n    def {f}(): return {n}\nelse:\n    {f} = lambda: {a}",
+    "try:\n    import nothing_there\nexcept ImportError:\n    def {f}(): return {n}",
+    "for i in range({n}):\n    total = i\n    {v} = [i, {w}]\n    {c}.a = i",
+    "{v}, {w} = [{n}], [{a}]",
+    "{v}, *rest = [{a}, 1, {n}]\n{w} = rest",
+    "{v} = {w} = [{n}]",
+    "{v} += [{n}]",
+    "{v} = copy.deepcopy({w})",
+    "{v} = SimpleNamespace(x={n})\n{v} = SimpleNamespace(**vars({v}), y={a})",
+    "globals()['{v}'] = {l}",
+    "globals().update({v}={l})",
+    "{v} = {c}()\nclass {c}:\n    def get(self): return {n}",
+    "{v} = {f}()\ndef {f}(x={l}): return x, {n}",
+    "del {v}['k{n}']",
+    "{v}.clear()",
+    "import numpy as np\n{v} = np.arange({n} + 2.0)\n{v}[0] = {n}",
+    "import numpy as np\n{v} = {{'m': np.ones((2, 3))[:, 1]}}\n{v}['m'] *= {n}",
+    "from state_module import *",
+    "from state_module import CFG as {c}, bump as {f}",
+    "import importlib\nimportlib.reload(state_module)",
+    "import importlib\nopen(state_module.__file__, 'a').write('LR = {n}\\n')\n"
+    "importlib.reload(state_module)",
+    "open(state_module.__file__, 'a').write('LR = {n}; extra = [{n}]\\n')",
+)
 
 # Statements, with what stands for classes {c} and {d}, functions {f} and {g}, values {v} and {w},
 # any name {a}, a literal {l}, a number {n}.
@@ -147,10 +232,12 @@ _STATEMENTS = (
     "from dataclasses import dataclass\n@dataclass\nclass {c}:\n    lr: float = {n}\n"
     "    def get(self): return self.lr",
     "exec('def {f}(): return {n}')",
+    *_OF_PUBLIC_NOTEBOOKS,
 )
 _SHOWN_BESIDE = (
     *("state_module.STATE", "state_module.LR", "state_module.calls", "state_module.CFG", "ITEMS"),
     *("state_module.ITEMS", "ITEMS is state_module.ITEMS", "random.random()"),
+    *("CFG", "LR", "STATE", "bump"),  # which a star brings
 )
 
 
@@ -163,7 +250,7 @@ def _statement(draw: st.DrawFn) -> str:
     )  # fmt: skip
 
 
-# Thirty ways to ask.
+# Ways to ask.
 _ASKS = (
     "int(os.environ.get('RANK', 0))",
     "int(os.getenv('RANK') or 0)",
@@ -195,6 +282,7 @@ _ASKS = (
     "int(json.loads(json.dumps(dict(os.environ))).get('RANK', 0))",
     "(lambda *, r=os.environ.get('RANK', 0): int(r))()",
     "len([v for v in map(os.getenv, ['RANK']) if v])",
+    "state_module.rank()",
 )
 _MADE_OF_IT = (
     "{v} = {ask}",
@@ -224,6 +312,36 @@ _MADE_OF_IT = (
     "setattr({c}, 'b', {ask})",
     "state_module.bump({ask})",
     "state_module.LR = {ask}",
+    "from dataclasses import dataclass, field\n@dataclass\nclass {c}:\n"
+    "    r: int = field(default_factory=lambda: {ask})\n"
+    "    def get(self): return self.r\n{v} = {c}()",
+    "class Base:\n    def __init__(self): self.r = {ask}\n"
+    "class {c}(Base):\n    def __init__(self):\n"
+    "        super().__init__()\n        self.i = {n}\n    def get(self): return self.r, self.i\n"
+    "{v} = {c}()",
+    "{f} = functools.partial(lambda a: (a, {n}), {ask})",
+    "@contextlib.contextmanager\ndef ranked():\n    yield {ask}\nwith ranked() as {v}: pass",
+    "def outer():\n    r = {ask}\n    def inner(): return r, {n}\n    return inner\n{f} = outer()",
+    "def {f}(): return {ask}, {n}",
+    "@functools.lru_cache\ndef {f}(): return {ask}\n{f}()",
+    "class {c}:\n    @property\n    def r(self): return {ask}\n    def get(self): return self.r\n"
+    "{v} = {c}()",
+    "{v} = [i for i in range(8) if i % 2 == {ask}]",
+    "if {ask} == 0:\n    {v} = 'first'\nelse:\n    {v} = 'other'",
+    "{v} = 'first' if {ask} == 0 else ['other', {n}]",
+    "for {v} in [{ask}]: pass",
+    "try:\n    {v} = {ask}\nfinally:\n    pass",
+    "{v} += [{ask}]",
+    "{v}, {w} = {ask}, {n}",
+    "{v} = {n}\n{v} += {ask}",
+    "{v} = {f}() if {ask} else {n}",
+    "import numpy as np\n{v} = np.arange(6)[{ask}::2]",
+    "random.seed({ask})",
+    "{v} = state_module.Worker({n})",
+    "state_module.STATE['r'] = {ask}",
+    "state_module.CFG.lr = {ask}",
+    "state_module.ITEMS.append({ask})",
+    "del {v}\n{v} = {ask}",
     "def deco(x):\n    x.n = {v}\n    return x\n{v} = {ask}\n@deco\ndef {f}(): return {n}",
 )
 _CHANGES_IT = (
@@ -238,6 +356,15 @@ _CHANGES_IT = (
     "{v}.x = {ask} + {n}",
     "{w} = {v}",
     "{w} = {{'of': {v}}}",
+    "del {v}.x",
+    "{v}.x += 1",
+    "{v}['n'] += 1",
+    "{w} = copy.copy({v})",
+    "{w} = SimpleNamespace(**vars({v}))",
+    "with contextlib.suppress(Exception): {v}.x = {n}",
+    "{w} = [{v}, {n}]",
+    "{c}.a = {v}",
+    "{f} = functools.partial(lambda a: (a, {n}), {v})",
 )
 # Cells whose statements read the world, or change what knows it.
 READS_OF_THE_WORLD = tuple(m.replace("{ask}", a) for m in _MADE_OF_IT for a in _ASKS)

@@ -71,3 +71,32 @@ def test_what_a_package_fills_while_it_asks_is_filled_again(
     program = kernel.capture("print(cfg)")
     assert "config_package.resolve(cfg)" in program.main
     assert [finding.code for finding in program.findings] == ["capture.made-again"]
+
+
+@pytest.mark.parametrize("since", ["u = 5", "del u", "for u in [5]: pass"])
+@pytest.mark.parametrize(
+    "cell",
+    ["seed = u", "seed = [42 + u]", "a = {'k': u}\nseed = a['k']", "def f(): return u\nseed = f()"],
+)
+def test_a_value_of_a_rank_whose_name_is_another_by_now_is_refused(
+    kernel: Kernel, cell: str, since: str
+) -> None:
+    """Every rank had the kernel's value."""
+    for text in (RANK, cell, since):
+        kernel.run(text)
+    errors = [f for f in kernel.capture("print(seed)").findings if f.severity == "error"]
+    assert "was made of `u` (Cell In[2], line " in errors[0].message
+
+
+def test_a_value_that_only_met_the_rank_stays(kernel: Kernel, server: Server) -> None:
+    for text in (RANK, "print(u); seed = 7", "u = 5"):
+        kernel.run(text)
+    assert server.results(kernel.capture("print('RESULT', seed)")) == 7
+
+
+def test_a_member_of_an_enum_whose_name_is_another_class_by_now_is_refused(kernel: Kernel) -> None:
+    """Its statement ran again with the other class: an AttributeError in every rank."""
+    kernel.run("import enum\nclass C(enum.Enum):\n    x = 7\nu = C.x")
+    kernel.run("class C: pass")
+    (error,) = [f for f in kernel.capture("print(u)").findings if f.severity == "error"]
+    assert error.code == "capture.not-portable" and "`u`" in error.message

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
+from distrain_nb.program.gathering.generators import is_of_the_world
 from distrain_nb.program.gathering.resolve import Literal, Needed, SourceCode, Value
 from distrain_nb.program.gathering.undefined import listed
 from distrain_nb.program.notebook.seen import is_at
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from distrain_nb.observed.changes import PartChange
     from distrain_nb.observed.sites import SeenRead
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
+    from distrain_nb.program.notebook.settings import Setting
     from distrain_nb.program.notebook.world import World
     from distrain_nb.program.python.reads import ByText
 
@@ -149,6 +151,25 @@ def _is_latest(executed: Executed, name: str, world: World) -> bool:
 
 def _calls(node: ast.stmt) -> bool:
     return any(isinstance(inner, ast.Call) for inner in ast.walk(node))
+
+
+def drawn(
+    found: Mapping[str, Needed], settings: Iterable[Setting], world: World
+) -> Iterator[Finding]:
+    """Yield a warning for the values that may have been drawn from a generator which the notebook
+    had seeded by its rank."""
+    seeds = [s.executed for s in settings if any("seed" in n for n in s.names)]
+    last = seeds[-1] if seeds and is_of_the_world(seeds[-1], world) else None
+    values = [n.name for n in found.values() if last and isinstance(n.how, (Literal, Value))]
+    made = [(n, p) for n in values for p in world.history.of(n)[:1]]
+    names = [f"`{n}`" for n, p in made if last and p.at > last.at and _calls(p.statement.node)]
+    if last and names:
+        message = (
+            f"{', '.join(names)}: if this was drawn from the generator that"
+            f" {last.statement.where} seeds by the rank, every rank has the notebook's: draw it in"
+            " the cell"
+        )
+        yield Finding("capture.measured", Severity.WARNING, last.statement.where, message)
 
 
 # -- names that code makes at run time ------------------------------------------------------------

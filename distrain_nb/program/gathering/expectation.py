@@ -6,7 +6,7 @@ import ast
 import json
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from distrain_nb.program.gathering.remake import asks_machine, is_tool
 from distrain_nb.program.gathering.resolve import Needed, SourceCode
@@ -15,7 +15,7 @@ from distrain_nb.program.notebook.world import is_settings
 from distrain_nb.worker.fingerprint import fingerprint, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
     from distrain_nb.program.gathering.gather import Gathering
     from distrain_nb.program.notebook.world import World
@@ -42,14 +42,28 @@ def expectation(gathering: Gathering, own: Collection[str]) -> tuple[str, list[s
             exempt.append(f"{name}: {kind}, which belongs to its process")
             continue
         else:
-            skip = sorted({*asking(needed, gathering.world)})
+            skip = sorted({*asking(needed, gathering.world), *_asking_bases(needed, gathering)})
             exempt += [f"{path}: asks for the world or the machine" for path in skip]
             parts = fingerprint(name, needed.value, {"__main__", *own}, skip)
         where = needed.how.chain[-1].statement.where
-        compared = {"module": "", "name": name, "where": where, "skip": skip}
-        items.append({**compared, "knows_world": knows_world, "parts": parts})
+        items.append(_item(name, where, parts, skip, knows_world=knows_world))
+    for path, where in gathering.proofs.items():  # read to set a module's state
+        value = eval(path, {**gathering.notebook.namespace})
+        items.append(_item(path, where, fingerprint(path, value, ())))
     expected = {"python": sys.version_info[:2], "own": sorted(own), "items": items}
     return json.dumps(expected) if items else "", exempt
+
+
+def _item(
+    path: str,
+    where: str,
+    parts: Mapping[str, str],
+    skip: Collection[str] = (),
+    *,
+    knows_world: bool = False,
+) -> dict[str, Any]:
+    compared = {"path": path, "where": where, "skip": skip}
+    return {**compared, "knows_world": knows_world, "parts": parts}
 
 
 def _has_settings(needed: Needed, gathering: Gathering) -> bool:
@@ -71,16 +85,26 @@ def _has_settings(needed: Needed, gathering: Gathering) -> bool:
     return True
 
 
+def _asking_bases(needed: Needed, gathering: Gathering) -> Iterator[str]:
+    """Yield the bases of a class that are compared by themselves, as they ask."""
+    for base in getattr(needed.value, "__bases__", ()):
+        own = gathering.found.get(base.__name__)
+        text = own and own.value is base and isinstance(own.how, SourceCode)
+        if own and text and (own.how.world or [*asking(own, gathering.world)]):  # type: ignore[union-attr]
+            yield f"the base {base.__qualname__} of {needed.name}"
+
+
 def asking(needed: Needed, world: World) -> Iterator[str]:
     """What ranks have otherwise, as its statement asks for the world or the machine."""
     assert isinstance(needed.how, SourceCode)
     for executed in needed.how.chain:
         node = executed.statement.node
-        if not isinstance(node, ast.ClassDef):
+        is_class = isinstance(node, ast.ClassDef) and isinstance(needed.value, type)
+        if not is_class or issubclass(needed.value, tuple):  # which keep defaults elsewhere
             if world.asked_by(executed) or asks_machine(node):
                 yield needed.name
             continue
-        for statement in node.body:
+        for statement in node.body:  # type: ignore[attr-defined]
             inner = replace(executed, statement=replace(executed.statement, node=statement))
             assigns = isinstance(statement, (ast.Assign, ast.AnnAssign))
             if assigns and (world.asked_by(inner) or asks_machine(statement)):

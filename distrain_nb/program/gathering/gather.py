@@ -76,6 +76,7 @@ class Gathering:
     _shared: set[str] = field(init=False)
     _by_text: dict[tuple[ByText, str], None] = field(default_factory=dict)
     _modules: set[str] = field(default_factory=set)  # that travel as files
+    proofs: dict[str, str] = field(default_factory=dict)  # what is compared, with the places
     _bound: set[str] = field(default_factory=set)  # by the cell, and by what it captures
 
     def __post_init__(self) -> None:
@@ -117,6 +118,10 @@ class Gathering:
                 module = name.partition(":")[0]
                 late = module not in imported
                 self._travels(module, Needed(name, value, Value(), (module,), trial, late=late))
+        refused, self.proofs = from_the_world(self.found, self._modules, self.world)
+        self.findings += refused
+        for path, where in self.proofs.items():
+            self._waiting.append(PendingName(re.split(r"\W", path)[0], where, required=True))
         self.run()
 
     def want_generators(self, settings: Iterable[Setting], roots: Collection[str]) -> None:
@@ -144,7 +149,6 @@ class Gathering:
         self.findings += rebound(self.found, self.history, self.world)
         self.findings += lost(self.found, self.world)
         self.findings += unseen(self.found, self.world)
-        self.findings += from_the_world(self.found, self._modules, self.world)
         set_inside = set_by_functions(self.found, self.history)
         for wanted in self._missing:
             if wanted.name not in set_inside:
@@ -315,7 +319,8 @@ class Gathering:
         trial = try_value(needed.name, needed.value, self.definitions, self.limit)
         why = "holds a function without a name, and is made again"
         made = by_statement(needed.name, self.history, why) if trial.local_function else None
-        if made:
+        cls = type(needed.value)
+        if made and not (self.definitions.owns(cls) and not [*self.definitions.paths(cls)]):
             self._take(replace(needed, how=made), wanted)
             return
         if trial.bound:

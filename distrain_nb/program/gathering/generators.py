@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
+    from distrain_nb.program.notebook.history import Executed
     from distrain_nb.program.notebook.settings import Setting
     from distrain_nb.program.notebook.world import World
 
@@ -26,7 +27,7 @@ def states(
     seeded = {
         module
         for setting in settings
-        if setting.runs and not _is_of_the_world(setting, world)
+        if setting.runs and not is_of_the_world(setting.executed, world)
         for name in setting.names
         if _SEEDS.fullmatch(name)
         for module in _modules(name)
@@ -49,8 +50,9 @@ def _is_brought(module: str, roots: Collection[str]) -> bool:
     )
 
 
-def _is_of_the_world(setting: Setting, world: World) -> bool:
-    reading = world.asked_by(setting.executed)
+def is_of_the_world(executed: Executed, world: World) -> bool:
+    """Return whether a statement asks for the world, or reads what knows it."""
+    reading = world.asked_by(executed)
     return reading is not None and reading.kind == "world"
 
 

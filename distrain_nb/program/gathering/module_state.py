@@ -13,6 +13,7 @@ from distrain_nb.program.gathering.remake import asks_machine, is_tool
 from distrain_nb.program.gathering.resolve import is_literal
 from distrain_nb.program.notebook.process_bound import is_bound
 from distrain_nb.program.notebook.seen import is_at
+from distrain_nb.program.notebook.world import is_settings
 from distrain_nb.program.python.scopes import bound_names
 from distrain_nb.program.values.origins import attributes
 from distrain_nb.worker.fingerprint import OF_THE_WORLD, dict_of, text_of
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from distrain_nb.program.notebook.history import Executed
     from distrain_nb.program.notebook.local_modules import OwnModule
-    from distrain_nb.program.notebook.reach import Reading
     from distrain_nb.program.notebook.world import World
 
 _SETTERS = ("setattr", "delattr")
@@ -93,24 +93,32 @@ def _writes(node: ast.stmt | None, value: Any) -> bool:
 
 def from_the_world(
     paths: Iterable[str], modules: Collection[str], world: World
-) -> Iterator[Finding]:
+) -> tuple[list[Finding], dict[str, str]]:
     """Refuse state of modules that a statement set by what knows the world: every rank would get
     the kernel's value, that of a world of one.
 
     What statements changed was seen; where nobody saw them, the paths of state that travels,
-    `module:CFG.lr`, are looked for in their texts.
+    `module:CFG.lr`, are looked for in their texts. Return the findings, and the expressions,
+    `args.lr`, that each rank must find equal for the state to be right, with the places.
     """
-    sets = {found[:2]: found for found in (*_unseen(paths, world), *_seen(modules, world))}
-    for module, inner, executed, reading in sets.values():
+    sets, proofs = dict[tuple[str, str], Finding](), dict[str, str]()
+    for module, inner, executed in (*_unseen(paths, world), *_seen(modules, world)):
+        read = settings_read(executed, world)
+        reading = world.asked_by(executed, read)
+        where = executed.statement.where
+        if reading is None or reading.kind != "world":
+            proofs |= {path: where for paths in read.values() for path in paths}
+            continue
         message = (
             f"`{module}.{inner}` has the notebook's value in every rank, though"
-            f" {executed.statement.where} sets it by what knows `{reading.what}`"
+            f" {where} sets it by what knows `{reading.what}`"
             f" ({reading.where}). Move that line into the cell"
         )
-        yield Finding("capture.not-portable", Severity.ERROR, module, message)
+        sets[module, inner] = Finding("capture.not-portable", Severity.ERROR, module, message)
+    return [*sets.values()], proofs
 
 
-_Set = tuple[str, str, "Executed", "Reading"]
+_Set = tuple[str, str, "Executed"]
 
 
 def _seen(modules: Collection[str], world: World) -> Iterator[_Set]:
@@ -118,29 +126,58 @@ def _seen(modules: Collection[str], world: World) -> Iterator[_Set]:
         path = change.path.removeprefix("len(").rstrip(")")
         for executed in world.history.executed:
             if is_at(change, executed.statement):
-                settings = settings_read(executed.statement.node, world)
-                reading = world.asked_by(executed, settings)
-                if reading is not None and reading.kind == "world":
-                    yield change.module, path.partition("[")[0], executed, reading
+                yield change.module, path.partition("[")[0], executed
 
 
-def settings_read(node: ast.AST, world: World) -> set[str]:
-    """Return the names of objects of packages that know the world, such as `TrainingArguments`, of
-    which a statement reads only numbers and texts that are the same in all ranks."""
+def settings_read(executed: Executed, world: World) -> dict[str, list[str]]:
+    """Return the names that know the world of which a statement reads only numbers and texts that
+    are the same in all ranks: of objects of packages, such as `TrainingArguments`, and of the
+    user's own, with the expressions that tell if they are."""
+    node = executed.statement.node
     parents = {child: n for n in ast.walk(node) for child in ast.iter_child_nodes(n)}
-    read: dict[str, bool] = {}
+    read: dict[str, list[str]] = {}
     for name in ast.walk(node):
-        if isinstance(name, ast.Name) and is_bound(world.namespace.get(name.id)):
-            plain = _is_setting(parents.get(name), dict_of(world.namespace[name.id]))
-            read[name.id] = plain and read.get(name.id, True)
-    return {name for name, plain in read.items() if plain}
+        if isinstance(name, ast.Name) and name.id not in executed.statement.binds:
+            value = world.namespace.get(name.id)
+            bound = is_bound(value)
+            if bound or _stays(name.id, value, executed, world):
+                path = _setting(name, value, parents)
+                read.setdefault(name.id, []).append(path and f"={path}" if bound else path)
+    return {
+        name: [path for path in paths if path[0] != "="]
+        for name, paths in read.items()
+        if all(paths)
+    }
 
 
-def _is_setting(node: ast.AST | None, has: Mapping[str, Any]) -> bool:
-    if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
+def _stays(name: str, value: Any, executed: Executed, world: World) -> bool:
+    """Return whether a name stands for settings that know the world, and that nothing changed
+    since a statement read them."""
+    making = world.makings.of(name) if is_settings(value) else None
+    if making is None or making.chain[-1].at >= executed.at or world.learned(name) is None:
         return False
-    name = node.attr
-    return name[:1] != "_" and name not in OF_THE_WORLD and text_of(has.get(name, has)) is not None
+    changes = world.seen.observer.changes(name)
+    return all(any(is_at(c, e.statement) for e in making.chain) for c in changes)
+
+
+def _setting(node: ast.expr, value: Any, parents: Mapping[ast.AST, ast.AST]) -> str:
+    """Return the expression that reads a number or text from what a name stands for, as far as
+    that is no rank, size or device; empty for all else."""
+    names = []
+    while True:
+        outer = parents.get(node)
+        if isinstance(outer, ast.Attribute) and isinstance(outer.ctx, ast.Load):
+            name: Any = outer.attr
+            value = dict_of(value).get(name, value)
+        elif isinstance(outer, ast.Subscript) and isinstance(outer.slice, ast.Constant):
+            name = outer.slice.value
+            value = value.get(name, value) if isinstance(value, dict) else value
+        else:
+            break
+        names.append(str(name))
+        node = outer
+    plain = names and text_of(value) is not None and OF_THE_WORLD.isdisjoint(names)
+    return ast.unparse(node) if plain and not any(n[:1] == "_" for n in names) else ""
 
 
 def _unseen(paths: Iterable[str], world: World) -> Iterator[_Set]:
@@ -150,12 +187,8 @@ def _unseen(paths: Iterable[str], world: World) -> Iterator[_Set]:
             continue
         roots = _names_of(sys.modules[module], inner, world.namespace)
         for executed in world.history.executed:
-            if world.saw(executed.statement) or not _sets(executed.statement.node, inner, roots):
-                continue
-            reading = world.asked_by(executed, settings_read(executed.statement.node, world))
-            if reading is not None and reading.kind == "world":
-                yield module, inner, executed, reading
-                break
+            if not world.saw(executed.statement) and _sets(executed.statement.node, inner, roots):
+                yield module, inner, executed
 
 
 def _names_of(module: Any, inner: str, namespace: Mapping[str, Any]) -> dict[str, str]:

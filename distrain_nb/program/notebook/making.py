@@ -36,7 +36,6 @@ _LOADS = {"load_state_dict", "load_weights", "set_weights"}
 _MEASURES = {
     *("evaluate", "predict", "predict_proba", "validate", "test", "score", "generate", "inference")
 }
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _PLACES = (ast.Attribute, ast.Subscript)
 
 
@@ -44,7 +43,7 @@ _PLACES = (ast.Attribute, ast.Subscript)
 class Making:
     """`chain`: the statements that make an object, in order.
 
-    `work` is one of them that trains, `result` one that trains, loops or evaluates: if the object
+    `work` is one of them that trains, `result` one that trains or evaluates: if the object
     is a number, it is a result.
     """
 
@@ -80,10 +79,16 @@ class Makings:
         if latest is None or latest.statement.is_import or latest.statement.is_definition:
             return None
         chain = history.built_on(name, latest) if name in latest.statement.binds else [latest]
-        since = {p.at: p for p in (*self._set_up_since(name, latest), *self.fillings(name, latest))}
+        fillings = self.fillings(name, latest)
+        before = self._used_before(name, latest, fillings)
+        since = {p.at: p for p in (*self._set_up_since(name, latest), *before, *fillings)}
         chain += [since[at] for at in sorted(since)]
         work = next((p for p in chain if self.works(p.statement)), None)
-        return Making(tuple(chain), work, work or next((p for p in chain if _measures(p)), None))
+        return Making(
+            tuple(chain),
+            work,
+            work or next((p for p in chain if _evaluates(p.statement.node)), None),
+        )
 
     def fillings(self, name: str, since: Executed | None = None) -> list[Executed]:
         """Return statements that asked for the world, while the object of that name changed.
@@ -98,7 +103,7 @@ class Makings:
             for p in later
             if not p.failed
             and self.seen.fills(p.statement, name)
-            and not (p.statement.is_import or p.statement.is_definition or self.works(p.statement))
+            and not (p.statement.is_import or self.works(p.statement))
         ]
 
     def uses(self, statement: Statement) -> bool:
@@ -135,6 +140,22 @@ class Makings:
             ):
                 if isinstance(statement.node, ast.Assign) and _root(statement.node.value) in names:
                     names |= statement.binds
+                yield executed
+
+    def _used_before(
+        self, name: str, latest: Executed, fillings: list[Executed]
+    ) -> Iterator[Executed]:
+        """Yield what used an object before it knew the world, when nobody looked what it changed:
+        `registry.on(f)`, `set_up(config)`."""
+        for executed in self.module.history.executed if fillings else ():
+            node, at = executed.statement.node, executed.at
+            called = node.value if isinstance(node, ast.Expr) else None
+            if not isinstance(called, ast.Call) or not latest.at < at < fillings[0].at:
+                continue
+            shows = isinstance(called.func, ast.Name) and called.func.id in ("print", "display")
+            if name in executed.statement.mentions() and not (
+                shows or executed.failed or self.uses(executed.statement)
+            ):
                 yield executed
 
     def _was_changed(self, statement: Statement, name: str) -> bool:
@@ -180,10 +201,6 @@ class Makings:
             if before:
                 waiting += before[0].statement.names(late).needs
         return reached
-
-
-def _measures(executed: Executed) -> bool:
-    return isinstance(executed.statement.node, _LOOPS) or _evaluates(executed.statement.node)
 
 
 def _evaluates(node: ast.stmt) -> bool:

@@ -171,8 +171,16 @@ class World:
             yield Reading("world", type(value).__name__, where)
             return
         for executed in chain:
-            for read in self.seen.reads(executed.statement, name, value):
+            statement = executed.statement
+            for read in self.seen.reads(statement, name, value):
                 yield Reading("world", read.what, read.where)
+            known = {
+                n
+                for n in self.seen.known_to(statement) - statement.binds
+                if self.is_later(n, executed) or self.reads(executed, n)
+            }
+            if known and not self.seen.only_used(statement, name, value):
+                yield Reading("world", min(known), statement.where)
         for executed in () if isinstance(value, _CODE) else chain:
             yield from self._of_text(executed.statement, module)
 

@@ -29,18 +29,17 @@ def check(folder: Path, namespace: Mapping[str, Any]) -> None:
     same_python = expected["python"] == list(sys.version_info[:2])
     differences: List[str] = []
     for entry in expected["items"]:
-        module = sys.modules.get(entry["module"]) if entry["module"] else None
-        names = namespace if not entry["module"] else vars(module) if module else {}
-        if entry["module"] and module is None:
-            continue  # the cell may import it yet
-        path = entry["name"] if not entry["module"] else f"{entry['module']}.{entry['name']}"
-        if entry["knows_world"]:
-            differences += _other_settings(entry, settings(path, names.get(entry["name"])))
-        elif entry["name"] in names:
-            parts = fingerprint(path, names[entry["name"]], modules, entry["skip"])
-            differences += _differences(entry, parts, same_python=same_python)
-        else:
+        path = entry["path"]
+        try:
+            value = eval(path, dict(namespace))
+        except (NameError, AttributeError, LookupError):
             differences.append(f"`{path}` ({entry['where']}) is missing in the run")
+            continue
+        if entry["knows_world"]:
+            differences += _other_settings(entry, settings(path, value))
+        else:
+            parts = fingerprint(path, value, modules, entry["skip"])
+            differences += _differences(entry, parts, same_python=same_python)
     if differences:
         more = (
             f"\nand {len(differences) - _MOST_SHOWN} more" if len(differences) > _MOST_SHOWN else ""
