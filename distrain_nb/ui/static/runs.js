@@ -792,13 +792,14 @@ var COLUMNS = [
   { name: "age", value: (run) => -run.begin, text: (run, now) => age(now - run.begin) },
   plain("experiment")
 ];
+var BY_NAME = new Intl.Collator("en", { numeric: true });
 function className({ name, kind: kind2 }) {
   return `dn-${kind2 ?? name.split(" ")[0]}`;
 }
 function compared(a, b) {
   if (Array.isArray(a) && Array.isArray(b)) return compared(a[0], b[0]) || compared(a[1], b[1]);
   if (typeof a === "number" && typeof b === "number") return a - b;
-  return String(a).localeCompare(String(b), "en", { numeric: true });
+  return BY_NAME.compare(String(a), String(b));
 }
 function sorted(items, { column, down }, now) {
   return [...items].sort((one2, other) => {
@@ -1369,9 +1370,12 @@ var COLOUR = /^#[0-9a-f]{3,8}$/i;
 var STYLE = /^(?:left|top|width|--dn-[a-z]+)$/;
 var VALUE = /^(?:-?[0-9.]+(?:px|%)?|#[0-9a-f]{3,8}|var\(--dn-[a-z]+\))$/i;
 function drawn(markup) {
-  const [first] = new DOMParser().parseFromString(markup, "text/html").body.children;
+  const first = parsed(markup);
   const made = first && built(first);
   return made instanceof Element ? made : null;
+}
+function parsed(markup) {
+  return new DOMParser().parseFromString(markup, "text/html").body.firstElementChild;
 }
 function built(node) {
   if (node instanceof Text) return document.createTextNode(node.data);
@@ -3947,7 +3951,7 @@ function note({ body }, text2) {
 }
 
 // src/runs/sorted.js
-var PAGE_OF_ROWS = 100;
+var PAGE_OF_ROWS = 50;
 var SortedTable = class {
   /**
    * @param {string} what its rows are, in the plural
@@ -4149,8 +4153,8 @@ var SortedRow = class {
   show(item, now, columns) {
     const ended = item.final !== this.item.final;
     this.item = item;
-    this.node.dataset.state = item.state;
-    this.node.setAttribute("aria-label", this.label);
+    if (this.node.dataset.state !== item.state) this.node.dataset.state = item.state;
+    if (this.node.getAttribute("aria-label") !== this.label) this.node.setAttribute("aria-label", this.label);
     this.table.columns.forEach((column, place) => {
       const cell2 = this.cells[place];
       const [text2, detail] = [column.text(item, now), column.detail?.(item) ?? ""];

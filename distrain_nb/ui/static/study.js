@@ -1155,9 +1155,12 @@ var COLOUR2 = /^#[0-9a-f]{3,8}$/i;
 var STYLE = /^(?:left|top|width|--dn-[a-z]+)$/;
 var VALUE = /^(?:-?[0-9.]+(?:px|%)?|#[0-9a-f]{3,8}|var\(--dn-[a-z]+\))$/i;
 function drawn(markup) {
-  const [first] = new DOMParser().parseFromString(markup, "text/html").body.children;
+  const first = parsed(markup);
   const made = first && built(first);
   return made instanceof Element ? made : null;
+}
+function parsed(markup) {
+  return new DOMParser().parseFromString(markup, "text/html").body.firstElementChild;
 }
 function escaped(text2) {
   return new XMLSerializer().serializeToString(document.createTextNode(text2));
@@ -1454,6 +1457,8 @@ var StudyCharts = class {
     this.drawn = { sheet: "", axes: [], shares: {} };
     this.passing = null;
     this.hot = null;
+    this.waiting = [];
+    this.due = 0;
     this.dots = /* @__PURE__ */ new WeakMap();
     this.brushes = new Brushes(() => this.brushed());
     this.clear = button("Clear brushes", () => this.brushes.clear(), { disabled: true });
@@ -1484,38 +1489,66 @@ var StudyCharts = class {
       if (this.hot !== null && !brush) this.acts.chosen(this.hot);
     });
   }
-  /**
-   * Says whether there was anything new.
-   * @param {Drawn} drawn
-   */
+  /** @param {Drawn} drawn */
   show(drawn2) {
-    if (drawn2.sheet === this.drawn.sheet) return false;
+    if (drawn2.sheet === this.drawn.sheet) return;
+    const fresh = parsed(drawn2.sheet);
+    const sheet = this.figure.querySelector(":scope > .dn-sheet");
     this.drawn = drawn2;
     this.root.hidden = !drawn2.sheet;
-    const fresh = drawn(drawn2.sheet);
-    if (!fresh) return false;
-    const there = this.figure.querySelector(":scope > .dn-sheet");
-    if (!there || !renewed(there, fresh)) {
-      there?.remove();
-      this.figure.prepend(fresh);
-      fresh.querySelector(`.dn-chart[data-tag="${PARALLEL}"] .dn-area`)?.append(this.brushes.node);
+    if (!fresh) return;
+    const charts = sheet && sameCharts(sheet, fresh);
+    if (charts) {
+      this.wait(charts);
+    } else {
+      this.waiting = [];
+      sheet?.remove();
+      const made = (
+        /** @type {Element} */
+        built(fresh)
+      );
+      this.figure.prepend(made);
+      made.querySelector(`.dn-chart[data-tag="${PARALLEL}"] .dn-area`)?.append(this.brushes.node);
     }
-    this.dots = /* @__PURE__ */ new WeakMap();
     this.brushes.show(drawn2.axes);
-    this.brushed();
-    this.light(this.hot);
-    return true;
+    this.choose();
+  }
+  /**
+   * One chart a frame; those that wait from before come first.
+   * @param {[chart: HTMLElement, drawn: HTMLElement][]} charts
+   */
+  wait(charts) {
+    const before = new Set(this.waiting.map(([chart]) => chart));
+    this.waiting = charts.sort(([a], [b]) => Number(before.has(b)) - Number(before.has(a)));
+    cancelAnimationFrame(this.due);
+    this.due = requestAnimationFrame(() => this.renew());
+  }
+  renew() {
+    const [next, ...others] = this.waiting;
+    if (!next) return;
+    renewed(...next);
+    this.mark(next[0]);
+    this.waiting = others;
+    this.due = requestAnimationFrame(() => this.renew());
   }
   // ---- Brushes -----------------------------------------------------------------------------
   brushed() {
+    this.choose();
+    this.acts.picked();
+  }
+  choose() {
     const { shares } = this.drawn;
     this.passing = within(shares, this.brushes.spans);
     this.clear.disabled = this.passing === null;
     write(this.note, this.passing ? `${this.passing.size} of ${Object.keys(shares).length} trials` : "");
-    for (const mark of this.figure.querySelectorAll("[data-trial]")) {
+    this.mark(this.figure);
+  }
+  /** @param {Element} within where trials are drawn */
+  mark(within3) {
+    for (const mark of within3.querySelectorAll("[data-trial]")) {
       mark.classList.toggle("dn-out", this.passing?.has(trialOf(mark)) === false);
+      mark.classList.toggle("dn-hot", this.hot === trialOf(mark));
     }
-    this.acts.picked();
   }
   // ---- The trial at the mouse --------------------------------------------------------------
   /** @param {PointerEvent} event */
@@ -1542,8 +1575,9 @@ var StudyCharts = class {
    * @param {{x: number, y: number, width: number, height: number}} at
    */
   nearestDot(area, { x, y, width, height }) {
-    const dots = this.dots.get(area) ?? dotsOf(area);
-    this.dots.set(area, dots);
+    const drawing = area.firstElementChild ?? area;
+    const dots = this.dots.get(drawing) ?? dotsOf(drawing);
+    this.dots.set(drawing, dots);
     let best = [NEAR_DOT_PX, null];
     for (const dot of dots) {
       if (this.passing?.has(dot.trial) === false) continue;
@@ -1583,24 +1617,34 @@ function dotsOf(area) {
     return { trial: trialOf(mark), x: Number(x) / SIDE, y: Number(y) / SIDE };
   });
 }
-function renewed(there, fresh) {
+function sameCharts(there, fresh) {
   const [old, now] = [there, fresh].map((sheet) => [.../** @type {NodeListOf<HTMLElement>} */
   sheet.querySelectorAll(".dn-chart")]);
-  if (old.length !== now.length || old.some((chart, place) => chart.dataset.tag !== now[place].dataset.tag)) return false;
-  there.setAttribute("style", fresh.getAttribute("style") ?? "");
-  for (const part2 of [".dn-legend"]) there.querySelector(part2)?.replaceWith(fresh.querySelector(part2) ?? "");
-  old.forEach((chart, place) => {
-    const [area, drawn2] = [chart, now[place]].map((each) => each.querySelector(".dn-area"));
-    if (!area || !drawn2) return;
-    for (const child of [...area.children]) if (!child.classList.contains("dn-brushes")) child.remove();
-    area.prepend(...drawn2.childNodes);
-    write(
-      /** @type {Element} */
-      chart.querySelector(".dn-newest"),
-      now[place].querySelector(".dn-newest")?.textContent ?? ""
-    );
-  });
-  return true;
+  if (old.length !== now.length || old.some((chart, place) => chart.dataset.tag !== now[place].dataset.tag)) return null;
+  const [empty, legend] = [
+    /** @type {Element} */
+    fresh.cloneNode(),
+    fresh.querySelector(".dn-legend")
+  ];
+  there.setAttribute(
+    "style",
+    /** @type {Element} */
+    built(empty).getAttribute("style") ?? ""
+  );
+  there.querySelector(".dn-legend")?.replaceWith(legend && built(legend) || "");
+  return old.map((chart, place) => [chart, now[place]]);
+}
+function renewed(chart, fresh) {
+  const [area, drawn2] = [chart, fresh].map((one2) => one2.querySelector(".dn-area"));
+  if (!area || !drawn2) return;
+  for (const child of [...area.children]) if (!child.classList.contains("dn-brushes")) child.remove();
+  area.prepend(.../** @type {Element} */
+  built(drawn2).childNodes);
+  write(
+    /** @type {Element} */
+    chart.querySelector(".dn-newest"),
+    fresh.querySelector(".dn-newest")?.textContent ?? ""
+  );
 }
 
 // src/study/columns.js
@@ -4380,13 +4424,14 @@ var COLUMNS = [
   { name: "age", value: (run) => -run.begin, text: (run, now) => age(now - run.begin) },
   plain("experiment")
 ];
+var BY_NAME = new Intl.Collator("en", { numeric: true });
 function className({ name, kind: kind2 }) {
   return `dn-${kind2 ?? name.split(" ")[0]}`;
 }
 function compared(a, b) {
   if (Array.isArray(a) && Array.isArray(b)) return compared(a[0], b[0]) || compared(a[1], b[1]);
   if (typeof a === "number" && typeof b === "number") return a - b;
-  return String(a).localeCompare(String(b), "en", { numeric: true });
+  return BY_NAME.compare(String(a), String(b));
 }
 function sorted(items, { column, down }, now) {
   return [...items].sort((one2, other) => {
@@ -4397,7 +4442,7 @@ function sorted(items, { column, down }, now) {
 }
 
 // src/runs/sorted.js
-var PAGE_OF_ROWS = 100;
+var PAGE_OF_ROWS = 50;
 var SortedTable = class {
   /**
    * @param {string} what its rows are, in the plural
@@ -4599,8 +4644,8 @@ var SortedRow = class {
   show(item, now, columns) {
     const ended = item.final !== this.item.final;
     this.item = item;
-    this.node.dataset.state = item.state;
-    this.node.setAttribute("aria-label", this.label);
+    if (this.node.dataset.state !== item.state) this.node.dataset.state = item.state;
+    if (this.node.getAttribute("aria-label") !== this.label) this.node.setAttribute("aria-label", this.label);
     this.table.columns.forEach((column, place) => {
       const cell2 = this.cells[place];
       const [text2, detail] = [column.text(item, now), column.detail?.(item) ?? ""];
@@ -4865,8 +4910,8 @@ function openStudy(model, openRun2) {
       passes: (trial2) => charts.passing?.has(trial2) !== false,
       lit: (trial2) => charts.light(trial2)
     }, openRun2);
-    const isPicked = source.charts && charts.show(source.charts);
-    if (!isPicked) trials.show();
+    if (source.charts) charts.show(source.charts);
+    trials.show();
   };
   source.listeners.push(change);
   change();
