@@ -30,7 +30,7 @@ from distrain_nb.run.pages.answers import answer
 from distrain_nb.server import table
 from distrain_nb.server.access import check_home, fingerprint, open_run, open_study
 from distrain_nb.server.download import log_text
-from distrain_nb.study.answers import ACTIONS, act
+from distrain_nb.study.answers import ACTIONS, act, ending
 from distrain_nb.study.answers import answer as answer_study
 from distrain_nb.study.importances import Importances
 from distrain_nb.study.rows import row_of
@@ -195,6 +195,13 @@ class StudyRowHandler(_Handler):
         self.answer_json(row.as_json())
 
 
+class StudyEndingHandler(_Handler):
+    @web.authenticated
+    @authorized
+    async def get(self, number: str) -> None:
+        self.answer_json(await self.in_thread(ending, await self.study(number)))
+
+
 class StudyActionHandler(_Handler):
     @web.authenticated
     @authorized
@@ -224,6 +231,7 @@ def routes(base_url: str) -> list[tuple[str, type[_Handler]]]:
             ("studies", StudiesHandler),
             ("studies/([^/]+)/study", StudyHandler),
             ("studies/([^/]+)/row", StudyRowHandler),
+            ("studies/([^/]+)/ending", StudyEndingHandler),
             (f"studies/([^/]+)/({'|'.join(ACTIONS)})", StudyActionHandler),
             ("runs/([^/]+)", RunHandler),
             ("runs/([^/]+)/cancel", CancelHandler),
