@@ -83,7 +83,9 @@ def runs(browser: Browser, _: Path) -> dict[str, float]:
                 page.get_by_title(f"Sort by {column}", exact=True).click()
                 page.wait_for_timeout(300)
 
-    with widget_page(browser, "runs", {"home": ""}, lambda *_: {"runs": rows}, prepare=watch) as page:
+    with widget_page(
+        browser, "runs", {"home": ""}, lambda *_: {"runs": rows}, prepare=watch
+    ) as page:
         expect(page.locator("tr[data-state]")).to_have_count(50)
         return gaps(page, sort)
 
@@ -170,7 +172,9 @@ def main(rounds: int = 1, *names: str) -> None:
                     measured.append(PAGES[name](browser, Path(folder)))
                 print(name, measured[-1], flush=True)
     table = {
-        name: {key: round(statistics.median(one[key] for one in measured), 1) for key in measured[0]}
+        name: {
+            key: round(statistics.median(one[key] for one in measured), 1) for key in measured[0]
+        }
         for name, measured in figures.items()
     }
     print(json.dumps(table))
