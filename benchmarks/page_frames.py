@@ -49,8 +49,8 @@ COLUMNS = ("name", "state", "where", "best metric", "duration", "age", "run")
 RUNNING = {"state": "running", "final": False, "end": None}
 # A list's run as the view of it asks.
 SUMMARY = {
-    "id": 1, "name": "many", "state": "running", "phase": "", "final": False, "where": "", "size": "",
-    "begin": 0.0, "end": None, "steps": [], "labels": {}, "pools": {}, "progress": None, "note": "",
+    "id": 1, "name": "many", "state": "running", "phase": "", "final": False, "where": "",
+    "size": "", "begin": 0.0, "end": None, "steps": [], "labels": {}, "pools": {}, "progress": None, "note": "",
     "error": "",
 }  # fmt: skip
 NO_LINES = {"lines": [], "bars": [], "first": 0, "rows": 0, "total": 0, "end": False}
@@ -114,7 +114,7 @@ def study(browser: Browser, folder: Path) -> dict[str, float]:
 
     state = {"study": 1, "run": 0, "home": "", "state": {}, "waiting": False, "kernel": ""}
 
-    def told(path: str, query: dict[str, str]) -> object:
+    def told(_: str, query: dict[str, str]) -> object:
         return answer(swept, importances, query)
 
     with widget_page(browser, "study", state, told, prepare=watch) as page:

@@ -41,7 +41,7 @@ class Editing:
     drafts: tuple[Draft, ...] = ()
     tuning: Tuning = field(default_factory=Tuning)
     own: Mapping[str, str] = field(default_factory=dict)
-    # A place's usual pools, and the layout without them: they are nobody's choice at the next place.
+    # A place's usual pools, and the layout without them: they are nobody's own choice.
     laid_out: tuple[Layout, Layout] | None = field(default=None, compare=False)
 
     def text(self, path: str) -> str:
