@@ -27,13 +27,12 @@ from playwright.sync_api import expect, sync_playwright
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.machine import describe
-from distrain_nb.run.pages.charts import charts
 from distrain_nb.study.answers import answer
 from distrain_nb.study.files import TrialState
 from distrain_nb.study.importances import Importances
 from tests.browser.jupyter import chromium
 from tests.browser.measures import BEGIN, watch
-from tests.browser.test_many_rows import RUNS, listed
+from tests.browser.test_many_rows import RUNNING, RUNS, listed, served
 from tests.browser.widget_page import widget_page
 from tests.study.stored import stored_study, stored_trial
 from tests.ui.runs import RunFolder
@@ -46,14 +45,6 @@ if TYPE_CHECKING:
 TRIALS, PARALLEL, TRIAL_EVERY_S = 200, 4, 0.2
 METRICS, WATCHED_S = 300, 12
 COLUMNS = ("name", "state", "where", "best metric", "duration", "age", "run")
-RUNNING = {"state": "running", "final": False, "end": None}
-# A list's run as the view of it asks.
-SUMMARY = {
-    "id": 1, "name": "many", "state": "running", "phase": "", "final": False, "where": "",
-    "size": "", "begin": 0.0, "end": None, "steps": [], "labels": {}, "pools": {}, "progress": None, "note": "",
-    "error": "",
-}  # fmt: skip
-NO_LINES = {"lines": [], "bars": [], "first": 0, "rows": 0, "total": 0, "end": False}
 
 
 def gaps(page: Page, during: Callable[[Page], object]) -> dict[str, float]:
@@ -128,16 +119,6 @@ def metrics(browser: Browser, folder: Path) -> dict[str, float]:
     run.report(500, **values)
     ended = threading.Event()
 
-    def told(path: str, query: dict[str, str]) -> object:
-        if path == "runs":
-            return {"runs": [{**listed(1, time.time()), **RUNNING}]}
-        answers = {
-            "summary": lambda: {**SUMMARY, "now": time.time()},
-            "log": lambda: NO_LINES,
-            "charts": lambda: charts(run.folder, query, end=False),
-        }
-        return answers[path.rpartition("/")[2]]()
-
     def train() -> None:
         step = 500
         while not ended.is_set():
@@ -154,7 +135,7 @@ def metrics(browser: Browser, folder: Path) -> dict[str, float]:
         ended.set()
         thread.join()
 
-    with widget_page(browser, "runs", {"home": ""}, told, prepare=watch) as page:
+    with widget_page(browser, "runs", {"home": ""}, served(run), prepare=watch) as page:
         expect(page.get_by_role("button", name="Open")).to_be_visible()
         return gaps(page, look)
 

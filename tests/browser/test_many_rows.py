@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Browser, expect
 
+from distrain_nb.run.pages.charts import charts
 from distrain_nb.study.answers import answer
 from distrain_nb.study.importances import Importances
+from tests.browser.test_accessibility import violations
 from tests.browser.waits import becomes
 from tests.browser.widget_page import widget_page
 from tests.study.stored import stored_study, stored_trial
+from tests.ui.runs import RunFolder
 
 RUNS = 500
 CAUSE = "rank 1 failed first: ValueError: shapes (2, 3) and (4, 5) differ"
@@ -29,6 +33,15 @@ COVERED = """() => {
             && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1)
         .map(([other]) => `${one} and ${other}`));
 }"""
+RUNNING = {"state": "running", "final": False, "end": None}
+SUMMARY = {
+    "id": 1, "name": "many", "phase": "", "where": "", "size": "", "begin": 0.0, "steps": [],
+    "labels": {}, "pools": {}, "progress": None, "note": "", "error": "", **RUNNING,
+}  # fmt: skip
+NO_LINES = {"lines": [], "bars": [], "first": 0, "rows": 0, "total": 0, "end": False}
+# The names of plotly's lines, and how many of these stand back.
+LINES = "() => [...new Set(plot._fullData.map((line) => line.name))]"
+DIM = "() => document.querySelectorAll('.scatterlayer > .trace.dim').length"
 STATES = ("succeeded", "failed", "cancelled")
 
 
@@ -61,6 +74,19 @@ def listed(number: int, now: float) -> dict[str, object]:
         "best": {"tag": "loss", "value": number / RUNS},
         "progress": None,
     }
+
+
+def served(run: RunFolder) -> Callable[[str, dict[str, str]], object]:
+    """What a server answers of one run that goes on, without a log."""
+
+    def told(path: str, query: dict[str, str]) -> object:
+        if path == "runs":
+            return {"runs": [{**listed(run.id, time.time()), **RUNNING}]}
+        if path.endswith("/charts"):
+            return charts(run.folder, query, end=False)
+        return NO_LINES if path.endswith("/log") else {**SUMMARY, "now": time.time()}
+
+    return told
 
 
 def test_of_hundreds_of_runs_a_page_has_rows_and_all_are_sorted(browser: Browser) -> None:
@@ -118,3 +144,34 @@ def test_a_study_draws_one_chart_a_frame(browser: Browser, tmp_path: Path) -> No
         expect(page.locator(".dn-sheet [data-trial='61']")).not_to_have_count(0)
         becomes(page, "() => window.__drawn.length >= 7", True)
         assert set(page.evaluate("() => window.__drawn")) == {1}
+
+
+def test_many_ranks_are_a_band_until_all_are_wanted(
+    browser: Browser, tmp_path: Path, axe: str
+) -> None:
+    run = RunFolder(tmp_path / "runs" / "1", 1)
+    for rank in range(64):
+        run.report(50, series=f"rank-{rank}", loss=rank / 1000 + 5 * (rank == 17))
+    with widget_page(browser, "runs", {"home": ""}, served(run)) as page:
+        page.get_by_role("button", name="Open").click()
+        figure, kept = page.locator(".dn-figure"), page.locator(".dn-kept")
+        expect(figure).to_have_attribute("data-drawn", "")
+        plot = next(frame for frame in page.frames if frame != page.main_frame)
+        expect(kept.locator(".dn-series")).to_have_text(
+            ["mean", "min to max of 64", "rank-0", "rank-17"]
+        )
+        assert plot.evaluate(LINES) == ["min", "max", "mean", "rank-0", "rank-17"]
+        for width in (1280, 800, 420):
+            page.set_viewport_size({"width": width, "height": 900})
+            becomes(figure, "(it) => it.scrollWidth - it.clientWidth", 0)
+            assert violations(page, axe, ".distrain-charts") == []
+        page.get_by_text("All 64 lines").click()
+        names = page.locator(".dn-many").get_by_role("button")
+        expect(names).to_have_text([f"rank-{rank}" for rank in range(64)])
+        expect(kept).to_be_hidden()
+        plot.wait_for_function(f"({LINES})().length === 64", polling=100)
+        names.nth(17).hover()
+        plot.wait_for_function(f"({DIM})() === 63", polling=100)
+        page.mouse.move(0, 0)
+        plot.wait_for_function(f"({DIM})() === 0", polling=100)
+        assert violations(page, axe, ".distrain-charts") == []
