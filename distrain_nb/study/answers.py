@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from distrain_nb import escapes
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.study.page import page_of
-from distrain_nb.study.summary import summary_of
+from distrain_nb.study.summary import summary_of, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -15,8 +16,11 @@ if TYPE_CHECKING:
     from distrain_nb.run.pages.protocol import Answer
     from distrain_nb.study.importances import Importances
     from distrain_nb.study.study import Study
+    from distrain_nb.study.trial import StudyTrial
 
     Query = Mapping[str, str]
+
+ENDING_TRIALS = 50
 
 
 def answer(study: Study, importances: Importances, query: Query) -> Answer:
@@ -28,6 +32,21 @@ def answer(study: Study, importances: Importances, query: Query) -> Answer:
     end = over and not importances.computing
     shares = importances.of(study.spec, summary.trials, last=over)
     return {**page_of(summary, shares, query.get("seen", "")), "end": end}
+
+
+def ending(study: Study) -> Answer:
+    """Answer with what a document has of a study that has ended: its state, its newest trials."""
+    now = summary_of(study)
+    trials = [_trial_line(trial) for trial in now.trials[::-1][:ENDING_TRIALS]]
+    parts = (now.line, now.note, now.error, *trials)
+    text = "\n".join(escapes.plain(part) for part in parts if part)
+    return {"final": now.state.final, "text": text}
+
+
+def _trial_line(trial: StudyTrial) -> str:
+    values = {**trial.params, **trial.goals}
+    words = (f"{name}={written(value)}" for name, value in values.items())
+    return f"trial {trial.number}, {trial.state}: {', '.join(words)}"
 
 
 def act(study: Study, action: str, query: Query) -> None:

@@ -70,9 +70,10 @@ def run_reference(run: MonitoredRun, part: str = "run", final: bool = True) -> d
     }
 
 
-def study_reference(number: int, created: float) -> dict[str, Any]:
-    """Return the reference of a study in this process's DISTRAIN_HOME."""
-    return {STUDY_TYPE: {"study": number, "home": fingerprint(config.home()), "created": created}}
+def study_reference(number: int, created: float, final: bool) -> dict[str, Any]:
+    """Return the reference of a study in this process's DISTRAIN_HOME; see `run_reference`."""
+    home = fingerprint(config.home())
+    return {STUDY_TYPE: {"study": number, "home": home, "created": created, "final": final}}
 
 
 def run_bundle(summary: RunSummary, tail: Tail, metrics: Metrics) -> dict[str, str]:

@@ -57,7 +57,8 @@ class StudyTable:
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         from distrain_nb.ui.document import study_reference
 
-        reference = study_reference(self.summary.id, self.summary.begin)
+        summary = self.summary
+        reference = study_reference(summary.id, summary.begin, summary.state.final)
         return {**reference, "text/html": f"{self.mark}{self.still()}", "text/plain": repr(self)}
 
     def still(self) -> str:

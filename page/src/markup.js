@@ -22,10 +22,16 @@ const VALUE = /^(?:-?[0-9.]+(?:px|%)?|#[0-9a-f]{3,8}|var\(--dn-[a-z]+\))$/i;
  * @returns {Element | null}
  */
 export function drawn(markup) {
-  const [first] = new DOMParser().parseFromString(markup, "text/html").body.children;
+  const first = parsed(markup);
   const made = first && built(first);
   return made instanceof Element ? made : null;
 }
+
+/**
+ * The first element of a text, in a document that nobody shows: `built` makes its parts anew.
+ * @param {string} markup
+ */
+export function parsed(markup) { return new DOMParser().parseFromString(markup, "text/html").body.firstElementChild; }
 
 /**
  * A text as XML has it.
@@ -37,7 +43,7 @@ export function escaped(text) { return new XMLSerializer().serializeToString(doc
  * @param {Node} node of a document that nobody shows, in which nothing runs
  * @returns {Node | null}
  */
-function built(node) {
+export function built(node) {
   if (node instanceof Text) return document.createTextNode(node.data);
   if (!(node instanceof Element) || !TAGS[node.namespaceURI ?? ""]?.has(node.localName)) return null;
   const made = /** @type {HTMLElement | SVGElement} */ (document.createElementNS(node.namespaceURI, node.localName));

@@ -294,6 +294,7 @@ export interface StudyReference {
   study: number;
   home: string;
   created: number;
+  final?: boolean;
 }
 
 /** Counts of values: `edges` are those of all bins, `counts` has a row for each step. */

@@ -222,7 +222,7 @@ const part = one((value) => value === "run" || value === "charts", "run or chart
 /** @type {Shape<protocol.RunReference>} */
 const runReference = record({ run: id, home, created: number, part, final: absent(flag) });
 /** @type {Shape<protocol.StudyReference>} */
-const studyReference = record({ study: id, home, created: number });
+const studyReference = record({ study: id, home, created: number, final: absent(flag) });
 
 /**
  * What an output of a document names, or null where it names nothing.

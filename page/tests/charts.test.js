@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { apart, bandOf } from "../src/charts/band.js";
 import { asPicture, hoverMode } from "../src/charts/layout.js";
 import { across, byNumber, csv, refined, smoothed, stepsWithin, unpacked } from "../src/charts/lines.js";
 import { ridges } from "../src/charts/ridges.js";
@@ -87,4 +88,20 @@ test("what many lines say at a step is said of the nearest one", () => {
   const ranks = (/** @type {number} */ count) => Array.from({ length: count }, (_, rank) => ({ name: `rank-${rank}` }));
   assert.equal(hoverMode([...ranks(8), ...ranks(8)]), "x unified");
   assert.equal(hoverMode(ranks(64)), "closest");
+});
+
+test("many lines have a band, at the steps of the one with the most points", () => {
+  const line = (/** @type {number[]} */ step, /** @type {number[]} */ value) => ({ step, value, wall: step });
+  const { low, mean, high, far } = bandOf([line([0, 2], [0, 4]), line([0, 1, 2], [1, 1, NaN]), line([1, 2], [6, 5])]);
+  assert.deepEqual([...low.value], [0, 1, 4]);
+  assert.deepEqual([...mean.value], [0.5, 3, 4.5]);
+  assert.deepEqual([...high.value], [1, 6, 5]);
+  assert.deepEqual(low.step, [0, 1, 2]);
+  assert.equal(far.length, 3);
+});
+
+test("those stand out that are several times as far from the middle as most, three at most", () => {
+  assert.deepEqual(apart([1, 1, 9, 1, 1.2, 1]), [2]);
+  assert.deepEqual(apart([1, 1, 9, 7, 8, 6, 1, 1, 1, 1]), [2, 4, 3]);
+  assert.deepEqual(apart([0, 0, 0]), []);
 });

@@ -18,7 +18,7 @@ from playwright.sync_api import Locator, Page, expect
 from distrain_nb.run import Store
 from distrain_nb.study.files import TrialState, read_trials
 from distrain_nb.study.study import Study
-from distrain_nb.ui.document import RUN_TYPE
+from distrain_nb.ui.document import RUN_TYPE, STUDY_TYPE
 from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.status import Progress, State, Status
 from tests.browser.jupyter import NOTEBOOK, Lab, OpenNotebook, serve
@@ -278,6 +278,24 @@ def test_a_run_of_another_place_stays_a_document(extended: Lab, extended_page: P
     expect(area.locator("b", has_text="theirs")).to_be_visible()
     expect(area).not_to_contain_text("ours")
     expect(area).not_to_contain_text("charts")
+
+
+def test_a_study_that_was_saved_before_its_end_gets_it(extended: Lab, extended_page: Page) -> None:
+    study = stored_study(extended.home, 3, 9, number=77)
+    own = {"study": 77, "home": "", "created": study.file.created, "final": False}
+    saved = output(**{STUDY_TYPE: own, "text/html": "<b>as of 20:01</b>"})
+    file = extended.write("study-ends", "0", "1")
+    written = nbformat.read(extended.folder / file, as_version=4)
+    written.cells[1].outputs = [saved]
+    nbformat.write(written, extended.folder / file)
+    notebook = OpenNotebook(extended_page, extended, file)
+    expect(badge(extended_page)).to_contain_text("running")
+    Status.read(study.folder).enter(State.SUCCEEDED, "succeeded").write(study.folder)
+    extended_page.wait_for_function(HAS_END.replace("succeeded after", ": succeeded"))
+    (ended,) = notebook.save()["cells"][1]["outputs"]
+    assert set(ended["data"]) == {STUDY_TYPE, "text/plain"}
+    assert ended["data"][STUDY_TYPE]["final"]
+    assert "".join(ended["data"]["text/plain"]).startswith("study 77 (sweep): succeeded, 3 of 9")
 
 
 def test_without_a_server_that_knows_runs_all_is_as_it_was(page: Page, tmp_path: Path) -> None:

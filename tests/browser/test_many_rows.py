@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 from playwright.sync_api import Browser, expect
 
+from distrain_nb.run.pages.charts import charts
+from distrain_nb.study.answers import answer
+from distrain_nb.study.importances import Importances
+from tests.browser.test_accessibility import violations
 from tests.browser.waits import becomes
 from tests.browser.widget_page import widget_page
+from tests.study.stored import stored_study, stored_trial
+from tests.ui.runs import RunFolder
 
 RUNS = 500
 CAUSE = "rank 1 failed first: ValueError: shapes (2, 3) and (4, 5) differ"
@@ -25,7 +33,27 @@ COVERED = """() => {
             && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1)
         .map(([other]) => `${one} and ${other}`));
 }"""
+RUNNING = {"state": "running", "final": False, "end": None}
+SUMMARY = {
+    "id": 1, "name": "many", "phase": "", "where": "", "size": "", "begin": 0.0, "steps": [],
+    "labels": {}, "pools": {}, "progress": None, "note": "", "error": "", **RUNNING,
+}  # fmt: skip
+NO_LINES = {"lines": [], "bars": [], "first": 0, "rows": 0, "total": 0, "end": False}
+# The names of plotly's lines, and how many of these stand back.
+LINES = "() => [...new Set(plot._fullData.map((line) => line.name))]"
+DIM = "() => document.querySelectorAll('.scatterlayer > .trace.dim').length"
 STATES = ("succeeded", "failed", "cancelled")
+
+
+# How many charts were drawn anew within one frame, each time.
+CHARTS_A_FRAME = """() => {
+    window.__drawn = [];
+    new MutationObserver((records) => {
+        const charts = new Set(records.map(({ target }) => target.closest(".dn-chart")));
+        charts.delete(null);
+        if (charts.size) window.__drawn.push(charts.size);
+    }).observe(document.querySelector(".dn-sheet"), { childList: true, subtree: true });
+}"""
 
 
 def listed(number: int, now: float) -> dict[str, object]:
@@ -48,22 +76,35 @@ def listed(number: int, now: float) -> dict[str, object]:
     }
 
 
+def served(run: RunFolder) -> Callable[[str, dict[str, str]], object]:
+    """What a server answers of one run that goes on, without a log."""
+
+    def told(path: str, query: dict[str, str]) -> object:
+        if path == "runs":
+            return {"runs": [{**listed(run.id, time.time()), **RUNNING}]}
+        if path.endswith("/charts"):
+            return charts(run.folder, query, end=False)
+        return NO_LINES if path.endswith("/log") else {**SUMMARY, "now": time.time()}
+
+    return told
+
+
 def test_of_hundreds_of_runs_a_page_has_rows_and_all_are_sorted(browser: Browser) -> None:
     now = time.time()
     runs = {"runs": [listed(number, now) for number in range(RUNS, 0, -1)]}
-    with widget_page(browser, "runs", {"home": ""}, lambda _: runs) as page:
+    with widget_page(browser, "runs", {"home": ""}, lambda *_: runs) as page:
         rows = page.locator("tr[data-state]")
-        expect(rows).to_have_count(100)
+        expect(rows).to_have_count(50)
         expect(rows.first).to_have_attribute("aria-label", "run 500, run-3, cancelled")
         rows.first.get_by_role("checkbox").check()
         page.get_by_title("Sort by best metric").click()
         expect(rows.first).to_have_attribute("aria-label", "run 1, run-1, failed")
-        expect(rows).to_have_count(100)
+        expect(rows).to_have_count(50)
         rows.first.get_by_role("checkbox").check()
         expect(page.get_by_role("button", name="Compare 2")).to_be_enabled()
-        page.get_by_role("button", name="Show 100 more of 400").click()
-        expect(rows).to_have_count(200)
-        expect(rows.nth(100)).to_be_focused()
+        page.get_by_role("button", name="Show 50 more of 450").click()
+        expect(rows).to_have_count(100)
+        expect(rows.nth(50)).to_be_focused()
         page.get_by_role("searchbox").fill("#499")
         expect(rows).to_have_count(1)
         expect(page.get_by_role("button", name="Show")).to_have_count(0)
@@ -73,7 +114,7 @@ def test_state_and_name_are_in_sight_at_any_width(browser: Browser) -> None:
     now = time.time()
     run = {**listed(7, now), "state": "failed", "experiment": "nights of long names"}
     runs = {"runs": [{**run, "name": "a-run-with-quite-a-name", "cause": CAUSE}]}
-    with widget_page(browser, "runs", {"home": ""}, lambda _: runs) as page:
+    with widget_page(browser, "runs", {"home": ""}, lambda *_: runs) as page:
         expect(page.locator("tr[data-state]")).to_have_count(1)
         for width in (1280, 960, 880, 640, 420):
             page.set_viewport_size({"width": width, "height": 900})
@@ -84,3 +125,53 @@ def test_state_and_name_are_in_sight_at_any_width(browser: Browser) -> None:
                 assert box and box["width"] >= least and box["x"] + box["width"] <= width, width
             becomes(page, COVERED, [])
         expect(state).to_contain_text("ValueError: shapes (2, 3) and (4, 5) differ (rank 1)")
+
+
+def test_a_study_draws_one_chart_a_frame(browser: Browser, tmp_path: Path) -> None:
+    study, importances = stored_study(tmp_path, 60, 100), Importances()
+    state = {"study": 1, "run": 0, "state": {}, "waiting": False, "kernel": ""}
+
+    def told(_: str, query: dict[str, str]) -> object:
+        return answer(study, importances, query)
+
+    with widget_page(browser, "study", {"home": "", **state}, told) as page:
+        rows = page.locator("tr[data-state]")
+        expect(rows).to_have_count(50)
+        importances.of(study.spec, study.each(), wait=True)
+        expect(page.locator(".dn-chart[data-tag='importance'] .dn-shares tr").first).to_be_visible()
+        page.evaluate(CHARTS_A_FRAME)
+        stored_trial(61, study.file.created).write(study.folder)
+        expect(page.locator(".dn-sheet [data-trial='61']")).not_to_have_count(0)
+        becomes(page, "() => window.__drawn.length >= 7", True)
+        assert set(page.evaluate("() => window.__drawn")) == {1}
+
+
+def test_many_ranks_are_a_band_until_all_are_wanted(
+    browser: Browser, tmp_path: Path, axe: str
+) -> None:
+    run = RunFolder(tmp_path / "runs" / "1", 1)
+    for rank in range(64):
+        run.report(50, series=f"rank-{rank}", loss=rank / 1000 + 5 * (rank == 17))
+    with widget_page(browser, "runs", {"home": ""}, served(run)) as page:
+        page.get_by_role("button", name="Open").click()
+        figure, kept = page.locator(".dn-figure"), page.locator(".dn-kept")
+        expect(figure).to_have_attribute("data-drawn", "")
+        plot = next(frame for frame in page.frames if frame != page.main_frame)
+        expect(kept.locator(".dn-series")).to_have_text(
+            ["mean", "min to max of 64", "rank-0", "rank-17"]
+        )
+        assert plot.evaluate(LINES) == ["min", "max", "mean", "rank-0", "rank-17"]
+        for width in (1280, 800, 420):
+            page.set_viewport_size({"width": width, "height": 900})
+            becomes(figure, "(it) => it.scrollWidth - it.clientWidth", 0)
+            assert violations(page, axe, ".distrain-charts") == []
+        page.get_by_text("All 64 lines").click()
+        names = page.locator(".dn-many").get_by_role("button")
+        expect(names).to_have_text([f"rank-{rank}" for rank in range(64)])
+        expect(kept).to_be_hidden()
+        plot.wait_for_function(f"({LINES})().length === 64", polling=100)
+        names.nth(17).hover()
+        plot.wait_for_function(f"({DIM})() === 63", polling=100)
+        page.mouse.move(0, 0)
+        plot.wait_for_function(f"({DIM})() === 0", polling=100)
+        assert violations(page, axe, ".distrain-charts") == []

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from distrain_nb.ui.widgets import STATIC
 from tests.browser.jupyter import new_page
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page, Route
 
+PLOTLY = "plotly-basic.min.js"
 ADDRESS = "http://widget.test"
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>widget</title>
 <script id="jupyter-config-data" type="application/json">{{"baseUrl": "/", "token": ""}}</script>
@@ -32,19 +34,27 @@ widget.initialize({{ model: {{
 </script></body></html>"""
 
 
+@lru_cache
+def plotly_code() -> bytes:
+    return (STATIC / "plotly" / PLOTLY).read_bytes()
+
+
 @contextlib.contextmanager
 def widget_page(
     browser: Browser,
     widget: str,
     state: Mapping[str, object],
-    answer: Callable[[str], object],
+    answer: Callable[[str, dict[str, str]], object],
     around: str = "",
+    prepare: Callable[[Page], object] = lambda _: None,
 ) -> Iterator[Page]:
     """Open a page with this widget, whose kernel has gone; `answer` gives the server's JSON for a
-    path below `distrain/`. `around` is more of the page, in HTML."""
+    path below `distrain/` and its query. `around` is more of the page, in HTML; `prepare` has the
+    page before it is loaded."""
 
     def respond(route: Route) -> None:
-        path = urlsplit(route.request.url).path
+        asked = urlsplit(route.request.url)
+        path = asked.path
         if path == "/":
             text = PAGE.format(
                 widget=widget, around=around, state=json.dumps({"key": "key", **state})
@@ -53,12 +63,15 @@ def widget_page(
         elif path.startswith("/static/"):
             route.fulfill(path=STATIC / path.removeprefix("/static/"))
         elif path.startswith("/distrain/"):
-            told: Any = answer(path.removeprefix("/distrain/"))
+            told: Any = answer(path.removeprefix("/distrain/"), dict(parse_qsl(asked.query)))
             route.fulfill(json=told)
+        elif path.endswith(PLOTLY):
+            route.fulfill(body=plotly_code(), content_type="text/javascript")
         else:
             route.fulfill(status=404)
 
     with new_page(browser) as page:
+        prepare(page)
         page.route("**/*", respond)
         page.goto(ADDRESS)
         yield page

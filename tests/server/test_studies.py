@@ -60,6 +60,10 @@ def test_studies_are_listed_with_state_progress_and_best(
     assert client.get("distrain/studies", params=other).status_code == 404
     row = client.get(f"distrain/studies/{over.id}/row").json()
     assert {**row, "end": 0} == {**told[over.id], "end": 0}
+    ending = client.get(f"distrain/studies/{over.id}/ending").json()
+    assert ending["final"]
+    assert ending["text"].startswith(f"study {over.id} (sweep): succeeded, 3 of 5 trials; best ")
+    assert "\ntrial 1, succeeded: lr=" in ending["text"]
 
 
 def test_the_run_of_a_trial_names_its_study(store: Store, client: httpx.Client) -> None:

@@ -44,10 +44,10 @@ class RunFolder:
         splitter = self._splitters[process, stream]
         self._log.write(splitter.feed(text.encode()) + splitter.moving())
 
-    def report(self, steps: int, series: str = "", **values: float) -> None:
+    def report(self, steps: int, series: str = "", begin: int = 0, **values: float) -> None:
         if series not in self._events:
             self._events[series] = writer._EventFile(self.folder / "tensorboard" / series)
-        for step in range(steps):
+        for step in range(begin, begin + steps):
             numbers = {tag: value + math.sin(step / 9) for tag, value in values.items()}
             self._events[series].write(writer.event(time.time(), step, numbers))
 

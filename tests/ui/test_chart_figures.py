@@ -39,6 +39,18 @@ def test_ranks_are_in_the_order_of_their_numbers() -> None:
     assert figure.series_of([Key("val", "loss"), Key("", "loss")]) == ["", "val"]
 
 
+def test_many_ranks_are_drawn_as_a_band_with_the_first(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path / "runs" / "7")
+    for rank in range(12):
+        run.report(5, series=f"rank-{rank}", loss=float("nan") if rank == 3 else float(rank))
+    drawn = drawing.charts(metrics_of(run.folder))
+    assert drawn.count('class="dn-band"') == 1
+    assert drawn.count('class="dn-line"') == 2
+    assert drawn.count("data-series=") == 12
+    assert len(set(re.findall('--dn-ink:(#[0-9a-f]{6})"', drawn))) == 13
+    assert "<summary>All 12 lines</summary>" in drawn
+
+
 def test_of_very_many_metrics_the_first_are_drawn(tmp_path: Path) -> None:
     with SummaryWriter(str(tmp_path / EVENTS_FOLDER)) as summary:
         for number in range(1_000):

@@ -204,10 +204,35 @@ def test_python_and_page_see_the_same_layout(built: Form) -> None:
     built.observe(lambda change: seen.append(change["new"]), "layout")
     said(built, do="set", path="on", text="vertex", group="")
     built.layout = FIVE
-    assert seen == [Layout("vertex"), FIVE]
+    usual = Layout("vertex", primary=Pool(machine="n1-standard-4"))
+    assert seen == [usual, FIVE]
     assert built.widget.view["pools"][1]["fields"][0]["text"] == "4"
     said(built, do="undo")
-    assert built.layout == Layout("vertex")
+    assert built.layout == usual
+
+
+@pytest.mark.parametrize(
+    ("before", "place", "after"),
+    [
+        ("", "vertex", "--on vertex --primary n1-standard-4"),
+        ("", "sagemaker", "--on sagemaker --workers ml.m5.xlarge"),
+        (
+            "--on local --workers 2 --primary 1",
+            "vertex",
+            "--on vertex --primary n1-standard-4 --workers 2*n1-standard-4",
+        ),
+        ("--on local --workers 2", "slurm", "--on slurm --workers 2"),
+    ],
+)
+def test_another_place_keeps_the_pools_that_the_form_shows(
+    before: str, place: str, after: str
+) -> None:
+    moved = Editing(Layout.from_line(before)).typed("on", place)
+    assert moved.layout == Layout.from_line(after)
+    assert not check(moved.layout)
+    assert moved.typed("on", "local").layout == Layout.from_line(before)
+    kept = moved.typed("ranks_per_replica", "2").typed("on", "local")
+    assert kept.layout.ranks_per_replica == 2
 
 
 def test_a_script_that_is_pasted_with_its_machines_is_run_on_them(built: Form) -> None:

@@ -8,7 +8,7 @@ All sizes are those of `page/styles/charts.css`.
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -82,7 +82,19 @@ def _legend(colours: Mapping[str, str]) -> str:
         f"{html.escape(figure.name_of(series))}</span>"
         for series, colour in colours.items()
     )
-    return f'<div class="dn-legend">{names}</div>'
+    if len(colours) <= figure.MANY:
+        return f'<div class="dn-legend">{names}</div>'
+    kept = (("#808080", "mean"), ("#80808059", f"min to max of {len(colours)}"))
+    first = next((colour, figure.name_of(series)) for series, colour in colours.items())
+    words = "".join(
+        f'<span class="dn-series" style="--dn-ink:{colour}">{html.escape(text)}</span>'
+        for colour, text in (*kept, first)
+    )
+    return (
+        f'<div class="dn-legend dn-kept">{words}</div>'
+        f'<details class="dn-many"><summary>All {len(colours)} lines</summary>'
+        f'<div class="dn-legend">{names}</div></details>'
+    )
 
 
 def _notes(notes: Iterable[str]) -> str:
@@ -136,8 +148,13 @@ class Plot:
 def plot(lines: Lines, colours: Mapping[str, str], height: float) -> Plot:
     """Draw a chart. `height`, in pixels, is how high it will be shown."""
     x_range, y_range = _x_range(lines), _y_range(lines, height)
-    drawn = "".join(
-        _line(line, x_range, y_range, colours[key.series]) for key, line in lines.items()
+    drawn = _band(lines, x_range, y_range) if len(lines) > figure.MANY else ""
+    order = list(colours)
+    first = min(lines, key=lambda key: order.index(key.series))
+    drawn += "".join(
+        _line(line, x_range, y_range, colours[key.series])
+        for key, line in lines.items()
+        if not drawn or key == first
     )
     rows = [(1 - _share(value, y_range), text) for value, text in ticks(Y_AXIS, *y_range)]
     columns = [(_share(value, x_range), text) for value, text in ticks(X_AXIS, *x_range)]
@@ -194,6 +211,25 @@ def _extent(arrays: Iterable[Numbers]) -> Range:
     values = np.concatenate([array.astype(np.float64) for array in arrays])
     values = values[np.isfinite(values)]
     return (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+
+
+def _band(lines: Lines, x_range: Range, y_range: Range) -> str:
+    """Return the area from the least to the greatest of many lines, and their mean."""
+    longest = max(lines.values(), key=lambda line: len(line.x))
+    values = np.stack(
+        [np.interp(longest.x, line.x, line.y, np.nan, np.nan) for line in lines.values()]
+    )
+    there = np.isfinite(values).any(axis=0)
+    values, steps = np.where(np.isfinite(values), values, np.nan)[:, there], longest.x[there]
+    x = _share(steps.astype(np.float64), x_range) * SIDE
+    low, high = np.fmin.reduce(values), np.fmax.reduce(values)
+    mean = np.nanmean(values, axis=0)
+    edge = np.concatenate([low, high[::-1]])
+    y = SIDE - _share(edge, y_range) * SIDE
+    points = zip(np.concatenate([x, x[::-1]]).tolist(), y.tolist(), strict=True)
+    path = "L".join(f"{a:.1f} {b:.1f}" for a, b in points)
+    middle = replace(longest, x=steps, y=mean.astype(np.float32))
+    return f'<path class="dn-band" d="M{path}Z"/>{_line(middle, x_range, y_range, "#808080")}'
 
 
 def _line(line: ChartLine, x_range: Range, y_range: Range, colour: str) -> str:

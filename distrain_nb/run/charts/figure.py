@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from colorsys import hls_to_rgb
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ COLOURS = ("#3b82f6", "#f59e0b", "#10b981", "#ef4444", "#8b5cf6", "#ec4899", "#1
 LINE_PX, DOT_PX = 2, 5
 DOTS_UP_TO = 24
 MOST_TAGS = 60
+MANY = 8  # lines of one chart; more are a band, until the reader wants all
 _DIGITS = re.compile(r"([0-9]+)")
 TOGETHER_UP_TO = 6  # more metrics are grouped by their prefixes
 
@@ -46,7 +48,14 @@ def _axis(letter: str, place: int) -> str:
 
 def colours_of(keys: Sequence[Key]) -> dict[str, str]:
     """Return a colour for each series."""
-    return {name: COLOURS[n % len(COLOURS)] for n, name in enumerate(series_of(keys))}
+    names = series_of(keys)
+    inks = COLOURS if len(names) <= MANY else [_hue(n / len(names)) for n in range(len(names))]
+    return dict(zip(names, inks, strict=False))
+
+
+def _hue(share: float) -> str:
+    """Return a colour of the wheel, by its share of the way around."""
+    return "#" + "".join(f"{round(255 * part):02x}" for part in hls_to_rgb(share, 0.5, 0.65))
 
 
 def name_of(series: str) -> str:

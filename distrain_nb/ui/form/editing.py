@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MOST_STEPS = 200
+NO_POOL = ("primary-missing", "instances-missing")  # what a place says of a layout without pools
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Editing:
     drafts: tuple[Draft, ...] = ()
     tuning: Tuning = field(default_factory=Tuning)
     own: Mapping[str, str] = field(default_factory=dict)
+    # A place's usual pools, and the layout without them: they are nobody's own choice.
+    laid_out: tuple[Layout, Layout] | None = field(default=None, compare=False)
 
     def text(self, path: str) -> str:
         """Return the text that a field shows."""
@@ -57,10 +60,21 @@ class Editing:
         if _of_backend(path):
             return replace(self, own={**self.own, path.partition(".")[2]: text.strip()})
         drafts = self._drafts_beside(path)
+        layout = self._chosen_layout if path == "on" else self.layout
         try:
-            return replace(self, layout=with_text(self.layout, path, text), drafts=drafts)
+            layout = with_text(layout, path, text)
         except OptionError as error:
             return replace(self, drafts=(*drafts, Draft(path, text, str(error))))
+        if path != "on":
+            return replace(self, layout=layout, drafts=drafts)
+        usual = _laid_out(layout)
+        return replace(self, layout=usual, drafts=drafts, laid_out=(usual, layout))
+
+    @property
+    def _chosen_layout(self) -> Layout:
+        """The layout without the pools of its place that nobody has touched."""
+        usual, without = self.laid_out or (None, self.layout)
+        return without if self.layout == usual else self.layout
 
     def chosen(self, path: str, text: str) -> Editing:
         """Return the form after a choice from a field's list: a machine brings its own GPUs."""
@@ -117,6 +131,15 @@ def _of_backend(path: str) -> bool:
 
 def _of_tuning(path: str) -> bool:
     return path.partition(".")[0] == TUNING
+
+
+def _laid_out(layout: Layout) -> Layout:
+    """Return the layout with a pool, and with machines for its pools, where its place asks for
+    them: the usual ones. On this machine a form shows a pool, of no machine, that no option has."""
+    for finding in check(layout):
+        if finding.code == "machine-missing" or (finding.code in NO_POOL and not [*layout.pools()]):
+            return _laid_out(finding.fixes[0].apply(layout)) if finding.fixes else layout
+    return layout
 
 
 def _like(layout: Layout, role: Role) -> Pool:

@@ -283,7 +283,7 @@ function taken(path, answer) {
 var home = one((value) => typeof value === "string" && /^[0-9a-f]{0,12}$/.test(value), "the start of a hash");
 var part = one((value) => value === "run" || value === "charts", "run or charts");
 var runReference = record({ run: id, home, created: number, part, final: absent(flag) });
-var studyReference = record({ study: id, home, created: number });
+var studyReference = record({ study: id, home, created: number, final: absent(flag) });
 function named(shape) {
   return (value) => {
     try {

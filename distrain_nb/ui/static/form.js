@@ -997,9 +997,12 @@ var COLOUR = /^#[0-9a-f]{3,8}$/i;
 var STYLE = /^(?:left|top|width|--dn-[a-z]+)$/;
 var VALUE = /^(?:-?[0-9.]+(?:px|%)?|#[0-9a-f]{3,8}|var\(--dn-[a-z]+\))$/i;
 function drawn(markup) {
-  const [first] = new DOMParser().parseFromString(markup, "text/html").body.children;
+  const first = parsed(markup);
   const made = first && built(first);
   return made instanceof Element ? made : null;
+}
+function parsed(markup) {
+  return new DOMParser().parseFromString(markup, "text/html").body.firstElementChild;
 }
 function built(node) {
   if (node instanceof Text) return document.createTextNode(node.data);

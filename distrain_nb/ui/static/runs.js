@@ -313,7 +313,7 @@ function taken(path, answer) {
 var home = one((value) => typeof value === "string" && /^[0-9a-f]{0,12}$/.test(value), "the start of a hash");
 var part = one((value) => value === "run" || value === "charts", "run or charts");
 var runReference = record({ run: id, home, created: number, part, final: absent(flag) });
-var studyReference = record({ study: id, home, created: number });
+var studyReference = record({ study: id, home, created: number, final: absent(flag) });
 function named(shape) {
   return (value) => {
     try {
@@ -792,13 +792,14 @@ var COLUMNS = [
   { name: "age", value: (run) => -run.begin, text: (run, now) => age(now - run.begin) },
   plain("experiment")
 ];
+var BY_NAME = new Intl.Collator("en", { numeric: true });
 function className({ name, kind: kind2 }) {
   return `dn-${kind2 ?? name.split(" ")[0]}`;
 }
 function compared(a, b) {
   if (Array.isArray(a) && Array.isArray(b)) return compared(a[0], b[0]) || compared(a[1], b[1]);
   if (typeof a === "number" && typeof b === "number") return a - b;
-  return String(a).localeCompare(String(b), "en", { numeric: true });
+  return BY_NAME.compare(String(a), String(b));
 }
 function sorted(items, { column, down }, now) {
   return [...items].sort((one2, other) => {
@@ -867,6 +868,51 @@ function hasWords(run, words2) {
   const parts = [`#${run.id}`, run.name, run.state, run.cause, run.place, run.size, run.machines, run.experiment, run.best?.tag];
   const text2 = parts.join("\n").toLowerCase();
   return words2.toLowerCase().split(/\s+/).every((word) => text2.includes(word));
+}
+
+// src/charts/band.js
+var MANY = 8;
+var MOST_APART = 3;
+var APART = 4;
+function along({ step, value }, steps) {
+  const at = new Float64Array(steps.length).fill(NaN);
+  let next = 0;
+  for (let place = 0; place < steps.length; place++) {
+    while (next < step.length && (step[next] < steps[place] || !Number.isFinite(value[next]))) next++;
+    if (next === step.length) break;
+    const [right, last] = [step[next], step[next - 1]];
+    if (right === steps[place]) at[place] = value[next];
+    else if (next > 0) at[place] = value[next - 1] + (value[next] - value[next - 1]) * (steps[place] - last) / (right - last);
+  }
+  return at;
+}
+function median(values) {
+  const ordered = values.filter(Number.isFinite).sort((a, b) => a - b);
+  return ordered[Math.floor(ordered.length / 2)] ?? NaN;
+}
+function bandOf(lines) {
+  const longest = lines.reduce((a, b) => b.step.length > a.step.length ? b : a);
+  const values = lines.map((line2) => along(line2, longest.step));
+  const [low, mean, high] = [0, 1, 2].map(() => new Float64Array(longest.step.length).fill(NaN));
+  const far = lines.map(() => 0);
+  for (let place = 0; place < longest.step.length; place++) {
+    const here = values.map((value) => value[place]);
+    const finite = here.filter(Number.isFinite);
+    if (!finite.length) continue;
+    low[place] = Math.min(...finite);
+    high[place] = Math.max(...finite);
+    mean[place] = finite.reduce((a, b) => a + b) / finite.length;
+    const middle = median(finite);
+    here.forEach((value, line2) => {
+      if (Number.isFinite(value)) far[line2] += Math.abs(value - middle) / longest.step.length;
+    });
+  }
+  const as = (value) => ({ ...longest, value });
+  return { low: as(low), mean: as(mean), high: as(high), far };
+}
+function apart(far) {
+  const usual = median(far);
+  return far.map((_, place) => place).filter((place) => far[place] > APART * usual).sort((a, b) => far[b] - far[a]).slice(0, MOST_APART);
 }
 
 // src/charts/colours.js
@@ -1036,6 +1082,7 @@ function traceLike({ keys, traces }, series, axis2) {
 var FRAME = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Charts</title>
 <style>
 html, body { margin: 0; overflow: hidden; background: transparent; }
+.dim { opacity: .12 !important; }
 #beside { position: absolute; inset: 0; pointer-events: none; }
 #beside i { position: absolute; width: 0; border-left: 1px solid #808080; }
 #beside span { position: absolute; padding: 0 4px; font-size: 11px; line-height: 15px; border-radius: 3px; opacity: .92; white-space: nowrap; overflow: hidden; }
@@ -1051,6 +1098,12 @@ function put(tag, style, text = "") {
   Object.entries(style).forEach(([name, value]) => { made.style[name] = typeof value === "number" ? value + "px" : value; });
   made.innerText = text;
 }
+const light = (name) => {
+  for (const line of plot.querySelectorAll(".scatterlayer > .trace")) {
+    line.classList.toggle("dim", name !== null && line.__data__[0].trace.name !== name);
+  }
+};
+const isCrowded = () => plot._fullLayout.hovermode === "closest";
 const nearest = (axis, { x, y }, at) => {
   const far = (place) => Math.abs(axis.d2c(x[place]) - at);
   let best = 0;
@@ -1086,11 +1139,12 @@ const acts = {
     await Plotly.react(plot, data, layout, { displayModeBar: false });
     if (first) {
       plot.on("plotly_relayout", (change) => say("changed", { change, ranges: ranges() }));
-      plot.on("plotly_hover", ({ points }) => mark(points[0]));
-      plot.on("plotly_unhover", () => beside.replaceChildren());
+      plot.on("plotly_hover", ({ points }) => { mark(points[0]); if (isCrowded()) light(points[0].data.name); });
+      plot.on("plotly_unhover", () => { beside.replaceChildren(); light(null); });
     }
     say("drawn", { ranges: ranges() });
   },
+  light(name) { light(name); },
   zoom(axes) { Plotly.relayout(plot, axes); },
   picture([data, layout, options]) { Plotly.downloadImage({ data, layout }, options); },
 };
@@ -1244,6 +1298,10 @@ var PlotFrame = class {
     this.began = performance.now();
     this.tell("figure", this.figure);
   }
+  /** @param {string | null} name of the lines that stand out; null for none */
+  light(name) {
+    if (this.ready) this.tell("light", name);
+  }
   get isZoomed() {
     return Object.keys(this.zoomed).length > 0;
   }
@@ -1369,9 +1427,12 @@ var COLOUR = /^#[0-9a-f]{3,8}$/i;
 var STYLE = /^(?:left|top|width|--dn-[a-z]+)$/;
 var VALUE = /^(?:-?[0-9.]+(?:px|%)?|#[0-9a-f]{3,8}|var\(--dn-[a-z]+\))$/i;
 function drawn(markup) {
-  const [first] = new DOMParser().parseFromString(markup, "text/html").body.children;
+  const first = parsed(markup);
   const made = first && built(first);
   return made instanceof Element ? made : null;
+}
+function parsed(markup) {
+  return new DOMParser().parseFromString(markup, "text/html").body.firstElementChild;
 }
 function built(node) {
   if (node instanceof Text) return document.createTextNode(node.data);
@@ -1403,13 +1464,18 @@ function dress(made, given) {
 // src/charts/sheet.js
 var Sheet = class {
   /**
-   * Calls `toggled` when the reader hides or shows a series.
+   * Calls `toggled` when the reader hides or shows a series, or all of many, and `lit` for the series
+   * whose name is pointed at, or none.
    * @param {HTMLElement} figure
    * @param {() => void} toggled
+   * @param {(series: string | null) => void} lit
    */
-  constructor(figure, toggled) {
+  constructor(figure, toggled, lit) {
     this.figure = figure;
     this.toggled = toggled;
+    this.lit = lit;
+    this.all = false;
+    this.series = [];
     this.hidden = /* @__PURE__ */ new Set();
     this.folded = /* @__PURE__ */ new Set();
     this.found = [];
@@ -1430,13 +1496,19 @@ var Sheet = class {
     for (
       const group of
       /** @type {NodeListOf<HTMLDetailsElement>} */
-      sheet.querySelectorAll("details")
+      sheet.querySelectorAll("details.dn-group")
     ) this.fold(group);
-    for (
-      const name of
+    const names = (
       /** @type {NodeListOf<HTMLElement>} */
-      sheet.querySelectorAll(".dn-series")
-    ) this.answer(name);
+      sheet.querySelectorAll(".dn-series[data-series]")
+    );
+    this.series = [...names].map((name) => name.dataset.series ?? "");
+    for (const name of names) this.answer(name);
+    const many = (
+      /** @type {HTMLDetailsElement | null} */
+      sheet.querySelector("details.dn-many")
+    );
+    if (many) this.unfold(many);
     this.add(this.found);
   }
   /**
@@ -1464,6 +1536,38 @@ var Sheet = class {
       else this.folded.add(name);
     });
   }
+  /** @param {HTMLDetailsElement} many the names of all series, which have lines while it is open */
+  unfold(many) {
+    many.open = this.all;
+    many.addEventListener("toggle", () => {
+      if (this.all === many.open) return;
+      this.all = many.open;
+      this.toggled();
+    });
+  }
+  /**
+   * Name what is drawn of many series, as long as not all are.
+   * @param {Set<string>} series
+   */
+  keep(series) {
+    const place = (
+      /** @type {HTMLElement | null} */
+      this.figure.querySelector(".dn-kept")
+    );
+    if (!place) return;
+    place.hidden = this.all;
+    const key = JSON.stringify([...series]);
+    if (place.dataset.kept === key) return;
+    place.dataset.kept = key;
+    const inks = new Map([.../** @type {NodeListOf<HTMLElement>} */
+    this.figure.querySelectorAll(".dn-many .dn-series")].map((name) => [name.dataset.series ?? "", [name.getAttribute("style") ?? "", name.textContent]]));
+    const lines = [...series].flatMap((name) => {
+      const ink = inks.get(name);
+      return ink ? [ink] : [];
+    });
+    const band = [...place.children].slice(0, 2);
+    place.replaceChildren(...band, ...lines.map(([style, text2]) => element("span", { class: "dn-series", style }, text2)));
+  }
   /** @param {HTMLElement} name of a series, in the legend */
   answer(name) {
     const series = name.dataset.series ?? "";
@@ -1472,7 +1576,16 @@ var Sheet = class {
       if (!this.hidden.delete(series)) this.hidden.add(series);
       made.setAttribute("aria-pressed", isShown());
       this.toggled();
-    }, { class: "dn-series", style: name.getAttribute("style"), "aria-pressed": isShown() });
+    }, {
+      class: "dn-series",
+      style: name.getAttribute("style"),
+      "aria-pressed": isShown(),
+      "data-series": series,
+      onpointerenter: () => this.lit(series),
+      onpointerleave: () => this.lit(null),
+      onfocus: () => this.lit(series),
+      onblur: () => this.lit(null)
+    });
     name.replaceWith(made);
   }
   /** @param {Record<string, string>} values of each metric, the newest */
@@ -1556,7 +1669,7 @@ var Charts = class {
     this.isNewer = false;
     this.note = element("span", { class: "dn-chart-note", role: "status" });
     this.figure = element("div", { class: "dn-figure" });
-    this.sheet = new Sheet(this.figure, () => this.draw());
+    this.sheet = new Sheet(this.figure, () => this.draw(), (series) => this.plot.light(series === "" ? "run" : series));
     this.reset = button("Reset zoom", () => this.plot.unzoom(), { disabled: true });
     this.search = element("input", { type: "search", placeholder: "filter", "aria-label": "Filter metrics", hidden: true, ...OWN_KEYS });
     this.found = new Found((query) => this.ask(query), () => this.showFound());
@@ -1645,8 +1758,52 @@ var Charts = class {
     this.start = Math.min(...lines.map(({ wall }) => wall.find((seconds) => Number.isFinite(seconds)) ?? Infinity));
     this.shown = lines.map((line2, number2) => this.closer(line2, number2));
     const { boxes } = this.sheet;
-    const data = this.shown.flatMap((line2, number2) => boxes.has(keys[number2][1]) ? this.traces(number2, keys[number2], line2, dots) : []);
+    const charts = new Map([...boxes.keys()].map((tag) => [tag, []]));
+    keys.forEach(([, tag], number2) => charts.get(tag)?.push(number2));
+    const kept = new Set(this.sheet.series.slice(0, 1));
+    const data = [...charts].flatMap(([tag, numbers2]) => {
+      if (this.sheet.all || numbers2.length <= MANY) return numbers2.flatMap((number2) => this.traces(number2, dots));
+      return this.band(tag, numbers2, dots, kept);
+    });
+    this.sheet.keep(kept);
     this.plot.draw(data, { ...layoutFor(this.tags, boxes, this), hovermode: hoverMode(data) });
+  }
+  /**
+   * The traces of a chart of many lines: least, mean and greatest value, and the first series with those
+   * that stand out, which are added to `kept`.
+   * @param {string} tag
+   * @param {number[]} numbers
+   * @param {number} dots
+   * @param {Set<string>} kept
+   */
+  band(tag, numbers2, dots, kept) {
+    const [series, lines] = [numbers2.map((number2) => this.keys[number2][0]), numbers2.map((number2) => this.shown[number2])];
+    const { low, mean, high, far } = bandOf(lines);
+    const own = new Set([...kept].slice(0, 1));
+    for (const place of apart(far)) own.add(series[place]);
+    for (const name of own) kept.add(name);
+    const like = this.trace(numbers2[0]);
+    const made = (name, line2, more) => ({
+      ...like,
+      name,
+      uid: `${tag} ${name}`,
+      x: across(line2, this.mode, this.start),
+      y: line2.value,
+      mode: "lines",
+      ...more
+    });
+    const smooth = this.smoothing ? { ...mean, value: smoothed(mean.value, this.smoothing) } : mean;
+    return [
+      made("min", low, { line: { width: 0 } }),
+      made("max", high, { line: { width: 0 }, fill: "tonexty", fillcolor: "rgba(128,128,128,.25)" }),
+      made("mean", smooth, { line: { width: 2, color: "#808080" } }),
+      ...numbers2.filter((_, place) => own.has(series[place])).flatMap((number2) => this.traces(number2, dots))
+    ];
+  }
+  /** @param {number} number of a line */
+  trace(number2) {
+    const [series, tag] = this.keys[number2];
+    return this.shape.traces[number2] ?? traceLike(this.shape, series, axisNumber(this.tags.indexOf(tag)));
   }
   get keys() {
     return [...this.shape.keys, ...this.found.keys];
@@ -1680,13 +1837,11 @@ var Charts = class {
     return line2;
   }
   /**
-   * @param {number} number
-   * @param {[series: string, tag: string]} key
-   * @param {ChartLine} line
+   * @param {number} number of a line
    * @param {number} dots up to how many points are marked
    */
-  traces(number2, [series, tag], line2, dots) {
-    const trace = this.shape.traces[number2] ?? traceLike(this.shape, series, axisNumber(this.tags.indexOf(tag)));
+  traces(number2, dots) {
+    const [trace, line2, [series]] = [this.trace(number2), this.shown[number2], this.keys[number2]];
     const x = across(line2, this.mode, this.start);
     const mode = x.length <= dots ? "lines+markers" : "lines";
     const visible = !this.sheet.hidden.has(series);
@@ -3947,7 +4102,7 @@ function note({ body }, text2) {
 }
 
 // src/runs/sorted.js
-var PAGE_OF_ROWS = 100;
+var PAGE_OF_ROWS = 50;
 var SortedTable = class {
   /**
    * @param {string} what its rows are, in the plural
@@ -4149,8 +4304,8 @@ var SortedRow = class {
   show(item, now, columns) {
     const ended = item.final !== this.item.final;
     this.item = item;
-    this.node.dataset.state = item.state;
-    this.node.setAttribute("aria-label", this.label);
+    if (this.node.dataset.state !== item.state) this.node.dataset.state = item.state;
+    if (this.node.getAttribute("aria-label") !== this.label) this.node.setAttribute("aria-label", this.label);
     this.table.columns.forEach((column, place) => {
       const cell2 = this.cells[place];
       const [text2, detail] = [column.text(item, now), column.detail?.(item) ?? ""];

@@ -2,6 +2,7 @@
 
 import { button, choice, debounce, element, OWN_KEYS, saveAs } from "../dom.js";
 import { messageOf } from "../source.js";
+import { apart, bandOf, MANY } from "./band.js";
 import { themeColours, whenThemed } from "./colours.js";
 import { Found, traceLike } from "./found.js";
 import { PlotFrame } from "./frame.js";
@@ -52,7 +53,7 @@ export class Charts {
     this.isNewer = false;  // whether there is more than was drawn
     this.note = element("span", { class: "dn-chart-note", role: "status" });
     this.figure = element("div", { class: "dn-figure" });
-    this.sheet = new Sheet(this.figure, () => this.draw());
+    this.sheet = new Sheet(this.figure, () => this.draw(), (series) => this.plot.light(series === "" ? "run" : series));
     this.reset = button("Reset zoom", () => this.plot.unzoom(), { disabled: true });
     this.search = element("input", { type: "search", placeholder: "filter", "aria-label": "Filter metrics", hidden: true, ...OWN_KEYS });
     this.found = new Found((query) => this.ask(query), () => this.showFound());
@@ -127,10 +128,49 @@ export class Charts {
     this.start = Math.min(...lines.map(({ wall }) => wall.find((seconds) => Number.isFinite(seconds)) ?? Infinity));
     this.shown = lines.map((line, number) => this.closer(line, number));
     const { boxes } = this.sheet;
-    const data = this.shown.flatMap((line, number) => (
-      boxes.has(keys[number][1]) ? this.traces(number, keys[number], line, dots) : []
-    ));
+    /** @type {Map<string, number[]>} the numbers of the lines of each chart in sight */
+    const charts = new Map([...boxes.keys()].map((tag) => [tag, []]));
+    keys.forEach(([, tag], number) => charts.get(tag)?.push(number));
+    const kept = new Set(this.sheet.series.slice(0, 1));
+    const data = [...charts].flatMap(([tag, numbers]) => {
+      if (this.sheet.all || numbers.length <= MANY) return numbers.flatMap((number) => this.traces(number, dots));
+      return this.band(tag, numbers, dots, kept);
+    });
+    this.sheet.keep(kept);
     this.plot.draw(data, { ...layoutFor(this.tags, boxes, this), hovermode: hoverMode(data) });
+  }
+
+  /**
+   * The traces of a chart of many lines: least, mean and greatest value, and the first series with those
+   * that stand out, which are added to `kept`.
+   * @param {string} tag
+   * @param {number[]} numbers
+   * @param {number} dots
+   * @param {Set<string>} kept
+   */
+  band(tag, numbers, dots, kept) {
+    const [series, lines] = [numbers.map((number) => this.keys[number][0]), numbers.map((number) => this.shown[number])];
+    const { low, mean, high, far } = bandOf(lines);
+    const own = new Set([...kept].slice(0, 1));
+    for (const place of apart(far)) own.add(series[place]);
+    for (const name of own) kept.add(name);
+    const like = this.trace(numbers[0]);
+    const made = (/** @type {string} */ name, /** @type {ChartLine} */ line, /** @type {object} */ more) => ({
+      ...like, name, uid: `${tag} ${name}`, x: across(line, this.mode, this.start), y: line.value, mode: "lines", ...more,
+    });
+    const smooth = this.smoothing ? { ...mean, value: smoothed(mean.value, this.smoothing) } : mean;
+    return [
+      made("min", low, { line: { width: 0 } }),
+      made("max", high, { line: { width: 0 }, fill: "tonexty", fillcolor: "rgba(128,128,128,.25)" }),
+      made("mean", smooth, { line: { width: 2, color: "#808080" } }),
+      ...numbers.filter((_, place) => own.has(series[place])).flatMap((number) => this.traces(number, dots)),
+    ];
+  }
+
+  /** @param {number} number of a line */
+  trace(number) {
+    const [series, tag] = this.keys[number];
+    return this.shape.traces[number] ?? traceLike(this.shape, series, axisNumber(this.tags.indexOf(tag)));
   }
 
   get keys() { return [...this.shape.keys, ...this.found.keys]; }
@@ -165,13 +205,11 @@ export class Charts {
   }
 
   /**
-   * @param {number} number
-   * @param {[series: string, tag: string]} key
-   * @param {ChartLine} line
+   * @param {number} number of a line
    * @param {number} dots up to how many points are marked
    */
-  traces(number, [series, tag], line, dots) {
-    const trace = this.shape.traces[number] ?? traceLike(this.shape, series, axisNumber(this.tags.indexOf(tag)));
+  traces(number, dots) {
+    const [trace, line, [series]] = [this.trace(number), this.shown[number], this.keys[number]];
     const x = across(line, this.mode, this.start);
     const mode = x.length <= dots ? "lines+markers" : "lines";
     const visible = !this.sheet.hidden.has(series);

@@ -5,12 +5,13 @@ import { element } from "../dom.js";
 
 /** @import { Model } from "../protocol.d.ts" */
 /** @typedef {Record<string, any>} Plain what is plotly's */
-/** @typedef {"code" | "figure" | "zoom" | "picture"} Act */
+/** @typedef {"code" | "figure" | "zoom" | "picture" | "light"} Act */
 
 // Where the mouse is on one subplot is marked on the others too, with the values of their lines.
 const FRAME = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Charts</title>
 <style>
 html, body { margin: 0; overflow: hidden; background: transparent; }
+.dim { opacity: .12 !important; }
 #beside { position: absolute; inset: 0; pointer-events: none; }
 #beside i { position: absolute; width: 0; border-left: 1px solid #808080; }
 #beside span { position: absolute; padding: 0 4px; font-size: 11px; line-height: 15px; border-radius: 3px; opacity: .92; white-space: nowrap; overflow: hidden; }
@@ -26,6 +27,12 @@ function put(tag, style, text = "") {
   Object.entries(style).forEach(([name, value]) => { made.style[name] = typeof value === "number" ? value + "px" : value; });
   made.innerText = text;
 }
+const light = (name) => {
+  for (const line of plot.querySelectorAll(".scatterlayer > .trace")) {
+    line.classList.toggle("dim", name !== null && line.__data__[0].trace.name !== name);
+  }
+};
+const isCrowded = () => plot._fullLayout.hovermode === "closest";
 const nearest = (axis, { x, y }, at) => {
   const far = (place) => Math.abs(axis.d2c(x[place]) - at);
   let best = 0;
@@ -61,11 +68,12 @@ const acts = {
     await Plotly.react(plot, data, layout, { displayModeBar: false });
     if (first) {
       plot.on("plotly_relayout", (change) => say("changed", { change, ranges: ranges() }));
-      plot.on("plotly_hover", ({ points }) => mark(points[0]));
-      plot.on("plotly_unhover", () => beside.replaceChildren());
+      plot.on("plotly_hover", ({ points }) => { mark(points[0]); if (isCrowded()) light(points[0].data.name); });
+      plot.on("plotly_unhover", () => { beside.replaceChildren(); light(null); });
     }
     say("drawn", { ranges: ranges() });
   },
+  light(name) { light(name); },
   zoom(axes) { Plotly.relayout(plot, axes); },
   picture([data, layout, options]) { Plotly.downloadImage({ data, layout }, options); },
 };
@@ -241,6 +249,9 @@ export class PlotFrame {
     this.began = performance.now();
     this.tell("figure", this.figure);
   }
+
+  /** @param {string | null} name of the lines that stand out; null for none */
+  light(name) { if (this.ready) this.tell("light", name); }
 
   get isZoomed() { return Object.keys(this.zoomed).length > 0; }
 

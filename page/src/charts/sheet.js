@@ -10,13 +10,19 @@ import { fits } from "./found.js";
 
 export class Sheet {
   /**
-   * Calls `toggled` when the reader hides or shows a series.
+   * Calls `toggled` when the reader hides or shows a series, or all of many, and `lit` for the series
+   * whose name is pointed at, or none.
    * @param {HTMLElement} figure
    * @param {() => void} toggled
+   * @param {(series: string | null) => void} lit
    */
-  constructor(figure, toggled) {
+  constructor(figure, toggled, lit) {
     this.figure = figure;
     this.toggled = toggled;
+    this.lit = lit;
+    this.all = false;  // whether each of many series has its line
+    /** @type {string[]} in the order of the legend */
+    this.series = [];
     /** @type {Set<string>} series */
     this.hidden = new Set();
     /** @type {Set<string>} groups */
@@ -38,8 +44,12 @@ export class Sheet {
     this.figure.querySelector(":scope > .dn-sheet")?.remove();
     this.figure.prepend(sheet);
     this.charts = [.../** @type {NodeListOf<HTMLElement>} */ (sheet.querySelectorAll(".dn-chart"))].map(chartOf);
-    for (const group of /** @type {NodeListOf<HTMLDetailsElement>} */ (sheet.querySelectorAll("details"))) this.fold(group);
-    for (const name of /** @type {NodeListOf<HTMLElement>} */ (sheet.querySelectorAll(".dn-series"))) this.answer(name);
+    for (const group of /** @type {NodeListOf<HTMLDetailsElement>} */ (sheet.querySelectorAll("details.dn-group"))) this.fold(group);
+    const names = /** @type {NodeListOf<HTMLElement>} */ (sheet.querySelectorAll(".dn-series[data-series]"));
+    this.series = [...names].map((name) => name.dataset.series ?? "");
+    for (const name of names) this.answer(name);
+    const many = /** @type {HTMLDetailsElement | null} */ (sheet.querySelector("details.dn-many"));
+    if (many) this.unfold(many);
     this.add(this.found);
   }
 
@@ -70,6 +80,34 @@ export class Sheet {
     });
   }
 
+  /** @param {HTMLDetailsElement} many the names of all series, which have lines while it is open */
+  unfold(many) {
+    many.open = this.all;
+    many.addEventListener("toggle", () => {
+      if (this.all === many.open) return;
+      this.all = many.open;
+      this.toggled();
+    });
+  }
+
+  /**
+   * Name what is drawn of many series, as long as not all are.
+   * @param {Set<string>} series
+   */
+  keep(series) {
+    const place = /** @type {HTMLElement | null} */ (this.figure.querySelector(".dn-kept"));
+    if (!place) return;
+    place.hidden = this.all;
+    const key = JSON.stringify([...series]);
+    if (place.dataset.kept === key) return;
+    place.dataset.kept = key;
+    const inks = new Map([.../** @type {NodeListOf<HTMLElement>} */ (this.figure.querySelectorAll(".dn-many .dn-series"))]
+      .map((name) => [name.dataset.series ?? "", [name.getAttribute("style") ?? "", name.textContent]]));
+    const lines = [...series].flatMap((name) => { const ink = inks.get(name); return ink ? [ink] : []; });
+    const band = [...place.children].slice(0, 2);
+    place.replaceChildren(...band, ...lines.map(([style, text]) => element("span", { class: "dn-series", style }, text)));
+  }
+
   /** @param {HTMLElement} name of a series, in the legend */
   answer(name) {
     const series = name.dataset.series ?? "";
@@ -78,7 +116,11 @@ export class Sheet {
       if (!this.hidden.delete(series)) this.hidden.add(series);
       made.setAttribute("aria-pressed", isShown());
       this.toggled();
-    }, { class: "dn-series", style: name.getAttribute("style"), "aria-pressed": isShown() });
+    }, {
+      class: "dn-series", style: name.getAttribute("style"), "aria-pressed": isShown(), "data-series": series,
+      onpointerenter: () => this.lit(series), onpointerleave: () => this.lit(null),
+      onfocus: () => this.lit(series), onblur: () => this.lit(null),
+    });
     name.replaceWith(made);
   }
 

@@ -16,6 +16,7 @@ import { isServed, isServedStudy, modelOf, openServed, openServedStudy, studyMod
  *   named: (reference: unknown) => any,
  *   isServed: (reference: any) => Promise<boolean | null>,
  *   modelOf: (reference: any) => Model<any>,
+ *   place: (model: Model<any>) => string,
  *   open: Open,
  * }} Kind
  */
@@ -51,11 +52,11 @@ export function renderOutputs(registry, lumino, code, shown) {
   const kinds = [
     {
       type: "application/vnd.distrain.run+json", named: namedRun, isServed, modelOf,
-      open: (model) => openServed(model, code),
+      place: (model) => `runs/${model.get("run")}`, open: (model) => openServed(model, code),
     },
     {
       type: "application/vnd.distrain.study+json", named: namedStudy, isServed: isServedStudy, modelOf: studyModelOf,
-      open: (model) => openServedStudy(model, code),
+      place: (model) => `studies/${model.get("study")}`, open: (model) => openServedStudy(model, code),
     },
   ];
   for (const kind of kinds) {
@@ -119,7 +120,7 @@ function outputClass(registry, { Panel }, kind, shown) {
       }
       const shownModel = kind.modelOf(reference);
       this.end = stand({ model: shownModel, el: this.node }, kind.open);
-      keepEnding(shownModel, model, kind.type, () => this.isDisposed);
+      keepEnding(shownModel, model, kind, () => this.isDisposed);
       shown();
     }
 
@@ -147,17 +148,17 @@ function outputClass(registry, { Panel }, kind, shown) {
 }
 
 /**
- * What was saved before a run's end says how it was then: once it has ended, the document gets the
- * end, for whoever reads it without this server. A kernel that still follows the run does so itself.
+ * What was saved before the end of a run or study says how it was then: once it has ended, the document gets the
+ * end, for whoever reads it without this server. A kernel that still follows it does so itself.
  * @param {Model<any>} shown
  * @param {MimeModel} document
- * @param {string} type of the reference
+ * @param {Kind} kind
  * @param {() => boolean} isOver whether the output is gone
  */
-async function keepEnding(shown, document, type, isOver) {
-  const open = () => !isOver() && namedRun(document.data[type])?.final === false;
+async function keepEnding(shown, document, { type, named, place }, isOver) {
+  const open = () => !isOver() && named(document.data[type])?.final === false;
   while (open()) {
-    const ending = await endingOf(shown).catch(() => null);
+    const ending = await endingOf(shown, place(shown)).catch(() => null);
     if (ending?.final && open()) {
       const reference = { ...document.data[type], final: true };
       document.setData({ data: { [type]: reference, "text/plain": ending.text } });
@@ -167,8 +168,11 @@ async function keepEnding(shown, document, type, isOver) {
   }
 }
 
-/** @param {Model<any>} shown */
-async function endingOf(shown) {
-  const answer = await request(`distrain/runs/${shown.get("run")}/ending?${new URLSearchParams({ home: shown.get("home") })}`);
+/**
+ * @param {Model<any>} shown
+ * @param {string} place
+ */
+async function endingOf(shown, place) {
+  const answer = await request(`distrain/${place}/ending?${new URLSearchParams({ home: shown.get("home") })}`);
   return answer.ok ? taken("ending", await answer.json()) : null;
 }

@@ -3,7 +3,7 @@
 import { button, element, OWN_KEYS, write } from "../dom.js";
 import { className, sorted } from "./columns.js";
 
-const PAGE_OF_ROWS = 100;  // a page lays out hundreds of rows for longer than a frame
+const PAGE_OF_ROWS = 50;  // more are laid out and painted for longer than a frame
 
 /** @typedef {{id: number, state: string, final: boolean}} Item what a row shows */
 /**
@@ -231,8 +231,8 @@ export class SortedRow {
   show(item, now, columns) {
     const ended = item.final !== this.item.final;
     this.item = item;
-    this.node.dataset.state = item.state;
-    this.node.setAttribute("aria-label", this.label);
+    if (this.node.dataset.state !== item.state) this.node.dataset.state = item.state;
+    if (this.node.getAttribute("aria-label") !== this.label) this.node.setAttribute("aria-label", this.label);
     this.table.columns.forEach((column, place) => {
       const cell = this.cells[place];
       const [text, detail] = [column.text(item, now), column.detail?.(item) ?? ""];

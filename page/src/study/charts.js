@@ -2,7 +2,7 @@
 
 import { themeColours } from "../charts/colours.js";
 import { button, element, write } from "../dom.js";
-import { drawn as built } from "../markup.js";
+import { built, parsed } from "../markup.js";
 import { nearestLine, within } from "./axes.js";
 import { Brushes } from "./brushes.js";
 import { savePicture } from "./picture.js";
@@ -29,7 +29,10 @@ export class StudyCharts {
     this.passing = null;
     /** @type {number | null} */
     this.hot = null;
-    /** @type {WeakMap<Element, Dot[]>} of a chart's place */
+    /** @type {[chart: HTMLElement, drawn: HTMLElement][]} those whose new drawings wait for a frame */
+    this.waiting = [];
+    this.due = 0;
+    /** @type {WeakMap<Element, Dot[]>} of a chart's drawing */
     this.dots = new WeakMap();
     this.brushes = new Brushes(() => this.brushed());
     this.clear = button("Clear brushes", () => this.brushes.clear(), { disabled: true });
@@ -57,40 +60,69 @@ export class StudyCharts {
     });
   }
 
-  /**
-   * Says whether there was anything new.
-   * @param {Drawn} drawn
-   */
+  /** @param {Drawn} drawn */
   show(drawn) {
-    if (drawn.sheet === this.drawn.sheet) return false;
+    if (drawn.sheet === this.drawn.sheet) return;
+    const fresh = parsed(drawn.sheet);
+    const sheet = this.figure.querySelector(":scope > .dn-sheet");
     this.drawn = drawn;
     this.root.hidden = !drawn.sheet;
-    const fresh = built(drawn.sheet);
-    if (!fresh) return false;
-    const there = this.figure.querySelector(":scope > .dn-sheet");
-    if (!there || !renewed(there, fresh)) {
-      there?.remove();
-      this.figure.prepend(fresh);
-      fresh.querySelector(`.dn-chart[data-tag="${PARALLEL}"] .dn-area`)?.append(this.brushes.node);
+    if (!fresh) return;
+    const charts = sheet && sameCharts(sheet, fresh);
+    if (charts) {
+      this.wait(charts);
+    } else {
+      this.waiting = [];
+      sheet?.remove();
+      const made = /** @type {Element} */ (built(fresh));
+      this.figure.prepend(made);
+      made.querySelector(`.dn-chart[data-tag="${PARALLEL}"] .dn-area`)?.append(this.brushes.node);
     }
-    this.dots = new WeakMap();
     this.brushes.show(drawn.axes);
-    this.brushed();
-    this.light(this.hot);
-    return true;
+    this.choose();
+  }
+
+  /**
+   * One chart a frame; those that wait from before come first.
+   * @param {[chart: HTMLElement, drawn: HTMLElement][]} charts
+   */
+  wait(charts) {
+    const before = new Set(this.waiting.map(([chart]) => chart));
+    this.waiting = charts.sort(([a], [b]) => Number(before.has(b)) - Number(before.has(a)));
+    cancelAnimationFrame(this.due);
+    this.due = requestAnimationFrame(() => this.renew());
+  }
+
+  renew() {
+    const [next, ...others] = this.waiting;
+    if (!next) return;
+    renewed(...next);
+    this.mark(next[0]);
+    this.waiting = others;
+    this.due = requestAnimationFrame(() => this.renew());
   }
 
   // ---- Brushes -----------------------------------------------------------------------------
 
   brushed() {
+    this.choose();
+    this.acts.picked();
+  }
+
+  choose() {
     const { shares } = this.drawn;
     this.passing = within(shares, this.brushes.spans);
     this.clear.disabled = this.passing === null;
     write(this.note, this.passing ? `${this.passing.size} of ${Object.keys(shares).length} trials` : "");
-    for (const mark of this.figure.querySelectorAll("[data-trial]")) {
+    this.mark(this.figure);
+  }
+
+  /** @param {Element} within where trials are drawn */
+  mark(within) {
+    for (const mark of within.querySelectorAll("[data-trial]")) {
       mark.classList.toggle("dn-out", this.passing?.has(trialOf(mark)) === false);
+      mark.classList.toggle("dn-hot", this.hot === trialOf(mark));
     }
-    this.acts.picked();
   }
 
   // ---- The trial at the mouse --------------------------------------------------------------
@@ -120,8 +152,9 @@ export class StudyCharts {
    * @param {{x: number, y: number, width: number, height: number}} at
    */
   nearestDot(area, { x, y, width, height }) {
-    const dots = this.dots.get(area) ?? dotsOf(area);
-    this.dots.set(area, dots);
+    const drawing = area.firstElementChild ?? area;
+    const dots = this.dots.get(drawing) ?? dotsOf(drawing);
+    this.dots.set(drawing, dots);
     /** @type {[number, number | null]} */
     let best = [NEAR_DOT_PX, null];
     for (const dot of dots) {
@@ -171,24 +204,32 @@ function dotsOf(area) {
 }
 
 /**
- * Put new drawings into the places of the same charts, so that what the reader holds stays; says
- * whether they are the same charts.
+ * The charts of a sheet with their new drawings; null where they are other charts. What stands
+ * around them is as the new sheet has it.
  * @param {Element} there
  * @param {Element} fresh
+ * @returns {[HTMLElement, HTMLElement][] | null}
  */
-function renewed(there, fresh) {
+function sameCharts(there, fresh) {
   const [old, now] = [there, fresh].map((sheet) => (
     [.../** @type {NodeListOf<HTMLElement>} */ (sheet.querySelectorAll(".dn-chart"))]
   ));
-  if (old.length !== now.length || old.some((chart, place) => chart.dataset.tag !== now[place].dataset.tag)) return false;
-  there.setAttribute("style", fresh.getAttribute("style") ?? "");
-  for (const part of [".dn-legend"]) there.querySelector(part)?.replaceWith(fresh.querySelector(part) ?? "");
-  old.forEach((chart, place) => {
-    const [area, drawn] = [chart, now[place]].map((each) => each.querySelector(".dn-area"));
-    if (!area || !drawn) return;
-    for (const child of [...area.children]) if (!child.classList.contains("dn-brushes")) child.remove();
-    area.prepend(...drawn.childNodes);
-    write(/** @type {Element} */ (chart.querySelector(".dn-newest")), now[place].querySelector(".dn-newest")?.textContent ?? "");
-  });
-  return true;
+  if (old.length !== now.length || old.some((chart, place) => chart.dataset.tag !== now[place].dataset.tag)) return null;
+  const [empty, legend] = [/** @type {Element} */ (fresh.cloneNode()), fresh.querySelector(".dn-legend")];
+  there.setAttribute("style", /** @type {Element} */ (built(empty)).getAttribute("style") ?? "");
+  there.querySelector(".dn-legend")?.replaceWith(legend && built(legend) || "");
+  return old.map((chart, place) => [chart, now[place]]);
+}
+
+/**
+ * Put a new drawing into the place of the same chart, so that what the reader holds stays.
+ * @param {HTMLElement} chart
+ * @param {HTMLElement} fresh
+ */
+function renewed(chart, fresh) {
+  const [area, drawn] = [chart, fresh].map((one) => one.querySelector(".dn-area"));
+  if (!area || !drawn) return;
+  for (const child of [...area.children]) if (!child.classList.contains("dn-brushes")) child.remove();
+  area.prepend(.../** @type {Element} */ (built(drawn)).childNodes);
+  write(/** @type {Element} */ (chart.querySelector(".dn-newest")), fresh.querySelector(".dn-newest")?.textContent ?? "");
 }

@@ -66,8 +66,8 @@ export function openStudy(model, openRun) {
       passes: (trial) => charts.passing?.has(trial) !== false,
       lit: (trial) => charts.light(trial),
     }, openRun);
-    const isPicked = source.charts && charts.show(source.charts);
-    if (!isPicked) trials.show();
+    if (source.charts) charts.show(source.charts);
+    trials.show();
   };
   source.listeners.push(change);
   change();
