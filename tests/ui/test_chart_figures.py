@@ -74,7 +74,9 @@ def test_a_document_tells_what_else_there_is(tmp_path: Path) -> None:
         summary.add_hparams({"<rate>": 0.5}, {}, name="trial")
     run = tmp_path / "7"
     writer.append(run / RESOURCES_FOLDER, 1, {"cpu %": 99.0})
-    shown = document.chart_bundle(metrics_of(run), metrics_of(run, RESOURCES_FOLDER))["text/html"]
+    shown = document.chart_bundle(metrics_of(run), None, metrics_of(run, RESOURCES_FOLDER))[
+        "text/html"
+    ]
     assert "1 image: %distrain attach 7" in shown
     assert "not shown: curve (PR curve, 1 value)" in shown
     assert '<th scope="row">&lt;rate&gt;</th><td>0.5</td>' in shown

@@ -71,6 +71,11 @@ class Metrics:
         return tuple(self._events.keys)
 
     @property
+    def stacked(self) -> bool:
+        """Whether the lines of a chart are parts of a whole."""
+        return self._events.stacked
+
+    @property
     def notes(self) -> tuple[str, ...]:
         return self._events.notes
 
@@ -84,13 +89,13 @@ class Metrics:
         return chart_line(self._events.points(key), points)
 
     def last(self) -> dict[str, float]:
-        """Return the newest value of each metric; the first series counts where there are
-        several."""
+        """Return the newest value of each metric. Of several series the first counts, or all where
+        they are parts of a whole."""
         newest: dict[str, float] = {}
         for key in self._events.keys:
             points = self._events.points(key)
-            if len(points) and key.tag not in newest:
-                newest[key.tag] = float(points["value"][-1])
+            if len(points) and (self.stacked or key.tag not in newest):
+                newest[key.tag] = newest.get(key.tag, 0.0) + float(points["value"][-1])
         return newest
 
 

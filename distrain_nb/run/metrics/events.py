@@ -37,6 +37,8 @@ class EventFolder:
     is read when it is; a corrupt record is left out, and said in `notes`; nothing raises.
     """
 
+    stacked = False  # whether the lines of a chart are parts of a whole
+
     def __init__(self, path: Path) -> None:
         self.path = path
         self._files: dict[Path, _File] = {}

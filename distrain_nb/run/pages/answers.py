@@ -112,6 +112,10 @@ def _media(run: Run, query: Query) -> Answer:
     return media(streams(run.folder).metrics, query)
 
 
+def _times(run: Run, query: Query) -> Answer:
+    return curves(streams(run.folder).times, query)
+
+
 def _resources(run: Run, query: Query) -> Answer:
     return curves(streams(run.folder).resources, query)
 
@@ -154,5 +158,6 @@ _ANSWERS: dict[str, Callable[[Run, Query], Answer]] = {
     "charts": _charts,
     "media": _media,
     "ending": _ending,
+    "times": _times,
     "resources": _resources,
 }
