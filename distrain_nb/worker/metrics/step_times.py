@@ -76,7 +76,9 @@ class Clock:
         if kind == DATA or not (self._leads or kind in (EXCHANGE, SAVE, REST)):
             self._leads = kind
         if kind == self._leads and before in _IDLE:
-            if before != _SETUP and (self._stepped or not self._optimizers):
+            # PyTorch's programs may fetch several batches before a step, as Accelerate does.
+            optimizes = self._optimizers or self.workers >= 0
+            if before != _SETUP and (self._stepped or not optimizes):
                 self._close()
             self._rest_before = self._seconds[REST]
         return before
