@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 from tensorboardX import SummaryWriter
 
-from distrain_nb.run.charts import drawing, figure
+from distrain_nb.run.charts import drawing, figure, packed
 from distrain_nb.run.charts.lines import Metrics
 from distrain_nb.run.metrics.events import Key
 from distrain_nb.ui import document
 from distrain_nb.ui.charts import RunCharts
+from distrain_nb.ui.overlay import OverlaidMetrics
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, RESOURCES_FOLDER
 from distrain_nb.worker.metrics import writer
 from tests.ui.runs import RunFolder
@@ -116,3 +117,14 @@ def test_long_numbers_have_the_room_that_they_take(tmp_path: Path) -> None:
         for name in ("short", "long")
     ]
     assert widths[0] < widths[1]
+
+
+def test_runs_side_by_side_are_lines(tmp_path: Path) -> None:
+    first, second = RunFolder(tmp_path / "runs" / "1"), RunFolder(tmp_path / "runs" / "2")
+    first.report(3, loss=1.0)
+    second.report(3, loss=2.0)
+    both = OverlaidMetrics({"one": first.folder, "two": second.folder})
+    both.read()
+    assert drawing.charts(both).count('class="dn-line"') == 2
+    lines = {key: both.line(key) for key in both.keys}
+    assert "stackgroup" not in repr(packed.shape(both, lines))

@@ -50,12 +50,15 @@ class Metrics:
     `events` are those files where somebody reads them already.
     """
 
+    stacked = False  # whether the lines of a chart are parts of a whole
+
     def __init__(
         self, folder: Path, below: str = EVENTS_FOLDER, events: EventFolder | None = None
     ) -> None:
         self.folder = folder
         self.command = f"%distrain attach {folder.name}"
         self._events = events or EventFolder(folder / below)
+        self.stacked = self._events.stacked
 
     def read(self) -> tuple[Key, ...]:
         """Read what is new, and name the lines that have changed."""
@@ -69,11 +72,6 @@ class Metrics:
     @property
     def keys(self) -> tuple[Key, ...]:
         return tuple(self._events.keys)
-
-    @property
-    def stacked(self) -> bool:
-        """Whether the lines of a chart are parts of a whole."""
-        return self._events.stacked
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -83,7 +83,7 @@ class StepTimesFolder(EventFolder):
         series = _series_of(key)
         rows = super().points(Key(series, STEPS)).astype(POINT)
         rows["value"] = 1000 * self.column(series, key.series)
-        return rows
+        return rows[1:] if len(rows) > 1 else rows  # the first step would dwarf all others
 
     @property
     def notes(self) -> tuple[str, ...]:
