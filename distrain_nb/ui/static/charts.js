@@ -653,7 +653,8 @@ var Found = class {
 function traceLike({ keys, traces }, series, axis2) {
   const like = traces[keys.findIndex(([other]) => other === series)];
   const own = like ?? { ...traces[0], name: series || "run", line: { ...traces[0].line, color: "#808080" } };
-  return { ...own, xaxis: `x${axis2}`, yaxis: `y${axis2}` };
+  const stack = own.stackgroup ? { stackgroup: `y${axis2}` } : {};
+  return { ...own, xaxis: `x${axis2}`, yaxis: `y${axis2}`, ...stack };
 }
 
 // src/charts/frame.js
