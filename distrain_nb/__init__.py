@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from distrain_nb.run import Run
     from distrain_nb.study import Study, attach, studies, tune
     from distrain_nb.ui.form import form
+    from distrain_nb.worker.metrics.step_times import timed
     from distrain_nb.worker.metrics.writer import log_metrics
 
 __version__ = "0.1.0"
@@ -35,6 +36,7 @@ _HOMES = {
     "tune": "distrain_nb.study",
     "form": "distrain_nb.ui.form",
     "log_metrics": "distrain_nb.worker.metrics.writer",
+    "timed": "distrain_nb.worker.metrics.step_times",
 }
 # Where ranks run, and what they spawn, a function is the function itself.
 _IN_A_RUN = {"DISTRAIN_PROGRAM", "DISTRAIN_RUN_FOLDER"}
@@ -56,6 +58,7 @@ __all__ = [
     "script",
     "studies",
     "submit",
+    "timed",
     "tune",
 ]
 

@@ -13,9 +13,11 @@ from distrain_nb.layout import Layout, Pool
 from distrain_nb.layout.advice import Advice, advise
 from distrain_nb.layout.case import Case, case_of
 from distrain_nb.layout.catalog.active import current
+from distrain_nb.layout.traffic import size
 from distrain_nb.program.advice import findings, findings_in
 from distrain_nb.program.notebook.cells import notebook_of
 from distrain_nb.repairs import head_lines
+from distrain_nb.run.metrics.step_times import step_times
 
 if TYPE_CHECKING:
     import argparse
@@ -57,13 +59,32 @@ def answer(options: argparse.Namespace, shell: InteractiveShell) -> Answer:
     figures = {
         name: getattr(options, name) for name in _FIELDS if getattr(options, name) is not None
     }
+    measured, source = _measured(options.run) if options.run else ({}, ())
+    figures = {**measured, **figures}
     script, problems = _looked_at(options.script, shell)
     about_case = figures or options.workers or not script
-    return Answer(
-        advise(_case(options.workers, figures)) if about_case else None,
-        script,
-        problems,
-    )
+    advice = advise(_case(options.workers, figures)) if about_case else None
+    if advice:
+        advice = replace(advice, reasons=(*source, *advice.reasons))
+    return Answer(advice, script, problems)
+
+
+def _measured(name: str) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the figures that a run has measured, and where they come from. Raises OptionError for
+    a run that has measured no steps."""
+    run = api.attach(name)
+    times = step_times(run.folder)
+    if not times.ranks:
+        raise OptionError(
+            f"run {run.id} has no step times: its program took no steps that were seen; "
+            "give --step and --model-size instead"
+        )
+    figures: dict[str, Any] = {"step_s": times.own_s}
+    source = f"measured in run {run.id}: {times.own_s * 1000:,.0f} ms a step without the exchange"
+    if times.gradient_bytes:  # which only PyTorch's optimizers tell
+        figures.update(model_bytes=float(times.gradient_bytes), framework="pytorch")
+        source += f", {size(times.gradient_bytes)} of gradients"
+    return figures, (source,)
 
 
 def _case(workers: str | None, figures: dict[str, Any]) -> Case:

@@ -153,6 +153,8 @@ def packing_options(words: list[str]) -> dict[str, Any] | None:
 def _add_case(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `advise`."""
     add = parser.add_argument
+    run = "run whose measured step and gradient count, where --step and --model-size are left out"
+    add("run", nargs="?", metavar="RUN", help=run)
     size = "size of the weights, such as 100MB"
     add("--model-size", dest="model_bytes", metavar="SIZE", type=size_in_bytes, help=size)
     add("--gpus-per-instance", metavar="N", type=int, help="GPUs of a machine; 0 for CPUs")

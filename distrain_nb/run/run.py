@@ -24,6 +24,7 @@ from distrain_nb.worker.files.folder import (
     OPTIONS_FILE,
     RESOURCES_FOLDER,
     RESULTS_FOLDER,
+    STEP_TIMES_FOLDER,
 )
 from distrain_nb.worker.files.tracked import FILES, Tracked
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from distrain_nb.backends.base import AnyBackend
+    from distrain_nb.findings import Finding
     from distrain_nb.run.store import Record
     from distrain_nb.types import Value
     from distrain_nb.worker.files.status import Status
@@ -198,6 +200,23 @@ class Run(Waitable[R]):
         from distrain_nb.run.metrics.events import table
 
         return table(self.folder / RESOURCES_FOLDER)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What costs much of its time, and what to write, from ten measured seconds on."""
+        from distrain_nb.run.metrics.step_times import step_times
+
+        return step_times(self.folder).findings
+
+    def step_times(self) -> pd.DataFrame:
+        """Return where the time of each rank goes: a row for each window of steps, with the last
+        step, their number (`steps`) and the mean seconds of a step by kind.
+
+        Empty for a program without steps, and where it is turned off.
+        """
+        from distrain_nb.run.metrics.events import table
+
+        return table(self.folder / EVENTS_FOLDER / STEP_TIMES_FOLDER)
 
     def fetch(self) -> Mapping[str, str]:
         """Ask again for what its job left and could not be fetched when it had ended; what is

@@ -1,4 +1,4 @@
-"""Open readers of a run: the index of its log, its metrics and its resources."""
+"""Open readers of a run: the index of its log, its metrics, step times and resources."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.run.log.index import LogIndex
 from distrain_nb.run.metrics.events import EventFolder
+from distrain_nb.run.metrics.step_times import StepTimesFolder
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, RESOURCES_FOLDER
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ KEPT_OPEN = 8
 class Scalars:
     """A folder of event files that several threads may ask, one at a time."""
 
-    def __init__(self, folder: Path) -> None:
-        self._events = EventFolder(folder)
+    def __init__(self, events: EventFolder) -> None:
+        self._events = events
         self._lock = Lock()
 
     @contextmanager
@@ -38,8 +39,9 @@ class Streams:
 
     def __init__(self, folder: Path) -> None:
         self.log = LogIndex(folder)
-        self.metrics = Scalars(folder / EVENTS_FOLDER)
-        self.resources = Scalars(folder / RESOURCES_FOLDER)
+        self.metrics = Scalars(EventFolder(folder / EVENTS_FOLDER))
+        self.times = Scalars(StepTimesFolder(folder))
+        self.resources = Scalars(EventFolder(folder / RESOURCES_FOLDER))
 
 
 @lru_cache(maxsize=KEPT_OPEN)

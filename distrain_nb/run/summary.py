@@ -12,6 +12,7 @@ from distrain_nb import escapes
 from distrain_nb.backends.plugins import title_of
 from distrain_nb.run.metrics import finite
 from distrain_nb.worker.files.fields import Damaged
+from distrain_nb.worker.files.folder import EVENTS_FOLDER, STEP_TIMES_FOLDER
 from distrain_nb.worker.files.sizes import readable_size
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.files.tracked import FILES, Tracked
@@ -180,7 +181,7 @@ def summary_of(run: MonitoredRun) -> RunSummary:
         pools={process.index: process.role for process in status.processes},
         begin=run.created,
         end=end,
-        note=escapes.plain(status.note or _note_of_tracker(run.folder)),
+        note=escapes.plain(_note(run.folder, status)),
         error=escapes.plain(status.error),
         progress=None if state.final else status.progress,
     )
@@ -198,6 +199,16 @@ def unreadable(run: MonitoredRun, why: str) -> RunSummary:
         end=run.created,
         error=why,
     )
+
+
+def _note(folder: Path, status: Status) -> str:
+    """Return what the reader of a run should know; of one that has ended, where its time went."""
+    notes = [status.note or _note_of_tracker(folder)]
+    if status.state.final and (folder / EVENTS_FOLDER / STEP_TIMES_FOLDER).exists():
+        from distrain_nb.run.metrics.step_times import step_times
+
+        notes += [finding.message for finding in step_times(folder).findings]
+    return "; ".join(filter(None, notes))
 
 
 def _note_of_tracker(folder: Path) -> str:

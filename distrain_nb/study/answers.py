@@ -40,7 +40,7 @@ def ending(study: Study) -> Answer:
     trials = [_trial_line(trial) for trial in now.trials[::-1][:ENDING_TRIALS]]
     parts = (now.line, now.note, now.error, *trials)
     text = "\n".join(escapes.plain(part) for part in parts if part)
-    return {"final": now.state.final, "text": text}
+    return {"final": now.final, "text": text}
 
 
 def _trial_line(trial: StudyTrial) -> str:

@@ -19,6 +19,7 @@ from ipywidgets import HTML
 from distrain_nb.errors import RunUnreadable
 from distrain_nb.run.charts import drawing, figure, packed
 from distrain_nb.run.charts.lines import Metrics
+from distrain_nb.run.metrics.step_times import StepTimesFolder
 from distrain_nb.ui import document
 from distrain_nb.ui.media import LiveMedia
 from distrain_nb.ui.widgets import STATIC, LiveWidget, about_run, answers, mark, plotly
@@ -124,26 +125,33 @@ class LiveCharts:
 
 
 class RunCharts:
-    """The charts of a run: its metrics, and below them what else its event files have, and what its
-    ranks use of the machine.
+    """The charts of a run: its metrics, and below them what else its event files have, where its
+    time goes, and what its ranks use of the machine.
     """
 
     def __init__(self, metrics: Metrics) -> None:
         self._failure: Any = None
         self._metrics = metrics
         folder, title = metrics.folder, document.RESOURCES_TITLE
+        self._times = Metrics(folder, events=StepTimesFolder(folder))
         self._resources = Metrics(folder, RESOURCES_FOLDER)
         self._of_metrics = LiveCharts(metrics, partial(_widget, folder, "metrics"))
         self._media = LiveMedia(metrics)
+        self._of_times = LiveCharts(
+            self._times, partial(_widget, folder, "times", title=document.TIMES_TITLE)
+        )
         self._of_resources = LiveCharts(
             self._resources, partial(_widget, folder, "resources", title=title)
         )
 
     @property
+    def _parts(self) -> tuple[LiveCharts | LiveMedia, ...]:
+        return self._of_metrics, self._media, self._of_times, self._of_resources
+
+    @property
     def widgets(self) -> tuple[Any, ...]:
         """Those that there are so far, in the order in which they stand."""
-        shown = (self._of_metrics, self._media, self._of_resources)
-        drawn = tuple(charts.widget for charts in shown if charts.widget)
+        drawn = tuple(charts.widget for charts in self._parts if charts.widget)
         return (*drawn, self._failure) if self._failure else drawn
 
     def refresh(self, *, last: bool = False) -> None:
@@ -154,7 +162,7 @@ class RunCharts:
         if self._failure:
             return
         try:
-            for charts in (self._of_metrics, self._media, self._of_resources):
+            for charts in self._parts:
                 charts.refresh(last=last)
         except Exception as error:
             self._failure = HTML(html.escape(f"The charts can't be drawn: {error!r}"))
@@ -164,6 +172,7 @@ class RunCharts:
         places = (
             (self._of_metrics, document.still_charts(self._metrics)),
             (self._media, document.still_media(self._metrics)),
+            (self._of_times, document.still_charts(self._times, document.TIMES_TITLE)),
             (self._of_resources, document.still_charts(self._resources, document.RESOURCES_TITLE)),
         )
         drawn = "".join(f"<div>{live.mark}{markup}</div>" for live, markup in places)

@@ -43,7 +43,7 @@ STUDY_TYPE = "application/vnd.distrain.study+json"
 LINES, CHARACTERS = 200, 40_000
 TEXT_LINES, TEXT_CHARACTERS = 30, 20_000
 COLOURS = 8
-RESOURCES_TITLE = "Resources by rank"
+TIMES_TITLE, RESOURCES_TITLE = "Where the time goes", "Resources by rank"
 _WRAP = (
     '<label class="dn-chip dn-wrap" title="Break long lines">'
     '<input class="dn-pick" type="checkbox">Wrap</label>'
@@ -82,13 +82,16 @@ def run_bundle(summary: RunSummary, tail: Tail, metrics: Metrics) -> dict[str, s
     return {"text/html": f"{_run_html(summary, tail)}{unstyled.run(text)}", "text/plain": text}
 
 
-def chart_bundle(metrics: Metrics, resources: Metrics | None = None) -> dict[str, str]:
-    """Return the charts, the other contents of the event files and the `resources`, by MIME
-    type."""
-    if not metrics.keys:
+def chart_bundle(
+    metrics: Metrics, times: Metrics | None = None, resources: Metrics | None = None
+) -> dict[str, str]:
+    """Return the charts, the other contents of the event files, step `times` and the `resources`,
+    by MIME type."""
+    if not metrics.keys and not (times and times.keys):
         return {"text/plain": ""}
+    of_times = still_charts(times, TIMES_TITLE) if times else ""
     of_resources = still_charts(resources, RESOURCES_TITLE) if resources else ""
-    charts = f"{still_charts(metrics)}{still_media(metrics)}{of_resources}"
+    charts = f"{still_charts(metrics)}{still_media(metrics)}{of_times}{of_resources}"
     return charts_of(metrics, charts)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.errors import RunUnreadable
 from distrain_nb.run.charts.lines import Metrics
 from distrain_nb.run.log.reader import LogReader
+from distrain_nb.run.metrics.step_times import StepTimesFolder
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.run.summary import summary_of
 from distrain_nb.ui import document, outputs, unstyled
@@ -166,9 +167,10 @@ class Monitor:
         self._metrics.read()
         bundle = self._bundle(self._live)
         if self._live is None:
+            times = Metrics(self._run.folder, events=StepTimesFolder(self._run.folder))
             resources = Metrics(self._run.folder, RESOURCES_FOLDER)
-            resources.read()
-            charts = self._of_run(document.chart_bundle(self._metrics, resources))
+            times.read(), resources.read()
+            charts = self._of_run(document.chart_bundle(self._metrics, times, resources))
             outputs.replace_all((self._places[0], bundle), (self._places[1], charts))
             return
         self._leave_live(self._live, bundle)

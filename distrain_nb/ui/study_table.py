@@ -58,7 +58,7 @@ class StudyTable:
         from distrain_nb.ui.document import study_reference
 
         summary = self.summary
-        reference = study_reference(summary.id, summary.begin, summary.state.final)
+        reference = study_reference(summary.id, summary.begin, summary.final)
         return {**reference, "text/html": f"{self.mark}{self.still()}", "text/plain": repr(self)}
 
     def still(self) -> str:

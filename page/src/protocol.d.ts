@@ -276,6 +276,7 @@ export interface ChartsAnswer {
   seen: string;
   end: boolean;
   metrics: DrawnCharts | null;
+  times: DrawnCharts | null;
   resources: DrawnCharts | null;
   media: MediaState["index"] | null;
 }

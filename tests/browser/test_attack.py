@@ -60,7 +60,7 @@ SUMMARY = {
 # What the page would take for answers, had it the notebook for a run or a study.
 ANSWERS = {
     **{name: value for name, value in SUMMARY.items() if name != "begin"},
-    "metrics": DRAWN,
+    "metrics": DRAWN, "times": None,
     "resources": None, "media": None, "seen": "1", "lines": [], "bars": [], "rows": 0,
     "first": 0, "total": 0,
     "summary": {**SUMMARY, "trials": [], "names": [], "goals": [], "front": []},
@@ -167,7 +167,14 @@ def test_nothing_runs_and_only_our_own_addresses_are_asked(
 ) -> None:
     """What the server tells of the reader's run is hostile too: a drawing is built anew of it."""
     write(extended)
-    told = {"seen": "1", "end": True, "metrics": DRAWN, "resources": None, "media": None}
+    told = {
+        "seen": "1",
+        "end": True,
+        "metrics": DRAWN,
+        "times": None,
+        "resources": None,
+        "media": None,
+    }
     visitor.route("**/distrain/runs/*/charts?*", lambda route: route.fulfill(json=told))
     visitor.goto(f"{extended.url}{notebooks}/{FILE}?token={extended.token}&reset")
     area = visitor.locator(".jp-OutputArea")

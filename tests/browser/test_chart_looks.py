@@ -14,6 +14,7 @@ from PIL import Image
 from playwright.sync_api import FloatRect, Locator, Page, expect
 
 from distrain_nb.run import Run, Store
+from distrain_nb.worker.files.folder import EVENTS_FOLDER, STEP_TIMES_FOLDER
 from distrain_nb.worker.metrics import writer
 from tests.browser.jupyter import PATIENCE_MS, Lab, OpenNotebook
 from tests.browser.waits import draw
@@ -260,3 +261,23 @@ def test_the_filter_finds_what_is_not_drawn(shown: OPEN, lab: Lab) -> None:
     search.fill("")
     expect(figure.locator(".dn-found")).to_have_count(0)
     expect(plot.locator(".scatterlayer .trace")).to_have_count(2 * 60)
+
+
+def test_step_times_are_areas_above_each_other(shown: OPEN, lab: Lab) -> None:
+    run = stored_run(Store(lab.home))
+    report(run, 30, "loss")
+    for rank in (0, 1):
+        folder = run.folder / EVENTS_FOLDER / STEP_TIMES_FOLDER / f"rank-{rank}"
+        for window in range(30):
+            kinds = {"data": 0.06, "compute": 0.04, "steps": 10.0}
+            writer.append(folder, 10 * window, kinds)
+    opened = shown("areas", LOAD, f"%distrain attach {run.id}")
+    opened.run_cells(2)
+    opened.wait_for_cell(1, 60)
+    expect(figure_of(opened.page)).to_be_visible()
+    opened.page.get_by_text("Where the time goes").click()
+    folded = opened.page.locator("details.dn-folded").filter(has_text="Where the time goes")
+    areas = folded.frame_locator("iframe").locator(".scatterlayer .trace .js-fill")
+    expect(areas).to_have_count(4, timeout=60_000)
+    expect(folded.locator(".dn-title b")).to_have_text(["ms a step, rank 0", "ms a step, rank 1"])
+    expect(folded.get_by_text("a step takes 100 ms: 60 % waiting for data")).to_be_visible()

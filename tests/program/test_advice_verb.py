@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
+from distrain_nb import api
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
 from distrain_nb.layout.rules import check
 from distrain_nb.magics.lines import run_line
+from distrain_nb.run.summary import summary_of
+from distrain_nb.worker.files.folder import EVENTS_FOLDER, STEP_TIMES_FOLDER
+from distrain_nb.worker.metrics.writer import append
 from tests.program.advice_samples import HOROVOD_TORCH
 
 if TYPE_CHECKING:
@@ -112,3 +116,22 @@ def test_a_file_is_looked_at(shell: InteractiveShell, tmp_path: Path) -> None:
 def test_bad_input_is_named(shell: InteractiveShell, words: list[str], told: str) -> None:
     with pytest.raises(OptionError, match=told):
         run_line(["advise", *words], shell)
+
+
+@pytest.mark.slow
+def test_a_run_gives_its_measured_step_and_gradient(shell: InteractiveShell) -> None:
+    run = api.submit("pass", name="night").wait(60)
+    words = ["advise", "night", "--gpus-per-instance", "4", "--instances", "2", "--network", "10"]
+    with pytest.raises(OptionError, match=r"run 1 has no step times: .* give --step"):
+        run_line(words, shell)
+    place = run.folder / EVENTS_FOLDER / STEP_TIMES_FOLDER / "rank-0"
+    for window in range(12):
+        seconds = {"compute": 1.25, "exchange": 0.75, "steps": 10, "gradient bytes": 1.34e9}
+        append(place, 10 * window, seconds)
+    given = run_line(words, shell).advice
+    measured = "measured in run 1: 1,250 ms a step without the exchange, 1.34 GB of gradients"
+    assert given.reasons[0] == measured
+    assert "a step of 1,250 ms hides 625 ms" in str(given)
+    assert "a step of 9,000 ms" in str(run_line([*words, "--step", "9"], shell).advice)
+    assert [finding.code for finding in run.findings] == ["time.exchange"]
+    assert "the exchange takes 38 % of a step" in summary_of(run).note

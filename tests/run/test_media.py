@@ -12,6 +12,7 @@ import pytest
 import tensorboardX
 
 from distrain_nb.errors import OptionError
+from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.run.metrics.non_scalars import MOST_PIECES
 from distrain_nb.run.pages.media import media
 from distrain_nb.run.streams import Scalars
@@ -63,7 +64,8 @@ BY_TENSORFLOW = pytest.param(by_tensorflow, marks=pytest.mark.slow)
 
 
 def ask(folder: Path, **query: Any) -> dict[str, Any]:
-    return media(Scalars(folder), {name: str(value) for name, value in query.items()})
+    words = {name: str(value) for name, value in query.items()}
+    return media(Scalars(EventFolder(folder)), words)
 
 
 def size_of(png: bytes) -> tuple[int, int]:

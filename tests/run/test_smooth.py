@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from distrain_nb.errors import OptionError
+from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.run.metrics.records import POINT
 from distrain_nb.run.metrics.smooth import smooth
 from distrain_nb.run.pages.curves import curves
@@ -52,7 +53,7 @@ def test_a_page_gets_averages_of_what_it_can_t_see(tmp_path: Path) -> None:
     data = b"".join(writer.record(writer.event(0.0, n, {"a": v})) for n, v in enumerate(noisy))
     (tmp_path / "events.out.tfevents.1").write_bytes(data)
     query = {"smoothing": "0.9", "points": "50", "from": "10000", "to": "10100"}
-    (line,) = curves(Scalars(tmp_path), query)["lines"]
+    (line,) = curves(Scalars(EventFolder(tmp_path)), query)["lines"]
     assert 10_000 <= line["step"][0] < line["step"][-1] <= 10_100
     expected = one_by_one(np.array(noisy), 0.9)
     assert line["value"] == pytest.approx([expected[step] for step in line["step"]])
@@ -61,4 +62,4 @@ def test_a_page_gets_averages_of_what_it_can_t_see(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrong", ["1", "-0.1", "nan", "much"])
 def test_a_weight_is_less_than_one(wrong: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=f"invalid smoothing '?{wrong}'?: expected a number"):
-        curves(Scalars(tmp_path), {"smoothing": wrong})
+        curves(Scalars(EventFolder(tmp_path)), {"smoothing": wrong})

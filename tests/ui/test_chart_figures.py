@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 from tensorboardX import SummaryWriter
 
-from distrain_nb.run.charts import drawing, figure
+from distrain_nb.run.charts import drawing, figure, packed
 from distrain_nb.run.charts.lines import Metrics
 from distrain_nb.run.metrics.events import Key
 from distrain_nb.ui import document
 from distrain_nb.ui.charts import RunCharts
+from distrain_nb.ui.overlay import OverlaidMetrics
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, RESOURCES_FOLDER
 from distrain_nb.worker.metrics import writer
 from tests.ui.runs import RunFolder
@@ -86,7 +87,9 @@ def test_a_document_tells_what_else_there_is(tmp_path: Path) -> None:
         summary.add_hparams({"<rate>": 0.5}, {}, name="trial")
     run = tmp_path / "7"
     writer.append(run / RESOURCES_FOLDER, 1, {"cpu %": 99.0})
-    shown = document.chart_bundle(metrics_of(run), metrics_of(run, RESOURCES_FOLDER))["text/html"]
+    shown = document.chart_bundle(metrics_of(run), None, metrics_of(run, RESOURCES_FOLDER))[
+        "text/html"
+    ]
     assert "1 image: %distrain attach 7" in shown
     assert "not shown: curve (PR curve, 1 value)" in shown
     assert '<th scope="row">&lt;rate&gt;</th><td>0.5</td>' in shown
@@ -126,3 +129,14 @@ def test_long_numbers_have_the_room_that_they_take(tmp_path: Path) -> None:
         for name in ("short", "long")
     ]
     assert widths[0] < widths[1]
+
+
+def test_runs_side_by_side_are_lines(tmp_path: Path) -> None:
+    first, second = RunFolder(tmp_path / "runs" / "1"), RunFolder(tmp_path / "runs" / "2")
+    first.report(3, loss=1.0)
+    second.report(3, loss=2.0)
+    both = OverlaidMetrics({"one": first.folder, "two": second.folder})
+    both.read()
+    assert drawing.charts(both).count('class="dn-line"') == 2
+    lines = {key: both.line(key) for key in both.keys}
+    assert "stackgroup" not in repr(packed.shape(both, lines))

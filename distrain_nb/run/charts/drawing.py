@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from distrain_nb.run.charts import figure
+from distrain_nb.run.charts.lines import ChartLine
 from distrain_nb.run.charts.ticks import X_AXIS, Y_AXIS, padded, ticks
+from distrain_nb.run.metrics.events import Key
 from distrain_nb.run.summary import brief
 
 if TYPE_CHECKING:
@@ -22,8 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from distrain_nb.run.charts.lines import ChartLine, Metrics, Numbers
-    from distrain_nb.run.metrics.events import Key
+    from distrain_nb.run.charts.lines import Metrics, Numbers
 
     Lines = Mapping[Key, ChartLine]
     Range = tuple[float, float]
@@ -49,13 +50,17 @@ def sheet(metrics: Metrics, lines: Lines, *, drawn: bool) -> str:
     tags, colours = figure.tags_of(tuple(lines)), figure.colours_of(tuple(lines))
     last = metrics.last() if drawn else {}
     notes = figure.words(lines)
-    curves = {tag: {key: line for key, line in lines.items() if key.tag == tag} for tag in tags}
+    curves: dict[str, Lines] = {
+        tag: {key: line for key, line in lines.items() if key.tag == tag} for tag in tags
+    }
+    if metrics.stacked:
+        curves = {tag: _sums(held) for tag, held in curves.items()}
     charts = {
         tag: chart(
             tag,
             brief(last[tag]) if tag in last else "",
             notes.get(tag, ""),
-            _svg(tag, curves[tag], colours, _height(tags)) if drawn else "",
+            _svg(tag, curves[tag], colours, _height(tags), metrics.stacked) if drawn else "",
         )
         for tag in tags
     }
@@ -145,16 +150,19 @@ class Plot:
     columns: list[tuple[float, str]]
 
 
-def plot(lines: Lines, colours: Mapping[str, str], height: float) -> Plot:
-    """Draw a chart. `height`, in pixels, is how high it will be shown."""
-    x_range, y_range = _x_range(lines), _y_range(lines, height)
-    drawn = _band(lines, x_range, y_range) if len(lines) > figure.MANY else ""
+def plot(lines: Lines, colours: Mapping[str, str], height: float, stacked: bool = False) -> Plot:
+    """Draw a chart. `height`, in pixels, is how high it will be shown; `stacked` lines are sums,
+    the highest first, with all below them filled."""
+    x_range, y_range = _x_range(lines), _y_range(lines, height, stacked)
+    draw = _area if stacked else _line
+    has_band = len(lines) > figure.MANY and not stacked
+    drawn = _band(lines, x_range, y_range) if has_band else ""
     order = list(colours)
     first = min(lines, key=lambda key: order.index(key.series))
     drawn += "".join(
-        _line(line, x_range, y_range, colours[key.series])
+        draw(line, x_range, y_range, colours[key.series])
         for key, line in lines.items()
-        if not drawn or key == first
+        if not has_band or key == first
     )
     rows = [(1 - _share(value, y_range), text) for value, text in ticks(Y_AXIS, *y_range)]
     columns = [(_share(value, x_range), text) for value, text in ticks(X_AXIS, *x_range)]
@@ -167,10 +175,10 @@ def ground(rows: Iterable[tuple[float, str]]) -> str:
     return f'<path class="dn-rows" d="{grid}"/><path class="dn-ground" d="M0 {SIDE}H{SIDE}"/>'
 
 
-def _svg(tag: str, lines: Lines, colours: Mapping[str, str], height: float) -> str:
+def _svg(tag: str, lines: Lines, colours: Mapping[str, str], height: float, stacked: bool) -> str:
     if all(not np.isfinite(line.y).any() for line in lines.values()):
         return ""
-    return framed(plot(lines, colours, height), f"{tag} by step")
+    return framed(plot(lines, colours, height, stacked), f"{tag} by step")
 
 
 def framed(drawn: Plot, label: str) -> str:
@@ -201,8 +209,10 @@ def _x_range(lines: Lines) -> Range:
     return padded(low, high, USUAL_WIDTH_PX, True) if dots or low == high else (low, high)
 
 
-def _y_range(lines: Lines, height: float) -> Range:
+def _y_range(lines: Lines, height: float, stacked: bool = False) -> Range:
     low, high = _extent(line.y for line in lines.values())
+    if stacked:
+        return 0.0, high * 1.05 or 1.0
     dots = any(len(line.x) <= figure.DOTS_UP_TO for line in lines.values())
     return padded(low, high, height, dots)
 
@@ -230,6 +240,25 @@ def _band(lines: Lines, x_range: Range, y_range: Range) -> str:
     path = "L".join(f"{a:.1f} {b:.1f}" for a, b in points)
     middle = replace(longest, x=steps, y=mean.astype(np.float32))
     return f'<path class="dn-band" d="M{path}Z"/>{_line(middle, x_range, y_range, "#808080")}'
+
+
+def _sums(lines: Lines) -> Lines:
+    """Return each line as the sum of those up to it, the highest first, above a line of zeros."""
+    steps = np.unique(np.concatenate([line.x for line in lines.values()]))
+    total, sums = np.zeros(len(steps)), dict[Key, ChartLine]()
+    for key, line in lines.items():
+        total = total + np.interp(steps, line.x, line.y)
+        sums[key] = replace(line, x=steps, y=total.astype(np.float32))
+    return dict(reversed(sums.items()))
+
+
+def _area(line: ChartLine, x_range: Range, y_range: Range, colour: str) -> str:
+    """Return the area from a line to the ground."""
+    x = (_share(line.x.astype(np.float64), x_range) * SIDE).tolist()
+    y = (SIDE - _share(line.y.astype(np.float64), y_range) * SIDE).tolist()
+    ground = SIDE - _share(0.0, y_range) * SIDE
+    points = "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(x, y, strict=True))
+    return f'<path d="M{x[0]:.1f} {ground:.1f}L{points}V{ground:.1f}Z" fill="{colour}"/>'
 
 
 def _line(line: ChartLine, x_range: Range, y_range: Range, colour: str) -> str:

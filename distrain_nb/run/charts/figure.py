@@ -24,8 +24,9 @@ _DIGITS = re.compile(r"([0-9]+)")
 TOGETHER_UP_TO = 6  # more metrics are grouped by their prefixes
 
 
-def traces(keys: Sequence[Key]) -> list[dict[str, object]]:
-    """Return the lines as plotly's traces but for their points, with a subplot for each metric."""
+def traces(keys: Sequence[Key], *, stacked: bool) -> list[dict[str, object]]:
+    """Return the lines as plotly's traces but for their points, with a subplot for each metric; in
+    areas above each other if they are `stacked`."""
     tags = {tag: place for place, tag in enumerate(tags_of(keys))}
     colours = colours_of(keys)
     return [
@@ -36,6 +37,7 @@ def traces(keys: Sequence[Key]) -> list[dict[str, object]]:
             "yaxis": _axis("y", tags[key.tag]),
             "line": {"color": colours[key.series], "width": LINE_PX},
             "marker": {"size": DOT_PX},
+            **({"stackgroup": _axis("y", tags[key.tag])} if stacked else {}),
         }
         for key in keys
     ]

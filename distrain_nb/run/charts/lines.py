@@ -50,12 +50,15 @@ class Metrics:
     `events` are those files where somebody reads them already.
     """
 
+    stacked = False  # whether the lines of a chart are parts of a whole
+
     def __init__(
         self, folder: Path, below: str = EVENTS_FOLDER, events: EventFolder | None = None
     ) -> None:
         self.folder = folder
         self.command = f"%distrain attach {folder.name}"
         self._events = events or EventFolder(folder / below)
+        self.stacked = self._events.stacked
 
     def read(self) -> tuple[Key, ...]:
         """Read what is new, and name the lines that have changed."""
@@ -84,13 +87,13 @@ class Metrics:
         return chart_line(self._events.points(key), points)
 
     def last(self) -> dict[str, float]:
-        """Return the newest value of each metric; the first series counts where there are
-        several."""
+        """Return the newest value of each metric. Of several series the first counts, or all where
+        they are parts of a whole."""
         newest: dict[str, float] = {}
         for key in self._events.keys:
             points = self._events.points(key)
-            if len(points) and key.tag not in newest:
-                newest[key.tag] = float(points["value"][-1])
+            if len(points) and (self.stacked or key.tag not in newest):
+                newest[key.tag] = newest.get(key.tag, 0.0) + float(points["value"][-1])
         return newest
 
 

@@ -27,7 +27,7 @@ def shape(metrics: Metrics, lines: Mapping[Key, ChartLine]) -> dict[str, object]
     last = metrics.last()
     return {
         "keys": [list(key) for key in lines],
-        "traces": figure.traces(tuple(lines)),
+        "traces": figure.traces(tuple(lines), stacked=metrics.stacked),
         "newest": {tag: brief(last[tag]) if tag in last else "" for tag in metrics.tags},
         "dots": figure.DOTS_UP_TO,
         "thinned": any(len(line.x) < line.count for line in lines.values()),

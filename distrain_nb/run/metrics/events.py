@@ -13,6 +13,7 @@ import numpy as np
 
 from distrain_nb.run.metrics.non_scalars import NonScalars
 from distrain_nb.run.metrics.records import POINT, ParsedStretch, Points, read_stretch
+from distrain_nb.worker.files.folder import STEP_TIMES_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,6 +36,8 @@ class EventFolder:
     A folder that does not exist yet is one without metrics. A last record that is not whole yet
     is read when it is; a corrupt record is left out, and said in `notes`; nothing raises.
     """
+
+    stacked = False  # whether the lines of a chart are parts of a whole
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -139,8 +142,8 @@ def _last_of_each_step(values: pd.Series[float]) -> pd.Series[float]:
 
 
 def event_files(path: Path) -> Iterator[Path]:
-    """Yield the event files below a folder. Each folder is looked into once, and by its own name
-    where it has one there and links too."""
+    """Yield the event files below a folder, but for those of step times. Each folder is looked into
+    once, and by its own name where it has one there and links too."""
     visited: set[tuple[int, int]] = set()
     folders, linked = [path], list[Path]()
     while folders or linked:
@@ -153,7 +156,8 @@ def event_files(path: Path) -> Iterator[Path]:
             entries = list(os.scandir(folder))
         except OSError:  # not there, or nothing to look into
             continue
-        folders += [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+        below = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
+        folders += [Path(entry.path) for entry in below if entry.name != STEP_TIMES_FOLDER]
         links = [Path(entry.path) for entry in entries if entry.is_symlink()]
         linked += [link for link in links if os.path.isdir(link)]  # noqa: PTH112 - never raises
         named = (entry for entry in entries if "tfevents" in entry.name)

@@ -134,5 +134,6 @@ _ANSWERS: dict[str, Callable[[Run, Query], Answer]] = {
     "charts": _charts,
     "media": lambda run, query: media(streams(run.folder).metrics, query),
     "ending": _ending,
+    "times": lambda run, query: curves(streams(run.folder).times, query),
     "resources": lambda run, query: curves(streams(run.folder).resources, query),
 }

@@ -22,24 +22,31 @@ if TYPE_CHECKING:
 
 
 def charts(folder: Path, query: Query, end: bool) -> ChartsAnswer:
-    """Return the charts of the run in this folder: its metrics, what its ranks use, and all else in
-    its files.
+    """Return the charts of the run in this folder: its metrics, where its time goes, what its ranks
+    use, and all else in its files.
 
     Nothing of it where the page has `state` all; `drawn` asks for drawings of the lines too, which
     a page shows before plotly has drawn them. `end` is passed on.
     """
     run_streams = streams(folder)
-    with run_streams.metrics.read() as events, run_streams.resources.read() as resources:
-        state = f"{_state_of(events)}-{_state_of(resources)}"
-        if state == query.get("seen"):
-            return {"seen": state, "end": end, "metrics": None, "resources": None, "media": None}
-        drawn = flag(query, "drawn")
+    with (
+        run_streams.metrics.read() as events,
+        run_streams.times.read() as times,
+        run_streams.resources.read() as resources,
+    ):
+        state = "-".join(map(_state_of, (events, times, resources)))
+        is_new, drawn = state != query.get("seen"), flag(query, "drawn")
+
+        def answered(of: EventFolder) -> DrawnCharts | None:
+            return _drawn(Metrics(folder, events=of), drawn) if is_new else None
+
         return {
             "seen": state,
             "end": end,
-            "metrics": _drawn(Metrics(folder, events=events), drawn),
-            "resources": _drawn(Metrics(folder, events=resources), drawn),
-            "media": index(events.non_scalars),
+            "metrics": answered(events),
+            "times": answered(times),
+            "resources": answered(resources),
+            "media": index(events.non_scalars) if is_new else None,
         }
 
 

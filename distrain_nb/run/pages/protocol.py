@@ -79,6 +79,7 @@ class ChartsAnswer(TypedDict):
     seen: str
     end: bool
     metrics: DrawnCharts | None
+    times: DrawnCharts | None
     resources: DrawnCharts | None
     media: MediaIndex | None
 

@@ -248,7 +248,8 @@ var drawnCharts = record({
       xaxis: axis("x"),
       yaxis: axis("y"),
       line: record({ color: colour, width: number }),
-      marker: record({ size: number })
+      marker: record({ size: number }),
+      stackgroup: absent(axis("y"))
     })),
     newest: byName(text),
     dots: number,
@@ -274,9 +275,10 @@ var ANSWERS = {
   "first-error": record({ row: maybe(count) }),
   tracebacks: record({ folds: list(tuple(count, count)) }),
   metrics: curves,
+  times: curves,
   resources: curves,
   curves,
-  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media) }),
+  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), times: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media) }),
   media: (value) => "rows" in object(value) ? media(value) : medium(value),
   runs: record({ runs: list(tableRun) }),
   studies: record({ studies: list(studyRow) }),
@@ -696,7 +698,8 @@ var Found = class {
 function traceLike({ keys, traces }, series, axis2) {
   const like = traces[keys.findIndex(([other]) => other === series)];
   const own = like ?? { ...traces[0], name: series || "run", line: { ...traces[0].line, color: "#808080" } };
-  return { ...own, xaxis: `x${axis2}`, yaxis: `y${axis2}` };
+  const stack = own.stackgroup ? { stackgroup: `y${axis2}` } : {};
+  return { ...own, xaxis: `x${axis2}`, yaxis: `y${axis2}`, ...stack };
 }
 
 // src/charts/frame.js
@@ -1467,7 +1470,7 @@ var Charts = class {
     const mode = x.length <= dots ? "lines+markers" : "lines";
     const visible = !this.sheet.hidden.has(series);
     const shown = { ...trace, visible, uid: `${number2}`, x, y: line2.value, mode };
-    if (!this.smoothing) return [shown];
+    if (!this.smoothing || trace.stackgroup) return [shown];
     const smooth = this.averaged(line2, number2);
     return [
       { ...shown, uid: `${number2} raw`, opacity: 0.25, hoverinfo: "skip" },

@@ -483,7 +483,8 @@ var drawnCharts = record({
       xaxis: axis("x"),
       yaxis: axis("y"),
       line: record({ color: colour, width: number }),
-      marker: record({ size: number })
+      marker: record({ size: number }),
+      stackgroup: absent(axis("y"))
     })),
     newest: byName(text),
     dots: number,
@@ -509,9 +510,10 @@ var ANSWERS = {
   "first-error": record({ row: maybe(count) }),
   tracebacks: record({ folds: list(tuple(count, count)) }),
   metrics: curves,
+  times: curves,
   resources: curves,
   curves,
-  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media) }),
+  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), times: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media) }),
   media: (value) => "rows" in object(value) ? media(value) : medium(value),
   runs: record({ runs: list(tableRun) }),
   studies: record({ studies: list(studyRow) }),

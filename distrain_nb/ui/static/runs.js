@@ -264,7 +264,8 @@ var drawnCharts = record({
       xaxis: axis("x"),
       yaxis: axis("y"),
       line: record({ color: colour, width: number }),
-      marker: record({ size: number })
+      marker: record({ size: number }),
+      stackgroup: absent(axis("y"))
     })),
     newest: byName(text),
     dots: number,
@@ -290,9 +291,10 @@ var ANSWERS = {
   "first-error": record({ row: maybe(count) }),
   tracebacks: record({ folds: list(tuple(count, count)) }),
   metrics: curves,
+  times: curves,
   resources: curves,
   curves,
-  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media) }),
+  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), times: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media) }),
   media: (value) => "rows" in object(value) ? media(value) : medium(value),
   runs: record({ runs: list(tableRun) }),
   studies: record({ studies: list(studyRow) }),
@@ -1075,7 +1077,8 @@ var Found = class {
 function traceLike({ keys, traces }, series, axis2) {
   const like = traces[keys.findIndex(([other]) => other === series)];
   const own = like ?? { ...traces[0], name: series || "run", line: { ...traces[0].line, color: "#808080" } };
-  return { ...own, xaxis: `x${axis2}`, yaxis: `y${axis2}` };
+  const stack = own.stackgroup ? { stackgroup: `y${axis2}` } : {};
+  return { ...own, xaxis: `x${axis2}`, yaxis: `y${axis2}`, ...stack };
 }
 
 // src/charts/frame.js
@@ -1846,7 +1849,7 @@ var Charts = class {
     const mode = x.length <= dots ? "lines+markers" : "lines";
     const visible = !this.sheet.hidden.has(series);
     const shown = { ...trace, visible, uid: `${number2}`, x, y: line2.value, mode };
-    if (!this.smoothing) return [shown];
+    if (!this.smoothing || trace.stackgroup) return [shown];
     const smooth = this.averaged(line2, number2);
     return [
       { ...shown, uid: `${number2} raw`, opacity: 0.25, hoverinfo: "skip" },
@@ -2398,7 +2401,7 @@ var PageModel = class {
 // src/lab/charts.js
 var LOOK_EVERY_MS3 = 1e3;
 var SHARE_OF_TIME = 0.2;
-var TITLES = { metrics: "", resources: "Resources by rank" };
+var TITLES = { metrics: "", times: "Where the time goes", resources: "Resources by rank" };
 function bytes(text2) {
   return new DataView(Uint8Array.from(atob(text2), (letter) => letter.charCodeAt(0)).buffer);
 }
@@ -2414,7 +2417,7 @@ var ServedCharts = class {
     this.model = model;
     this.code = code;
     this.source = new Source(model);
-    this.places = { metrics: element("div"), media: element("div"), resources: element("div") };
+    this.places = { metrics: element("div"), media: element("div"), times: element("div"), resources: element("div") };
     this.root = element("div", {}, ...Object.values(this.places));
     this.shown = /* @__PURE__ */ new Map();
     this.seen = "";
@@ -2437,13 +2440,14 @@ var ServedCharts = class {
     const answer = await this.source.ask("charts", { seen: this.seen, drawn: drawn2 });
     if (this.closed) return true;
     this.show("metrics", answer.metrics);
+    this.show("times", answer.times);
     this.show("resources", answer.resources);
     this.list(answer.media);
     this.seen = answer.seen;
     return answer.end;
   }
   /**
-   * @param {"metrics" | "resources"} path
+   * @param {"metrics" | "times" | "resources"} path
    * @param {DrawnCharts | null} charts
    */
   show(path, charts) {
@@ -2472,7 +2476,7 @@ var ServedCharts = class {
     return { run: this.model.get("run"), home: this.model.get("home"), key: "" };
   }
   /**
-   * @param {"metrics" | "media" | "resources"} part
+   * @param {"metrics" | "media" | "times" | "resources"} part
    * @param {ChartsState | MediaState} state
    * @param {(model: any) => View} open
    */

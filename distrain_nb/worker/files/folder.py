@@ -35,6 +35,7 @@ RESOURCES_FOLDER = "resources"  # event files, one folder a rank (`metrics/resou
 
 # Written by the ranks, or fetched from where they ran.
 EVENTS_FOLDER = "tensorboard"  # TensorBoard's event files
+STEP_TIMES_FOLDER = "step-times"  # a folder in it for each rank (`metrics/step_times.py`)
 RESULTS_FOLDER = "results"  # the names of `--result` (`rank/values.py`)
 CHECKPOINTS_FOLDER, MODEL_FOLDER = "checkpoints", "model"  # whatever the program saves there
 

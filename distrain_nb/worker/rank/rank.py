@@ -15,7 +15,8 @@ from distrain_nb.worker.files.failure import Failure
 from distrain_nb.worker.files.folder import PIPE, PROGRAM_FOLDER, RESULTS_FOLDER
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.machine import system
-from distrain_nb.worker.rank import ending, program, tracebacks, values, world
+from distrain_nb.worker.metrics.step_times import CLOCK
+from distrain_nb.worker.rank import ending, program, step_hooks, tracebacks, values, world
 from distrain_nb.worker.rank.wrapped import ResultWriter
 
 FAILED = 1
@@ -27,6 +28,7 @@ def run(folder: Path, process: int, results: Sequence[str]) -> int:
     _line_buffered_output()
     ending.begin()
     world.watch(folder / PROGRAM_FOLDER)
+    step_hooks.install()
     try:
         namespace = program.run(folder / PROGRAM_FOLDER)
         if results:
@@ -39,6 +41,8 @@ def run(folder: Path, process: int, results: Sequence[str]) -> int:
         return status
     except BaseException as error:
         return fail(error, folder, process)
+    finally:
+        CLOCK.end()
     return 0
 
 

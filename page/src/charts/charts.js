@@ -214,7 +214,7 @@ export class Charts {
     const mode = x.length <= dots ? "lines+markers" : "lines";
     const visible = !this.sheet.hidden.has(series);
     const shown = { ...trace, visible, uid: `${number}`, x, y: line.value, mode };
-    if (!this.smoothing) return [shown];
+    if (!this.smoothing || trace.stackgroup) return [shown];
     const smooth = this.averaged(line, number);
     return [
       { ...shown, uid: `${number} raw`, opacity: 0.25, hoverinfo: "skip" },

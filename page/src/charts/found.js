@@ -61,5 +61,6 @@ export class Found {
 export function traceLike({ keys, traces }, series, axis) {
   const like = traces[keys.findIndex(([other]) => other === series)];
   const own = like ?? { ...traces[0], name: series || "run", line: { ...traces[0].line, color: "#808080" } };
-  return { ...own, xaxis: `x${axis}`, yaxis: `y${axis}` };
+  const stack = own.stackgroup ? { stackgroup: `y${axis}` } : {};
+  return { ...own, xaxis: `x${axis}`, yaxis: `y${axis}`, ...stack };
 }

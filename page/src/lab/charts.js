@@ -11,7 +11,7 @@ import { PageModel } from "./model.js";
 
 const LOOK_EVERY_MS = 1000;
 const SHARE_OF_TIME = 0.2;
-const TITLES = { metrics: "", resources: "Resources by rank" };
+const TITLES = { metrics: "", times: "Where the time goes", resources: "Resources by rank" };
 
 /** @param {string} text in base64 */
 function bytes(text) {
@@ -35,7 +35,7 @@ export class ServedCharts {
     this.model = model;
     this.code = code;
     this.source = new Source(model);
-    this.places = { metrics: element("div"), media: element("div"), resources: element("div") };
+    this.places = { metrics: element("div"), media: element("div"), times: element("div"), resources: element("div") };
     this.root = element("div", {}, ...Object.values(this.places));
     /** @type {Map<string, {model: PageModel<any>, view: View}>} what is shown, by its part */
     this.shown = new Map();
@@ -63,6 +63,7 @@ export class ServedCharts {
     const answer = await this.source.ask("charts", { seen: this.seen, drawn });
     if (this.closed) return true;
     this.show("metrics", answer.metrics);
+    this.show("times", answer.times);
     this.show("resources", answer.resources);
     this.list(answer.media);
     this.seen = answer.seen;
@@ -70,7 +71,7 @@ export class ServedCharts {
   }
 
   /**
-   * @param {"metrics" | "resources"} path
+   * @param {"metrics" | "times" | "resources"} path
    * @param {DrawnCharts | null} charts
    */
   show(path, charts) {
@@ -103,7 +104,7 @@ export class ServedCharts {
   }
 
   /**
-   * @param {"metrics" | "media" | "resources"} part
+   * @param {"metrics" | "media" | "times" | "resources"} part
    * @param {ChartsState | MediaState} state
    * @param {(model: any) => View} open
    */

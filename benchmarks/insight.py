@@ -1,0 +1,228 @@
+"""What it costs to see where the time goes, and how near that is to the truth: beside TraceML.
+
+    python benchmarks/insight.py [ROUNDS]
+
+The cost: the same loop of PyTorch plain, measured by us, and under TraceML (which pip installs into
+a temporary folder), each in a process of its own. A step works until it has used 2, 5 or 50 ms of
+the processor. What counts is the processor's time of the whole training process for the median
+step, the lowest of the rounds, as other work disturbs it less than the clock. What either does
+every few seconds is not in the median step, nor is the helper process that TraceML starts.
+
+The shares: two ranks whose loader, loss and logging sleep, one longer than the other. The program
+holds a stopwatch on each itself. The largest difference of a share is `share_error_points`, that of
+the slow rank's delay `late_error_ms`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+STEPS = {2: 500, 5: 300, 50: 60}  # by milliseconds
+TRACEML = ("traceml-ai==0.5.0", "msgspec", "nvidia-ml-py")
+ROOT = Path(__file__).parents[1]
+
+LOOP = """
+import contextlib, json, os, statistics, time
+kind = os.environ["KIND"]
+traced = contextlib.nullcontext
+if kind == "ours":
+    from distrain_nb.worker.rank import step_hooks
+    step_hooks.install()
+import torch
+if kind == "traceml":
+    import traceml_ai
+    traceml_ai.init(mode="auto")
+    traced = traceml_ai.trace_step
+torch.set_num_threads(1)
+net = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+def step(milliseconds):
+    optimizer.zero_grad()
+    net(batch).sum().backward()
+    optimizer.step()
+    end = time.thread_time() + milliseconds / 1000
+    while time.thread_time() < end:
+        pass
+
+costs = {}
+for milliseconds, steps in json.loads(os.environ["STEPS"]).items():
+    loader = torch.utils.data.DataLoader([torch.ones(4)] * (steps + 20))
+    times = []
+    for batch in loader:
+        with traced(net):
+            step(int(milliseconds))
+        times.append(time.process_time())
+    steps = [after - before for before, after in zip(times[20:], times[21:])]
+    costs[milliseconds] = statistics.median(steps) * 1000
+with open(os.environ["RESULT"], "w") as file:
+    json.dump(costs, file)
+"""
+
+TRUTH = """
+import collections, os, time
+import torch, torch.distributed as dist
+from torch.utils.data import DataLoader, Dataset
+
+class Slow(Dataset):
+    def __len__(self):
+        return 300
+    def __getitem__(self, index):
+        time.sleep(0.03)
+        return torch.ones(4)
+
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+truth, batches = collections.Counter(), iter(DataLoader(Slow()))
+for number in range(300):
+    if number == 1:
+        truth.clear()
+    began = time.perf_counter()
+    batch = next(batches)
+    has_data = time.perf_counter()
+    loss = net(batch).sum()
+    time.sleep(0.02 + 0.03 * rank)
+    computed = time.perf_counter()
+    loss.backward()
+    exchanged = time.perf_counter()
+    optimizer.step()
+    optimized = time.perf_counter()
+    time.sleep(0.01)
+    truth["data"] += has_data - began
+    truth["compute"] += computed - has_data + optimized - exchanged
+    truth["exchange"] += exchanged - computed
+    truth["rest"] += time.perf_counter() - optimized
+truth = {kind: total / 299 for kind, total in truth.items()}
+every_truth = [None, None]
+dist.all_gather_object(every_truth, truth)
+"""
+
+
+def cost(kind: str, folder: Path, packages: Path) -> dict[str, float]:
+    """Return the milliseconds of the processor that a step takes, by its length."""
+    script, result = folder / "loop.py", folder / "result.json"
+    script.write_text(LOOP)
+    result.unlink(missing_ok=True)
+    command = [sys.executable, str(script)]
+    paths = [str(ROOT)]
+    if kind == "traceml":
+        command = [sys.executable, "-m", "traceml_ai.launcher.cli", "run", str(script)]
+        paths.append(str(packages))
+    variables = {
+        "KIND": kind,
+        "STEPS": json.dumps(STEPS),
+        "RESULT": str(result),
+        "RANK": "0",
+        "AIP_TENSORBOARD_LOG_DIR": str(folder / "events"),
+        "PYTHONPATH": os.pathsep.join(paths),
+    }
+    if kind == "traceml":
+        del variables["RANK"]
+    environment = {**os.environ, **variables}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    if not result.exists():
+        raise RuntimeError(f"{kind}: {done.stdout[-500:]}{done.stderr[-500:]}")
+    costs: dict[str, float] = json.loads(result.read_text())
+    return costs
+
+
+def costs(rounds: int, failed: dict[str, str]) -> dict[str, dict[str, float]]:
+    """Return the lowest cost of each kind and length."""
+    lowest: dict[str, dict[str, float]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        packages = Path(folder, "packages")
+        install = ["pip", "install", "--quiet", "--no-deps", "--target", str(packages), *TRACEML]
+        installed = subprocess.run([sys.executable, "-m", *install], check=False).returncode == 0
+        if not installed:
+            failed["traceml"] = "pip can't install it"
+        for _ in range(rounds):
+            for kind in ("plain", "ours", *(["traceml"] if installed else [])):
+                try:
+                    measured = cost(kind, Path(folder), packages)
+                except RuntimeError as error:
+                    failed[kind] = str(error)
+                    continue
+                before = lowest.setdefault(kind, measured)
+                lowest[kind] = {ms: min(before[ms], measured[ms]) for ms in measured}
+                print(kind, measured, file=sys.stderr)
+    return lowest
+
+
+def clock_us() -> float:
+    """Return the microseconds that the clock of steps itself takes a step: the lowest of many."""
+    from distrain_nb.worker.metrics.step_times import CLOCK
+
+    blocks, steps = 50, 1000
+    lowest, optimizer = float("inf"), object()
+    with tempfile.TemporaryDirectory() as folder:
+        CLOCK.begin(Path(folder))
+        for _ in range(blocks):
+            began = time.thread_time()
+            for _ in range(steps):
+                CLOCK.leave(CLOCK.enter("data"))
+                CLOCK.optimized(optimizer)
+            lowest = min(lowest, (time.thread_time() - began) / steps)
+        CLOCK.end()
+    return lowest * 1e6
+
+
+def shares() -> tuple[float, float]:
+    """Return the largest error of a share, in points, and that of the delay, in milliseconds."""
+    os.environ["DISTRAIN_HOME"] = tempfile.mkdtemp()
+    from distrain_nb import api
+    from distrain_nb.run.metrics.step_times import step_times
+
+    run = api.submit(TRUTH, ranks_per_replica=2, result="every_truth")
+    run.wait(300)
+    truths: list[dict[str, float]] = run.results["every_truth"]
+    times, errors = step_times(run.folder), []
+    for rank, truth in enumerate(truths):
+        means, step = times.ranks[rank].means, times.ranks[rank].step_s
+        total = sum(truth.values())
+        print(f"rank {rank}", "truth", truth, "measured", means, file=sys.stderr)
+        errors += [
+            abs(seconds / total - means[kind] / step) * 100 for kind, seconds in truth.items()
+        ]
+    for finding in run.findings:
+        print(finding, file=sys.stderr)
+    true_delay = truths[1]["compute"] - truths[0]["compute"]
+    waits = [times.ranks[rank].median("exchange") for rank in (0, 1)]
+    return max(errors), abs(waits[0] - waits[1] - true_delay) * 1000
+
+
+def main() -> None:
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    failed: dict[str, str] = {}
+    result: dict[str, Any] = {"clock_us": round(clock_us(), 2)}
+    share_error, late_error = shares()
+    lowest = costs(rounds, failed)
+    for milliseconds in map(str, STEPS):
+        plain = lowest["plain"][milliseconds]
+        for kind in lowest:
+            added = lowest[kind][milliseconds] - plain
+            print(f"{milliseconds} ms, {kind}: {1000 * added:+.1f} µs a step", file=sys.stderr)
+        result[f"overhead_{milliseconds}ms"] = round(lowest["ours"][milliseconds] / plain, 4)
+    result["overhead_over_traceml"] = None
+    if "traceml" in lowest:
+        added = {kind: lowest[kind]["5"] - lowest["plain"]["5"] for kind in lowest}
+        result["overhead_over_traceml"] = round(added["ours"] / added["traceml"], 4)
+    result.update(
+        share_error_points=round(share_error, 2), late_error_ms=round(late_error, 2), failed=failed
+    )
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

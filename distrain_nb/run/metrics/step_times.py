@@ -1,0 +1,345 @@
+"""Where the time of a run goes: its ranks' step times, read as charts, shares and findings.
+
+Ranks that exchange gradients have equal steps, whichever of them is slow. The slow one is told by
+the exchange, which ends for all at once: who comes last waits the least.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.run.metrics.events import EventFolder, Key, event_files, file_size
+from distrain_nb.run.metrics.records import POINT
+from distrain_nb.worker.files.folder import EVENTS_FOLDER, STEP_TIMES_FOLDER
+from distrain_nb.worker.metrics.step_times import (
+    COMPUTE,
+    DATA,
+    EXCHANGE,
+    FACTS,
+    GRADIENT_BYTES,
+    KINDS,
+    LOADER_WORKERS,
+    REST,
+    SAVE,
+    STEPS,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from distrain_nb.run.metrics.records import Points
+
+    Numbers = NDArray[np.float64]
+
+# Less says little: the first steps of a program are not like the others.
+FEWEST_STEPS, SHORTEST_S = 10, 10.0
+# Shares of a step from which on a finding names a kind.
+DATA_SHARE, EXCHANGE_SHARE, SAVE_SHARE, LATE_SHARE = 0.2, 0.25, 0.1, 0.1
+LATE_S = 0.005
+MOST_WORKERS = 32
+_NAMES = {
+    DATA: "waiting for data",
+    COMPUTE: "computing",
+    EXCHANGE: "exchanging",
+    SAVE: "saving",
+    REST: "the rest",
+}
+
+
+class StepTimesFolder(EventFolder):
+    """Step times as charts: one for each rank, with the milliseconds of each kind as its lines.
+
+    All lines of a rank have the same steps, so that they can be stacked.
+    """
+
+    stacked = True
+
+    def __init__(self, run_folder: Path) -> None:
+        super().__init__(run_folder / EVENTS_FOLDER / STEP_TIMES_FOLDER)
+
+    def read(self) -> dict[Key, Points]:
+        series = {key.series for key in super().read()}
+        return {key: self.points(key) for key in self.keys if _series_of(key) in series}
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        keys = sorted(super().keys, key=lambda key: _rank_of(key.series))
+        shown = [key for key in keys if key.tag not in FACTS and self._is_shown(key)]
+        return tuple(Key(key.tag, f"ms a step, {_label(key.series)}") for key in shown)
+
+    def _is_shown(self, key: Key) -> bool:
+        return key.tag in (DATA, COMPUTE) or bool(super().points(key)["value"].any())
+
+    def points(self, key: Key) -> Points:
+        series = _series_of(key)
+        rows = super().points(Key(series, STEPS)).astype(POINT)
+        rows["value"] = 1000 * self.column(series, key.series)
+        return rows[1:] if len(rows) > 1 else rows  # the first step would dwarf all others
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (*self._sentences(), *super().notes)
+
+    def _sentences(self) -> list[str]:
+        times = self.times()
+        return [times.sentence, *(f.message for f in times.findings)] if times.ranks else []
+
+    def column(self, series: str, tag: str) -> Numbers:
+        """Return one number for each window of a rank: 0 where a window doesn't have it."""
+        windows = super().points(Key(series, STEPS))["step"]
+        values = np.zeros(len(windows))
+        if Key(series, tag) in super().keys:
+            points = super().points(Key(series, tag))
+            places = np.searchsorted(windows, points["step"])
+            known = places < len(windows)
+            values[places[known]] = points["value"][known]
+        return values
+
+    def times(self) -> StepTimes:
+        """Return the times of all ranks that there are so far."""
+        names = {key.series for key in super().keys if key.tag == STEPS}
+        ranks = {_rank_of(name): self._rank(name) for name in names}
+        return StepTimes({rank: ranks[rank] for rank in sorted(ranks) if ranks[rank].steps})
+
+    def _rank(self, series: str) -> RankTimes:
+        tags = [key.tag for key in super().keys if key.series == series and key.tag not in FACTS]
+        ends = super().points(Key(series, STEPS))["step"].astype(np.float64)
+        counts = self.column(series, STEPS)
+        # The first window is the first step. A job that was restarted counts from 1 again.
+        first = int(np.flatnonzero(np.diff(ends, prepend=np.inf) < 0)[-1]) + 1 if len(ends) else 0
+        last = [self.column(series, tag)[-1:] for tag in (LOADER_WORKERS, GRADIENT_BYTES)]
+        return RankTimes(
+            ends[first:],
+            counts[first:],
+            {tag: self.column(series, tag)[first:] for tag in tags},
+            *(int(value[0]) if len(value) else 0 for value in last),
+        )
+
+
+@dataclass(frozen=True)
+class RankTimes:
+    """The step times of one rank, a row for each window but the first step.
+
+    `ends`: the last step of each window; `counts`: its steps; `seconds`: the mean seconds of a step
+    by kind; `workers`: processes of the loader, -1 where no loader of PyTorch was seen.
+    """
+
+    ends: Numbers
+    counts: Numbers
+    seconds: Mapping[str, Numbers]
+    workers: int
+    gradient_bytes: int
+
+    @property
+    def steps(self) -> int:
+        return int(self.counts.sum())
+
+    @cached_property
+    def means(self) -> dict[str, float]:
+        """The mean seconds of a step by kind."""
+        return {kind: self.mean(kind) for kind in self.seconds}
+
+    def mean(self, kind: str) -> float:
+        """Return the mean seconds of a kind in a step."""
+        values = self.seconds.get(kind)
+        return 0.0 if values is None else float((values * self.counts).sum() / self.counts.sum())
+
+    def median(self, kind: str, since: int = 0) -> float:
+        """Return the median seconds of a kind in the windows from that one on."""
+        values = self.seconds.get(kind)
+        return 0.0 if values is None else float(np.median(values[since:]))
+
+    @property
+    def step_s(self) -> float:
+        return sum(self.means.values())
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """The step times of the ranks of a run, by rank."""
+
+    ranks: Mapping[int, RankTimes]
+
+    @property
+    def step_s(self) -> float:
+        """Mean seconds of a step, over all ranks; 0 before the first."""
+        return sum(r.step_s for r in self.ranks.values()) / max(1, len(self.ranks))
+
+    @property
+    def own_s(self) -> float:
+        """Mean seconds of a step without the exchange."""
+        return self.step_s - self.mean(EXCHANGE)
+
+    @property
+    def gradient_bytes(self) -> int:
+        return max((r.gradient_bytes for r in self.ranks.values()), default=0)
+
+    def mean(self, kind: str) -> float:
+        """Return the mean seconds of a kind in a step, over all ranks."""
+        total = sum(r.means.get(kind, 0.0) for r in self.ranks.values())
+        return total / max(1, len(self.ranks))
+
+    def share(self, kind: str) -> float:
+        """Return the share of a step that a kind takes, over all ranks."""
+        return self.mean(kind) / self.step_s if self.step_s else 0.0
+
+    @property
+    def sentence(self) -> str:
+        """The shares in one sentence: `a step takes 20 ms: 61 % waiting for data, …`."""
+        own = [kind for r in self.ranks.values() for kind in r.means if kind not in KINDS]
+        shares = {kind: self.share(kind) for kind in dict.fromkeys((*KINDS, *own))}
+        parts = [
+            f"{share:.0%}".replace("%", " %") + f" {_NAMES.get(kind, kind)}"
+            for kind, share in shares.items()
+            if share >= 0.005
+        ]
+        return f"a step takes {_ms(self.step_s)}: {', '.join(parts)}"
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What costs much of a step, and what to write; none before ten steps and ten seconds."""
+        steps = min((r.steps for r in self.ranks.values()), default=0)
+        if steps < FEWEST_STEPS or steps * self.step_s < SHORTEST_S:
+            return ()
+        late = self._late()
+        found = [self._data(), late, self._exchange(late is not None), self._save()]
+        return tuple(finding for finding in found if finding)
+
+    def _data(self) -> Finding | None:
+        share, workers = self.share(DATA), max(r.workers for r in self.ranks.values())
+        if share < DATA_SHARE:
+            return None
+        seen = f" ({workers} loader worker{'' if workers == 1 else 's'} a rank)"
+        waits = f"{_percent(share)} of a step is waiting for data{seen if workers >= 0 else ''}"
+        if workers < 0:
+            return _warning("time.data", f"{waits}: read ahead, or read shards (%distrain shard)")
+        # So many batches at once take as long as all else of a step.
+        busy = self.step_s * workers if workers else self.mean(DATA)
+        wanted = math.ceil(busy / max(self.step_s - self.mean(DATA), 1e-9))
+        count = min(MOST_WORKERS, max(workers + 1, wanted))
+        line = f"DataLoader(…, num_workers={count}, persistent_workers=True)"
+        return _warning("time.data", f"{waits}: write {line}, or read shards (%distrain shard)")
+
+    def _exchange(self, one_is_late: bool) -> Finding | None:
+        # The last rank to come waits for the transfer alone.
+        waits = [r.means.get(EXCHANGE, 0.0) for r in self.ranks.values()]
+        seconds = min(waits) if one_is_late else self.mean(EXCHANGE)
+        share = seconds / self.step_s
+        if share < EXCHANGE_SHARE:
+            return None
+        size = f" ({_ms(seconds)} for {self.gradient_bytes / 1e6:.3g} MB of gradients)"
+        return _warning(
+            "time.exchange",
+            f"the exchange takes {_percent(share)} of a step{size if self.gradient_bytes else ''}: "
+            "write larger batches, or accumulate gradients (with model.no_sync():), "
+            "or compare places with %distrain advise",
+        )
+
+    def _save(self) -> Finding | None:
+        share = self.share(SAVE)
+        if share < SAVE_SHARE:
+            return None
+        return _warning(
+            "time.save",
+            f"{_percent(share)} of a step is saving: save every so many steps, "
+            "and on rank 0 alone (if rank == 0:)",
+        )
+
+    def _late(self) -> Finding | None:
+        """Return the finding about the rank that comes last to the exchange, if one does."""
+        if len(self.ranks) < 2 or not self.mean(EXCHANGE):
+            return None
+        delays = {rank: _delays(rank, self.ranks) for rank in self.ranks}
+        rank, (seconds, window) = max(delays.items(), key=lambda item: item[1][0])
+        if seconds < max(LATE_S, LATE_SHARE * self.step_s):
+            return None
+        own = self.ranks[rank]
+        begins = int(own.ends[window] - own.counts[window]) + 1
+        arrives = f"arrives {_ms(seconds)} after the others"
+        since = f" since step {begins}" if window else ""
+        why = self._why(rank, window)
+        return _warning("time.slow-rank", f"rank {rank} {arrives}{since}: {why}")
+
+    def _why(self, rank: int, window: int) -> str:
+        """Say what a rank does longer than the others."""
+        own, others = self.ranks[rank], [r for n, r in self.ranks.items() if n != rank]
+        more = {
+            kind: own.median(kind, window) - float(np.median([r.median(kind) for r in others]))
+            for kind in own.seconds
+            if kind != EXCHANGE
+        }
+        kind = max(more, key=lambda kind: more[kind])
+        advice = {
+            DATA: "look at where its data is",
+            COMPUTE: "look at its CPU and GPU in Resources by rank",
+        }
+        todo = advice.get(kind, "do that less often, or on all ranks")
+        return f"{_NAMES.get(kind, kind)} takes it {_ms(more[kind])} longer; {todo}"
+
+
+def _delays(rank: int, ranks: Mapping[int, RankTimes]) -> tuple[float, int]:
+    """Return by how many seconds a rank comes after the others to the exchange, and the window
+    since which it does."""
+    own = ranks[rank]
+    none = np.zeros(len(own.ends))
+    others = [
+        np.interp(own.ends, r.ends, r.seconds.get(EXCHANGE, np.zeros(len(r.ends))))
+        for n, r in ranks.items()
+        if n != rank
+    ]
+    delays = np.median(others, axis=0) - own.seconds.get(EXCHANGE, none)
+    step = sum(own.seconds.values(), none)
+    on_time = np.flatnonzero(delays < np.maximum(LATE_S, LATE_SHARE * step))
+    window = int(on_time[-1]) + 1 if len(on_time) else 0
+    if own.counts[window:].sum() < FEWEST_STEPS:
+        return 0.0, 0
+    return float(np.median(delays[window:])), window
+
+
+def step_times(run_folder: Path) -> StepTimes:
+    """Return the step times of the run in this folder, as far as they are written."""
+    folder = StepTimesFolder(run_folder)
+    files = sorted(event_files(folder.path))
+    return _read(run_folder, tuple((str(path), file_size(path)) for path in files))
+
+
+@lru_cache(maxsize=64)
+def _read(run_folder: Path, files: tuple[tuple[str, int], ...]) -> StepTimes:  # noqa: ARG001
+    """Read again where a file has grown."""
+    folder = StepTimesFolder(run_folder)
+    folder.read()
+    return folder.times()
+
+
+def _warning(code: str, message: str) -> Finding:
+    return Finding(code, Severity.WARNING, "", message)
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.0f} %"
+
+
+def _series_of(key: Key) -> str:
+    return f"rank-{key.tag.rpartition(' ')[2]}"
+
+
+def _label(series: str) -> str:
+    return series.replace("-", " ")
+
+
+def _rank_of(series: str) -> int:
+    number = series.rpartition("-")[2]
+    return int(number) if number.isdigit() else -1

@@ -1,0 +1,136 @@
+"""Where a rank's time goes: real ranks, loaders and process groups."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import distrain_nb
+from distrain_nb import api
+from distrain_nb.run.metrics.events import scalars, table
+from distrain_nb.worker.files.folder import EVENTS_FOLDER, STEP_TIMES_FOLDER
+from distrain_nb.worker.metrics.step_times import CLOCK, timed
+
+TRAINING = """
+import io, os, time
+import torch, torch.distributed as dist
+from torch.utils.data import DataLoader, Dataset
+
+class Slow(Dataset):
+    def __len__(self):
+        return 24
+    def __getitem__(self, index):
+        time.sleep(0.01)
+        return torch.ones(4)
+
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4))
+net = torch.nn.parallel.DistributedDataParallel(net)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for batch in DataLoader(Slow(), batch_size=2):
+    if dist.get_rank() == 1:
+        time.sleep(0.05)
+    optimizer.zero_grad()
+    net(batch).sum().backward()
+    optimizer.step()
+    time.sleep(0.01)
+    torch.save(net.state_dict(), io.BytesIO())
+"""
+
+# Before and after the hooks: what a program can see of the loader, the optimizer and the tensors.
+UNCHANGED = """
+import inspect, os, pickle, sys
+if sys.argv[1] == "measured":
+    os.environ.update(RANK="0", AIP_TENSORBOARD_LOG_DIR=sys.argv[2])
+from distrain_nb.worker.rank import step_hooks
+step_hooks.install()
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.Adam(net.parameters())
+order = []
+optimizer.register_step_pre_hook(lambda *_: order.append("pre"))
+optimizer.register_step_post_hook(lambda *_: order.append("post"))
+loader = DataLoader(TensorDataset(torch.randn(8, 3)), batch_size=2, shuffle=True, num_workers=1)
+def step():
+    optimizer.step()
+for (batch,) in loader:
+    loss = net(batch).sum()
+    loss.backward()
+    optimizer.step()
+    assert loss._backward_hooks is None and not net._forward_hooks
+torch.compile(step, backend="eager")()
+copies = pickle.loads(pickle.dumps((loader, optimizer, torch.save)))
+print(order, net.weight.tolist(), list(optimizer.state_dict()), copies[2] is torch.save)
+print(inspect.signature(DataLoader.__iter__), inspect.signature(torch.save))
+try:
+    next(iter(DataLoader([object()])))
+except TypeError as error:
+    print(str(error)[:60])
+"""
+
+
+def test_a_block_counts_for_its_kind(tmp_path: Path) -> None:
+    CLOCK.begin(tmp_path)
+    for _ in range(4):
+        with timed("data"):
+            time.sleep(0.02)
+            with timed("tokenize"):
+                time.sleep(0.01)
+        time.sleep(0.03)
+    CLOCK.end()
+    rows = table(tmp_path)
+    assert rows["step"].max() == rows["steps"].sum() == 3, "the last step had no end"
+    means = rows[["data", "tokenize", "compute"]].min()
+    assert (means >= [0.02, 0.01, 0.03]).all()
+    assert rows["exchange"].max() == rows["save"].max() == rows["rest"].max() == 0
+
+
+@pytest.mark.parametrize("kind", ["steps", "", 3])
+def test_a_block_has_a_name_that_can_be_one(kind: str) -> None:
+    with pytest.raises(ValueError, match=r"expected one of data, compute"), timed(kind):
+        pass
+
+
+def test_nothing_is_measured_outside_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with distrain_nb.timed("data"):
+        pass
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_program_runs_as_without_the_hooks(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    said = {
+        kind: subprocess.run(
+            [sys.executable, "-c", UNCHANGED, kind, str(tmp_path)],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for kind in ("measured", "plain")
+    }
+    assert said["measured"] == said["plain"] != ""
+
+
+@pytest.mark.slow
+def test_a_slow_rank_is_seen_by_what_the_others_wait(home: Path) -> None:
+    pytest.importorskip("torch")
+    run = api.submit(TRAINING, ranks_per_replica=2)
+    run.wait(120)
+    rows = table(run.folder / EVENTS_FOLDER / STEP_TIMES_FOLDER)
+    assert not scalars(run.folder / EVENTS_FOLDER), "they are no metrics of the program"
+    rows = rows[rows["step"] > 1].groupby("series").mean()
+    fast, slow = rows.loc["rank-0"], rows.loc["rank-1"]
+    assert min(fast["data"], slow["data"]) >= 0.02
+    assert min(fast["rest"], slow["rest"]) >= 0.01
+    assert min(fast["save"], slow["save"]) > 0
+    assert slow["compute"] >= 0.05
+    assert fast["exchange"] - slow["exchange"] > 0.03
+    assert fast["gradient bytes"] == (4 * 4 + 4 + 4 + 4) * 4
