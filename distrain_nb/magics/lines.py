@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
+    from distrain_nb.run.stacks import Stacks
     from distrain_nb.study import Study
 
 FOLLOW_EVERY_S = 0.1
@@ -107,6 +108,10 @@ def _follow(run: Run, rank: int | None) -> None:
             if not line.moving:
                 print(coloured(f"[{labels.get(line.process, line.process)}] {line.text}"))
         time.sleep(0 if over else FOLLOW_EVERY_S)
+
+
+def _stacks(options: argparse.Namespace) -> Stacks:
+    return api.attach(options.run).stacks()
 
 
 def _attach(options: argparse.Namespace) -> Run | Study:
@@ -255,6 +260,7 @@ _VERBS = {
     "runs": _runs,
     "show": _show,
     "logs": _logs,
+    "stacks": _stacks,
     "attach": _attach,
     "cancel": _cancel,
     "result": _result,

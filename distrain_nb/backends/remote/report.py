@@ -9,6 +9,7 @@ from distrain_nb.worker.files.folder import LOG_FILE
 from distrain_nb.worker.files.log import parse
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.rank.world import note_in
+from distrain_nb.worker.supervisor.hangs import GOES_ON, SAID
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,6 +52,18 @@ def warning(folder: Path) -> str:
     """That the ranks worked alone, where one has said so in the log; else empty."""
     texts = (parse(record)[3] for record in _last_records(folder))
     return note_in(text.partition("] ")[2] or text for text in texts)
+
+
+def stands_still(folder: Path) -> str:
+    """Return why ranks stand still, as their workers said last in the log; empty if they go on."""
+    said: dict[int, str] = {}
+    for record in _last_records(folder):
+        _, process, _, text = parse(record)
+        if SAID in text:
+            said[process] = text.partition(SAID)[2]
+        elif GOES_ON in text:
+            said.pop(process, None)
+    return f"it stands still: {'; '.join(said.values())}" if said else ""
 
 
 def _last_records(folder: Path) -> list[bytes]:
