@@ -97,11 +97,11 @@ def main() -> None:
         seconds = 2 * after + 5
         ways = [(cell, way) for cell in healthy for way in (0.0, after)]
         results = list(pool.map(lambda way: slow(way[0], way[1], seconds), ways))
-    for cell, without, with_doctor in zip(healthy, results[::2], results[1::2], strict=True):
+    for well, without, with_doctor in zip(healthy, results[::2], results[1::2], strict=True):
         alarm, result, took = with_doctor
         is_same = result == without[1] and abs(took - without[2]) < SAME_SECONDS
         alarms, same = alarms + bool(alarm), same + is_same
-        print(f"{cell.name}: {alarm or 'no alarm'}; {result}; {took:.1f} s, {without[2]:.1f} s")
+        print(f"{well.name}: {alarm or 'no alarm'}; {result}; {took:.1f} s, {without[2]:.1f} s")
     figures = {"hangs_named": named, "of": len(hangs), "false_alarms": alarms}
     print(json.dumps({**figures, "healthy": len(healthy), "same_as_without": same}))
 

@@ -55,7 +55,7 @@ class JobOptions:
     require: tuple[str, ...] = option("NAME[==VERSION]", "package that the program needs", ())
     allow_secret: tuple[str, ...] = option("NAME", "let this value pass the secret check", ())
     hang_after: str = option(
-        "SECONDS", "look at the ranks after so much silence (default: 30; 0: never)", ""
+        "N", "seconds of silence before the ranks are looked at (default: 30; 0: never)", ""
     )
     stop_when_hung: bool = option("", "stop a run that stands still, as failed", False)
     wait: bool | None = option("", "wait in the cell until the run has ended", None)

@@ -10,7 +10,7 @@ from distrain_nb.errors import OptionError, RunNotReady
 from distrain_nb.worker.files.folder import BEGUN_FILE, WHERE_FILE
 from distrain_nb.worker.files.marks import pid_of
 from distrain_nb.worker.files.status import State
-from distrain_nb.worker.supervisor.looks import Member, look_at
+from distrain_nb.worker.supervisor.looks import RankProcess, look_at
 from distrain_nb.worker.supervisor.verdict import Act, SeenRank, doing, judge
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def stacks_of(run: Run) -> Stacks:
     if status.state is not State.RUNNING:
         raise RunNotReady(f"run {run.id} is {status.state}: only ranks at work have stacks")
     members = [
-        Member(process.label, process.index, _pid(run.folder, process))
+        RankProcess(process.label, process.index, _pid(run.folder, process))
         for process in status.processes
         if (run.folder / WHERE_FILE.format(process.index)).exists()
     ]

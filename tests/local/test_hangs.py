@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +14,9 @@ import pytest
 from distrain_nb import api
 from distrain_nb.api.source import Source
 from distrain_nb.errors import OptionError, RunFailed, RunNotReady
-from distrain_nb.program import Cell, Notebook
+from distrain_nb.program import Cell, Notebook, capture
 from distrain_nb.run import Run
+from distrain_nb.worker.rank.stacks import HANG_AFTER_VARIABLE, STOP_VARIABLE
 from tests.conftest import eventually
 
 BEGIN = """\
@@ -29,7 +34,7 @@ AFTER = "2"
 def start(text: str, **options: object) -> Run:
     source = Source(Cell("Cell In[7]", text), Notebook({}, (), Path.cwd()))
     given = {"hang_after": AFTER, "wait": False, "ranks_per_replica": 2, **options}
-    return api.submit(source, **given)  # type: ignore[arg-type]
+    return api.submit(source, **given)  # type: ignore[call-overload, no-any-return]
 
 
 def note_of(run: Run) -> str:
@@ -102,8 +107,24 @@ def test_stacks_of_a_run_at_work(home: Path) -> None:
 def test_what_hang_after_takes(home: Path) -> None:
     with pytest.raises(OptionError, match="invalid --hang-after 'soon': expected seconds"):
         start(BEGIN, hang_after="soon")
-    run = start(f"{BEGIN}time.sleep(300)", hang_after="0")
+    run = start(f"{BEGIN}time.sleep(300)", hang_after=0)
     eventually(lambda: "begun" in run.logs(), 120)
     with pytest.raises(OptionError, match="no rank on this machine that answers"):
         run.stacks()
     run.cancel()
+
+
+def test_a_container_says_it_in_its_log(tmp_path: Path) -> None:
+    text = f"{BEGIN}lock.acquire()\nlock.acquire()\n"
+    variables = {HANG_AFTER_VARIABLE: AFTER, STOP_VARIABLE: "1"}
+    captured = capture(Cell("Cell In[7]", text), 1, Notebook({}, (), tmp_path))
+    replace(captured, variables=variables).write(tmp_path / "program")
+    given = {"DISTRAIN_PROGRAM": str(tmp_path / "program"), "DISTRAIN_RANKS": "2"}
+    done = subprocess.run(
+        [sys.executable, "-m", "distrain_nb.worker"],
+        env={**os.environ, **given}, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    said = "[service] distrain: the run stands still: all 2 ranks are at Cell In[7], line 6"
+    assert done.returncode == 1, done.stderr
+    assert said in done.stderr
+    assert "stopped by --stop-when-hung: it stands still for" in done.stderr

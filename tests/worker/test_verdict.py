@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -53,6 +54,9 @@ STUCK = {
     ),
     "waits for an answer on a socket": rank(2, OTHER_LINE, call="recv", target="socket:[7]"),
     "waits for /data/shard.tar": rank(2, OTHER_LINE, call="read", target="/data/shard.tar"),
+    "waits for step() of xla": rank(
+        2, ["/venv/site-packages/xla/a.py", 1, "step", 3, False, True], OTHER_LINE
+    ),
     "waits for input that nobody gives": rank(2, OTHER_LINE, call="read", target="pipe:[7]"),
     "sleeps again and again in a loop": rank(2, OTHER_LINE, call="sleep", grows={"switches": 1}),
     "runs in a loop": rank(2, [*OTHER_LINE[:5], False], call="", state="R"),
@@ -66,7 +70,9 @@ def test_one_rank_is_odd(words: str) -> None:
     assert said(*waiting(0, 1), STUCK[words], *waiting(3)) == f"{others}; {odd}"
 
 
+STEPS = ["/venv/site-packages/jax/_src/api.py", 1, "block_until_ready", 3, False, True]
 HEALTHY = {
+    "its GPU computes": replace(rank(2, STEPS, OTHER_LINE), gpu=90.0),
     "a child computes": rank(2, OTHER_LINE, call="wait", grows={"below": 1}),
     "bytes flow": rank(2, OTHER_LINE, call="read", grows={"io": 1000}),
     "a download": rank(2, OTHER_LINE, call="recv", grows={"switches": 1}),

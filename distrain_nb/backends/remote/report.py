@@ -10,6 +10,7 @@ from distrain_nb.worker.files.log import parse
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.rank.world import note_in
 from distrain_nb.worker.supervisor.hangs import GOES_ON, SAID
+from distrain_nb.worker.supervisor.supervisor import SERVICE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,9 +60,10 @@ def stands_still(folder: Path) -> str:
     said: dict[int, str] = {}
     for record in _last_records(folder):
         _, process, _, text = parse(record)
-        if SAID in text:
-            said[process] = text.partition(SAID)[2]
-        elif GOES_ON in text:
+        word = text.removeprefix(f"[{SERVICE.label}] ")
+        if word.startswith(SAID):
+            said[process] = word.removeprefix(SAID)
+        elif word.startswith(GOES_ON):
             said.pop(process, None)
     return f"it stands still: {'; '.join(said.values())}" if said else ""
 

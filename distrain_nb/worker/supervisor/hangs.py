@@ -17,8 +17,9 @@ from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 from distrain_nb.worker.files import marks
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import ProcessSpec
+from distrain_nb.worker.machine.gpus import Gpus
 from distrain_nb.worker.rank import stacks
-from distrain_nb.worker.supervisor.looks import Member, look_at
+from distrain_nb.worker.supervisor.looks import RankProcess, look_at
 from distrain_nb.worker.supervisor.output import Output
 from distrain_nb.worker.supervisor.start import Child, Launcher
 from distrain_nb.worker.supervisor.verdict import Verdict, doing, judge
@@ -47,6 +48,7 @@ class Doctor:
         self._elsewhere = _world([spec for _, _, spec in self._ranks]) > len(self._ranks)
         self._lines: List[str] = []
         self._sign = self._look_at = self._usual = 0.0
+        self._gpus: Optional[Gpus] = None
         self._written, self._has_begun = 0, False
         self._kinds: Tuple[Tuple[str, str], ...] = ()
         self.note = ""
@@ -64,7 +66,7 @@ class Doctor:
         return self.note
 
     def _run(self) -> None:
-        self._sign = time.monotonic()
+        self._sign, self._gpus = time.monotonic(), Gpus.open()
         while any(child.alive for child, _, _ in self._ranks):
             time.sleep(min(1.0, self._after / 4))
             try:
@@ -81,7 +83,7 @@ class Doctor:
             self._sign, self._look_at = sign, sign + self._after
         if now - self._sign < self._after or now < self._look_at:
             return
-        seen, moved = look_at(self._folder, list(self._members()))
+        seen, moved = look_at(self._folder, list(self._members()), self._gpus)
         acts = [doing(rank) for rank in seen]
         verdict = None if moved else judge(acts, self._elsewhere)
         if moved:  # it steps without a word: that is life too
@@ -124,12 +126,12 @@ class Doctor:
             self._lines.append(f"{GOES_ON}{_duration(silent)} of silence")
         self.note = ""
 
-    def _members(self) -> Iterator[Member]:
+    def _members(self) -> Iterator[RankProcess]:
         for child, index, spec in self._ranks:
             pid = child.pid if child.alive else None
             if isinstance(child, Launcher):
                 pid = marks.pid_of(self._folder, index)
-            yield Member(spec.label, index, pid)
+            yield RankProcess(spec.label, index, pid, {**os.environ, **spec.environment})
 
 
 def _world(specs: Sequence[ProcessSpec]) -> int:

@@ -6,22 +6,25 @@ import json
 import os
 import time
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from distrain_nb.worker.files.folder import HELD_FILE, LOOK_FILE, WHERE_FILE
 from distrain_nb.worker.machine import waits
+from distrain_nb.worker.machine.gpus import Gpus
 from distrain_nb.worker.supervisor.verdict import SeenRank
 
 SAMPLES, LOOKS, BETWEEN_LOOKS_S = 5, 6, 0.4
 ANSWER_WITHIN_S = 3.0
 
 
-class Member(NamedTuple):
+class RankProcess(NamedTuple):
     """A process of a run: its number in the log, and its process id while it lives."""
 
     label: str
     number: int
     pid: Optional[int]
+    environment: Mapping[str, str] = MappingProxyType({})  # which tells its GPU
 
 
 class _View(NamedTuple):
@@ -31,29 +34,36 @@ class _View(NamedTuple):
     seconds: float
     before: Mapping[int, Dict[str, Any]]
     after: Mapping[int, Dict[str, Any]]
+    busy: Mapping[int, float]
 
 
-def look_at(folder: Path, members: Sequence[Member]) -> Tuple[List[SeenRank], bool]:
+def look_at(
+    folder: Path, members: Sequence[RankProcess], gpus: Optional[Gpus] = None
+) -> Tuple[List[SeenRank], bool]:
     """Look for a few seconds; say too whether a collective has been completed meanwhile.
 
     Raises OSError where there is no /proc, or the folder can't be written.
     """
     living = {member.number: member.pid for member in members if member.pid is not None}
     begun, looks = time.monotonic(), []
+    busy: Dict[int, float] = dict.fromkeys(living, 0.0)
     first = ask(folder, SAMPLES)
     threads = _own_threads(folder, living)
     for _ in range(LOOKS):
         looks.append(waits.look(list(living.values()), threads))
+        for member in members if gpus else ():
+            usage = gpus.of(member.environment).get("gpu %", 0.0) if gpus else 0.0
+            busy[member.number] = max(busy.get(member.number, 0.0), usage)
         time.sleep(BETWEEN_LOOKS_S)
     before = answers(folder, list(living), first, begun + ANSWER_WITHIN_S)
     second = ask(folder, SAMPLES)
     after = answers(folder, list(living), second, time.monotonic() + ANSWER_WITHIN_S)
-    view = _View(looks, (LOOKS - 1) * BETWEEN_LOOKS_S, before, after)
+    view = _View(looks, (LOOKS - 1) * BETWEEN_LOOKS_S, before, after, busy)
     moved = any(_completed(before[i]) != _completed(after[i]) for i in before if i in after)
     return [_seen(folder, member, view) for member in members], moved
 
 
-def _seen(folder: Path, member: Member, view: _View) -> SeenRank:
+def _seen(folder: Path, member: RankProcess, view: _View) -> SeenRank:
     index, pid, word = member.number, member.pid, word_of(folder, member.number)
     if pid is None:
         return SeenRank(member.label, outcome="ended", earlier=word)
@@ -64,7 +74,8 @@ def _seen(folder: Path, member: Member, view: _View) -> SeenRank:
     held = _text(folder / HELD_FILE.format(index)) if answer is None else ""
     target = own[-1].target if own else ""
     peer = waits.peer(pid, target) if target.startswith("socket:") else ""
-    return SeenRank(member.label, own, view.seconds, answer, held, word, peer=peer)
+    gpu = view.busy.get(index, 0.0)
+    return SeenRank(member.label, own, view.seconds, answer, held, word, peer=peer, gpu=gpu)
 
 
 def _own_threads(folder: Path, living: Mapping[int, int]) -> Dict[int, int]:

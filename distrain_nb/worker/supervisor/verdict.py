@@ -14,15 +14,14 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tu
 from distrain_nb.worker.machine.waits import Look
 
 WAITS, BLOCKED, STOPPED, ENDED = "waits", "blocked", "stopped", "ended"
-POLLS, SLEEPS, LOOPS, HOLDS, COMPUTES, MOVES = (
-    "polls", "sleeps", "loops", "holds", "computes", "moves",
-)  # fmt: skip
+POLLS, SLEEPS, LOOPS, HOLDS = "polls", "sleeps", "loops", "holds"
+COMPUTES, MOVES = "computes", "moves"
 # What doesn't end by itself, as far as can be seen.
 _STUCK = (BLOCKED, STOPPED, ENDED, POLLS, LOOPS, HOLDS)
 # What nobody would doubt, however seldom the run prints.
 _CERTAIN = (STOPPED, ENDED)
 
-_BUSY = 0.2  # of a CPU
+_BUSY, _GPU_BUSY = 0.2, 5.0  # of a CPU; percent of a GPU
 _MOVED_BYTES_A_S = 16 << 10
 _MOVED_SWITCHES_A_S = 3.0
 _VARIED = 3  # functions
@@ -45,6 +44,7 @@ _WAITING_FOR = (
 )
 _BELOW = ("a DataLoader worker", "a child process", "a program that it has started")
 _OF_TORCH = "torch/distributed/"
+_PACKAGES = "site-packages/"
 _OF_END = "worker/rank/ending.py"
 
 
@@ -64,6 +64,7 @@ class SeenRank:
     earlier: Optional[Dict[str, Any]] = None
     outcome: str = ""
     peer: str = ""
+    gpu: float = 0.0  # percent of its GPU's time
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,8 @@ def _silent(seen: SeenRank) -> Act:
     if not seen.held:
         return Act(seen.label, MOVES, "does not answer yet")
     frames = _frames_of_dump(seen.held)
-    if not _is_busy(seen) and _at_rest(seen) and seen.looks[-1].call == "sleep":
+    rests = seen.looks[-1].switches == seen.looks[0].switches
+    if rests and not _is_busy(seen) and seen.looks[-1].call == "sleep":
         return Act(seen.label, SLEEPS, "sleeps", _place(frames))
     words = "holds Python's lock in a call that does not return"
     return Act(seen.label, HOLDS, words, _place(frames))
@@ -191,12 +193,12 @@ def _answering(seen: SeenRank, answer: Dict[str, Any]) -> Act:
     frames = mains[-1]
     place = _place(frames)
     pending = answer.get("pending") or ()
-    if _moves(seen) or len({entry.get("op_id") for entry in pending}) > 10:
+    if _moves(seen) or (seen.gpu >= _GPU_BUSY and not pending):
         return Act(seen.label, MOVES, "works", place)
     library = _library(frames)
     collective = _collective(library, pending)
-    busy = _is_busy(seen)
-    if collective and not (busy and not _on_gpu(pending)) and not _of(library, "threading.py"):
+    busy, in_lock = _is_busy(seen), bool(library) and library[0][0].endswith("threading.py")
+    if collective and not in_lock and (not busy or _on_gpu(pending)):
         return Act(seen.label, WAITS, f"waits in {collective[0]}", place, collective)
     if busy:
         return _computing(seen, mains, place)
@@ -244,6 +246,9 @@ def _what(seen: SeenRank, library: Sequence[Any], call: str, target: str) -> str
         return "input that nobody gives" if is_input else target
     if call == "open":
         return "a file to open"
+    if not what and library and _PACKAGES in library[0][0]:
+        package = library[0][0].rpartition(_PACKAGES)[2].partition("/")[0]
+        return f"{library[0][2]}() of {package}"
     return what or {"futex": "a lock", "wait": "a child process"}.get(call, "what can't be seen")
 
 
@@ -283,10 +288,6 @@ def _mostly(facts: Iterable[bool]) -> bool:
     return 2 * sum(values) > len(values)
 
 
-def _at_rest(seen: SeenRank) -> bool:
-    return seen.looks[-1].switches == seen.looks[0].switches
-
-
 def _collective(library: Sequence[Any], pending: Sequence[Dict[str, Any]]) -> Tuple[Any, ...]:
     """Return the collective that a stack is in, and its shapes; empty for none."""
     names = [
@@ -319,10 +320,6 @@ def _library(frames: Sequence[Any]) -> List[Any]:
     """Return the frames of libraries that the innermost line of the program has called."""
     own = next((n for n, frame in enumerate(frames) if frame[4]), len(frames))
     return list(frames[:own])
-
-
-def _of(frames: Sequence[Any], file: str) -> bool:
-    return bool(frames) and frames[0][0].endswith(file)
 
 
 def _place(frames: Sequence[Any]) -> str:
