@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 BEGIN = """\
-import ctypes, hashlib, itertools, multiprocessing, os, signal, socket, subprocess, sys, tempfile
+import ctypes, itertools, multiprocessing, os, signal, socket, subprocess, sys, tempfile
 import threading, time
 from pathlib import Path
 import torch, torch.distributed as dist
@@ -149,15 +149,15 @@ HEALTHY = (
     _slow("one-sleeps", 2, "value = rank == 0 and time.sleep(SECONDS)\n"),
     _slow("c-call-with-the-lock", 2, "value = ctypes.PyDLL(None).sleep(int(SECONDS))\n"),
     _slow("c-call-without-the-lock", 2, "value = ctypes.CDLL(None).sleep(int(SECONDS))\n"),
-    _slow("key-derivation", 2, """\
-begin, count = time.time(), 200_000
-while rank == 0:  # one call for most of the time
-    begun = time.time()
-    hashlib.pbkdf2_hmac("sha256", b"a", b"b", count)
-    left = begin + SECONDS - time.time()
-    if left < 1: break
-    count = max(1, int(0.9 * left * count / (time.time() - begun)))
-value = "key"
+    _slow("one-call-that-computes", 2, """\
+import sqlite3
+count = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+database, value = sqlite3.connect(":memory:", check_same_thread=False), "interrupted"
+threading.Timer(SECONDS, database.interrupt).start()
+try:
+    rank == 0 and database.execute(count).fetchone()
+except sqlite3.OperationalError:
+    pass
 """),
     _slow("checkpoint", 2, """\
 end, value = time.time() + SECONDS, "saved"

@@ -113,3 +113,22 @@ def test_the_watchdog_names_the_line_of_who_holds_the_lock() -> None:
     assert said(*waiting(0), holds).endswith(
         "rank 1 holds Python's lock in a call that does not return (Cell In[7], line 12)"
     )
+
+
+def test_a_rank_that_looks_for_rank_0_waits_for_it() -> None:
+    """It polls the list of sockets meanwhile, which takes a CPU's time and reads much."""
+    polls = ["/d/worker/rank/process_groups.py", 67, "init_process_group", 1, False, True]
+    meets = rank(1, polls, LINE, call="", state="R", grows={"io": 9000, "cpu": 1, "main_cpu": 1})
+    assert said(rank(0, OTHER_LINE), meets) == (
+        "rank 1 waits in init_process_group (Cell In[7], line 31); "
+        "rank 0 waits for a lock (Cell In[7], line 12)"
+    )
+
+
+def test_a_worker_of_a_loader_is_named_before_what_it_is_made_of() -> None:
+    queue = ["/lib/python3.11/multiprocessing/queues.py", 3, "get", 5, False, True]
+    loads = ["torch/utils/data/dataloader.py", 1, "_next_data", 3, False, True]
+    stopped = (ChildLook(5, "python", "T"),)
+    assert said(*waiting(0), rank(1, queue, loads, OTHER_LINE, children=stopped)).endswith(
+        "rank 1 waits for a DataLoader worker that is stopped (SIGSTOP) (Cell In[7], line 12)"
+    )

@@ -42,6 +42,7 @@ LONGEST_HELD = 1 << 20  # bytes
 Frame = Tuple[str, int, str, int, bool, bool]
 _IN_C = re.compile("CALL|BINARY|INPLACE|COMPARE|FOR_ITER|CONTAINS|IMPORT|ATTR|SUBSCR|EXTEND|FORMAT")
 
+_MOST_PENDING = 20
 _C10D = "torch._C._distributed_c10d"
 _teller: Optional[_Teller] = None
 
@@ -148,9 +149,9 @@ class _Teller:
 
     def _arm(self) -> None:
         """Have the watchdog write unless it is put off again in time, and over and over."""
-        if self._arms:
-            if os.fstat(self._held).st_size > 0:
-                os.ftruncate(self._held, 0)
+        if self._arms and os.fstat(self._held).st_size > 0:
+            os.ftruncate(self._held, 0)
+        if self._arms:  # asked again: the program may have taken it meanwhile
             self._dump_later(self._held_s, repeat=True, file=self._held)
 
     def _disarm(self) -> None:
@@ -204,9 +205,11 @@ def _frame(frame: FrameType, line: Optional[int]) -> Frame:
 
 def _collectives() -> Dict[str, Any]:
     """Return what PyTorch's flight recorder has: what each group has completed, and what isn't."""
-    dump = getattr(sys.modules.get(_C10D), "_dump_fr_trace_json", None)
-    if dump is None:
-        return {}
-    trace = json.loads(dump(True, True))
-    entries = [entry for entry in trace.get("entries", ()) if not entry.get("retired")]
-    return {"pending": entries[-20:], "groups": trace.get("pg_status", {})}
+    known: Dict[str, Any] = {"pending": [], "groups": {}}
+    for name in ("_dump_fr_trace_json", "_dump_nccl_trace_json"):
+        dump = getattr(sys.modules.get(_C10D), name, None)
+        trace = json.loads(dump(True, True)) if dump is not None else {}
+        pending = [entry for entry in trace.get("entries", ()) if not entry.get("retired")]
+        known["pending"] += pending[-_MOST_PENDING:]
+        known["groups"].update(trace.get("pg_status", {}))
+    return known

@@ -43,7 +43,7 @@ _WAITING_FOR = (
     ("selectors.py", "a socket"),
 )
 _BELOW = ("a DataLoader worker", "a child process", "a program that it has started")
-_OF_TORCH = "torch/distributed/"
+_OF_TORCH, _OF_GROUPS = "torch/distributed/", "worker/rank/process_groups.py"
 _PACKAGES = "site-packages/"
 _OF_END = "worker/rank/ending.py"
 
@@ -193,12 +193,13 @@ def _answering(seen: SeenRank, answer: Dict[str, Any]) -> Act:
     frames = mains[-1]
     place = _place(frames)
     pending = answer.get("pending") or ()
-    if _moves(seen) or (seen.gpu >= _GPU_BUSY and not pending):
-        return Act(seen.label, MOVES, "works", place)
     library = _library(frames)
     collective = _collective(library, pending)
+    meets = collective[:1] == ("init_process_group",)  # for which it polls
+    if not meets and (_moves(seen) or (seen.gpu >= _GPU_BUSY and not pending)):
+        return Act(seen.label, MOVES, "works", place)
     busy, in_lock = _is_busy(seen), bool(library) and library[0][0].endswith("threading.py")
-    if collective and not in_lock and (not busy or _on_gpu(pending)):
+    if collective and not in_lock and (meets or not busy or _on_gpu(pending)):
         return Act(seen.label, WAITS, f"waits in {collective[0]}", place, collective)
     if busy:
         return _computing(seen, mains, place)
@@ -236,7 +237,8 @@ def _resting(seen: SeenRank, library: Sequence[Any], place: str) -> Act:
 
 def _what(seen: SeenRank, library: Sequence[Any], call: str, target: str) -> str:
     known = [what for frame in library for part, what in _WAITING_FOR if part in frame[0]]
-    what = next((what for what in known if what in _BELOW), (known or [""])[0])
+    below = [what for what in known if what in _BELOW]
+    what = (below[-1:] or known or [""])[0]
     if what in _BELOW:
         return what + _about_children(seen.looks[-1])
     if target.startswith("socket:"):
@@ -293,7 +295,8 @@ def _collective(library: Sequence[Any], pending: Sequence[Dict[str, Any]]) -> Tu
     names = [
         frame[2]
         for frame in library
-        if _OF_TORCH in frame[0] and frame[2].startswith((*_OF_WAITING, "init_", "monitored"))
+        if (_OF_TORCH in frame[0] or _OF_GROUPS in frame[0])
+        and frame[2].startswith((*_OF_WAITING, "init_", "monitored"))
     ]
     name = names[-1] if names else ""
     if pending:
