@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,6 +14,7 @@ from distrain_nb.layout import OPTIONS, Layout, load
 from distrain_nb.layout.option import flag
 from distrain_nb.layout.options import SPOT, changed
 from distrain_nb.layout.place import place_of
+from distrain_nb.worker.rank.stacks import HANG_AFTER_VARIABLE, STOP_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.base import AnyBackend
     from distrain_nb.config import Config
 
+_DECIMAL = re.compile(r"\d+(\.\d+)?")
 _LAYOUT = {layout_option.field for layout_option in (*OPTIONS, SPOT)}
 
 
@@ -51,6 +54,10 @@ class JobOptions:
     exclude: tuple[str, ...] = option("PATTERN", "files of a script's folder to leave out", ())
     require: tuple[str, ...] = option("NAME[==VERSION]", "package that the program needs", ())
     allow_secret: tuple[str, ...] = option("NAME", "let this value pass the secret check", ())
+    hang_after: str = option(
+        "N", "seconds of silence before the ranks are looked at (default: 30; 0: never)", ""
+    )
+    stop_when_hung: bool = option("", "stop a run that stands still, as failed", False)
     wait: bool | None = option("", "wait in the cell until the run has ended", None)
     dry_run: bool = option("", "show what would be submitted, without submitting it", False)
     export: str = option(
@@ -62,6 +69,18 @@ class JobOptions:
     def results(self) -> tuple[str, ...]:
         """The names in `result`, each on its own."""
         return tuple(name.strip() for text in self.result for name in text.split(",") if name)
+
+    @property
+    def of_doctor(self) -> dict[str, str]:
+        """Variables by which the worker knows when a run stands still. Raises OptionError."""
+        if self.hang_after and not _DECIMAL.fullmatch(self.hang_after):
+            raise OptionError(
+                f"invalid --hang-after {self.hang_after!r}: expected seconds, such as 120; "
+                "0 never looks"
+            )
+        stops = "1" if self.stop_when_hung else ""
+        settings = {HANG_AFTER_VARIABLE: self.hang_after, STOP_VARIABLE: stops}
+        return {name: text for name, text in settings.items() if text}
 
     def given(self, place: Callable[[str, str], str]) -> dict[str, Any]:
         """Return the names that `param` and `data` define, with their values; `place` says what a

@@ -60,6 +60,8 @@ class Options(TypedDict, total=False):
     exclude: Texts | None
     require: Texts | None
     allow_secret: Texts | None
+    hang_after: Number | None
+    stop_when_hung: bool
     wait: bool | None
     dry_run: bool
     export: str | None

@@ -190,7 +190,7 @@ def _program(source: Source, options: JobOptions, backend: AnyBackend) -> Progra
     return replace(
         program,
         arguments=with_places(options.args, places),
-        variables=variables(options, places, backend),
+        variables=variables(options, places, backend) | options.of_doctor,
         findings=(*program.findings, *unread),
     )
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
+    from distrain_nb.run.stacks import Stacks
     from distrain_nb.study import Study
 
 FOLLOW_EVERY_S = 0.1
@@ -108,6 +109,10 @@ def _follow(run: Run, rank: int | None) -> None:
             if not line.moving:
                 print(coloured(tagged(labels, line)))
         time.sleep(0 if over else FOLLOW_EVERY_S)
+
+
+def _stacks(options: argparse.Namespace) -> Stacks:
+    return api.attach(options.run).stacks()
 
 
 def _attach(options: argparse.Namespace) -> Run | Study:
@@ -256,6 +261,7 @@ _VERBS = {
     "runs": _runs,
     "show": _show,
     "logs": _logs,
+    "stacks": _stacks,
     "attach": _attach,
     "cancel": _cancel,
     "result": _result,

@@ -21,6 +21,7 @@ RUN = "number or name of a run, or last"
 RUN_VERBS = {
     "show": "show state, log and charts of a run",
     "logs": "print the log of a run",
+    "stacks": "say where each rank of a run on this machine is, with its stacks",
     "attach": "show below this cell, live: a run, the last study, or a cloud's job by its name",
     "cancel": "stop a run",
     "result": "return the results of a run",

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.backends.base import AnyBackend
     from distrain_nb.findings import Finding
+    from distrain_nb.run.stacks import Stacks
     from distrain_nb.run.store import Record
     from distrain_nb.types import Value
     from distrain_nb.worker.files.status import Status
@@ -145,6 +146,16 @@ class Run(Waitable[R]):
         """
         labels = labels_of(self.status)
         return "\n".join(tagged(labels, line) for line in still(self.lines(rank)))
+
+    def stacks(self) -> Stacks:
+        """Return where each rank is, of a run that is at work on this machine: text, and in a
+        notebook a flame graph of ten samples. It takes a few seconds and interrupts nothing.
+
+        Raises RunNotReady for a run that isn't at work, OptionError if no rank answers here.
+        """
+        from distrain_nb.run.stacks import stacks_of
+
+        return stacks_of(self)
 
     def carrier_log(self) -> str:
         """Return the log of the background process that submits the job and follows it.

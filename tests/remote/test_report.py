@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from distrain_nb.backends.remote.report import first_report
+from distrain_nb.backends.remote.report import first_report, stands_still
 
 LABELS = ("rank 0", "rank 1", "primary 0", "workers 0")
 LOG = """\
@@ -44,3 +44,15 @@ def test_what_a_line_went_back_over_is_not_in_the_way(tmp_path: Path) -> None:
     odd = "1.0\t0\to\t10%\r20%\r\tof 30%\x0b\x1c\u2028\n1.0\t2\te\t\rrank 7\rfailed\n"
     (tmp_path / "log.tsv").write_text(odd + LOG, newline="")
     assert first_report(tmp_path, LABELS).startswith("rank 1 failed: ValueError: boom\n")
+
+
+def test_what_workers_say_of_a_run_that_stands_still(tmp_path: Path) -> None:
+    """The last word of each replica counts, until it says that the run goes on."""
+    stuck = "[service] distrain: the run stands still: rank {} waits for a lock (silent for 44 s)"
+    log = tmp_path / "log.tsv"
+    log.write_text(f"1\t2\te\t{stuck.format(0)}\n2\t3\te\t{stuck.format(1)}\n")
+    both = "rank 0 waits for a lock (silent for 44 s); rank 1 waits for a lock (silent for 44 s)"
+    assert stands_still(tmp_path) == f"it stands still: {both}"
+    with log.open("a") as file:
+        file.write("3\t2\te\t[service] distrain: the run goes on after 50 s of silence\n")
+    assert stands_still(tmp_path) == f"it stands still: {both.partition('; ')[2]}"

@@ -19,7 +19,7 @@ from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Carried, brief
 from distrain_nb.backends.remote.collector import Collector, kinds
 from distrain_nb.backends.remote.links import write_links
 from distrain_nb.backends.remote.lock import NoLock, alone
-from distrain_nb.backends.remote.report import warning, with_report
+from distrain_nb.backends.remote.report import stands_still, warning, with_report
 from distrain_nb.backends.remote.sending import Cancelled, send
 from distrain_nb.backends.remote.service import Gone, Observed
 from distrain_nb.backends.remote.submission import Submission
@@ -164,7 +164,8 @@ class Carrier:
                 if observed.state.final:
                     return observed
                 trouble, behind = self._do_what_can_be_done(steps)
-                run.note(trouble or ("" if self._asked else waiting(observed)), behind)
+                state = "" if self._asked else waiting(observed) or stands_still(run.folder)
+                run.note(trouble or state, behind)
                 self._see(observed)
             pause = min(2 * pause, LONGEST_PAUSE_S) if trouble else run.pace.look
             run.rest(pause, request)

@@ -9,6 +9,8 @@ from distrain_nb.worker.files.folder import LOG_FILE
 from distrain_nb.worker.files.log import parse
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.rank.world import note_in
+from distrain_nb.worker.supervisor.hangs import GOES_ON, SAID
+from distrain_nb.worker.supervisor.supervisor import SERVICE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,6 +53,19 @@ def warning(folder: Path) -> str:
     """That the ranks worked alone, where one has said so in the log; else empty."""
     texts = (parse(record)[3] for record in _last_records(folder))
     return note_in(text.partition("] ")[2] or text for text in texts)
+
+
+def stands_still(folder: Path) -> str:
+    """Return why ranks stand still, as their workers said last in the log; empty if they go on."""
+    said: dict[int, str] = {}
+    for record in _last_records(folder):
+        _, process, _, text = parse(record)
+        word = text.removeprefix(f"[{SERVICE.label}] ")
+        if word.startswith(SAID):
+            said[process] = word.removeprefix(SAID)
+        elif word.startswith(GOES_ON):
+            said.pop(process, None)
+    return f"it stands still: {'; '.join(said.values())}" if said else ""
 
 
 def _last_records(folder: Path) -> list[bytes]:

@@ -65,6 +65,8 @@ CANCEL_FILE = "cancel"  # by anybody: stop the run
 WATCHED_FILE = "watched"  # a page has the log from its server (`supervisor/heartbeat.py`)
 SHOWN_FILE = "shown"  # a kernel shows the run on a page
 
+LOOK_FILE = "look"  # `ID SAMPLES`, by anybody: ranks write their stacks (`rank/stacks.py`)
+
 # Kept of a run that has ended; made anew where it is missing or of another version.
 METRICS_FILE = "metrics.json"  # `run/pages/best_metric.py`
 
@@ -73,6 +75,8 @@ FAILURE_FILE = "failure-{}.json"  # `failure.Failure`, by the process itself
 ALONE_FILE = "alone-{}"  # text: why it has trained by itself (`rank/world.py`)
 BEGUN_FILE = "begun-{}"  # `status.Owner`, by a rank that `mpirun` has started (`marks.py`)
 SUCCEEDED_FILE = "succeeded-{}"  # empty: that rank has come to its end
+WHERE_FILE = "where-{}.json"  # one line: where that process is, as it said last (`rank/stacks.py`)
+HELD_FILE = "held-{}.txt"  # its stacks, by the watchdog of `faulthandler` while C code keeps it
 PIPE = "pipe-{}.{}"  # a named pipe by which it reaches the log: stream `o` or `e`
 
 RESERVE_FILE = "reserve-{}"  # nothing but room, given up on a full disk

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Iterator
+from typing import Iterator, Optional
 
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
@@ -25,6 +25,15 @@ def succeed(folder: Path, process: int) -> None:
 def has_succeeded(folder: Path, process: int) -> bool:
     """Return whether that rank has come to its end."""
     return (folder / SUCCEEDED_FILE.format(process)).exists()
+
+
+def pid_of(folder: Path, process: int) -> Optional[int]:
+    """Return the process id of that rank; None before it has begun, and when it has ended."""
+    try:
+        owner = fields.read(Owner, folder / BEGUN_FILE.format(process))
+    except (OSError, fields.Damaged):
+        return None
+    return owner.pid if owner.alive else None
 
 
 def living(folder: Path) -> Iterator[int]:

@@ -16,7 +16,7 @@ from distrain_nb.worker.files.folder import PIPE, PROGRAM_FOLDER, RESULTS_FOLDER
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.metrics.step_times import CLOCK
-from distrain_nb.worker.rank import ending, program, step_hooks, tracebacks, values, world
+from distrain_nb.worker.rank import ending, program, stacks, step_hooks, tracebacks, values, world
 from distrain_nb.worker.rank.wrapped import ResultWriter
 
 FAILED = 1
@@ -27,6 +27,7 @@ def run(folder: Path, process: int, results: Sequence[str]) -> int:
     """Run the program as that process and give its exit status; a failure is written down."""
     _line_buffered_output()
     ending.begin()
+    stacks.begin(folder, process, folder / PROGRAM_FOLDER)
     world.watch(folder / PROGRAM_FOLDER)
     step_hooks.install()
     try:
@@ -35,6 +36,7 @@ def run(folder: Path, process: int, results: Sequence[str]) -> int:
             _save(namespace, results, folder / RESULTS_FOLDER)
         world.check(folder, process)
     except SystemExit as exit_request:
+        stacks.leave_word(exit_request.__traceback__)
         status = _requested_exit(exit_request, folder, process)
         if not status:
             world.check(folder, process)

@@ -30,7 +30,8 @@ from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.request import TAKEN, Asked, Request, Warming, listen, receive, send
 from distrain_nb.worker.files.status import OF_SUPERVISOR, Owner, State, Status
 from distrain_nb.worker.machine import system, threads
-from distrain_nb.worker.supervisor.supervisor import Supervisor, exit_status
+from distrain_nb.worker.supervisor.start import exit_status
+from distrain_nb.worker.supervisor.supervisor import Supervisor
 
 TURN_S, TURN_WITH_RUNS_S = 1.0, 0.1
 

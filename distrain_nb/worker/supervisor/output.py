@@ -32,6 +32,7 @@ class Output:
         self._echo = echo
         self._selector = selectors.DefaultSelector()
         self._splitters: Dict[int, LineSplitter] = {}
+        self.heard_at = time.monotonic()  # when a process last printed
         self.assertions: Dict[int, str] = {}  # by process, the first that has failed on its GPU
 
     @property
@@ -81,6 +82,7 @@ class Output:
         splitter = self._splitters.get(descriptor)
         if splitter is None:
             return
+        self.heard_at = time.monotonic()
         self._write(splitter.feed(data) if data else splitter.finish())
         if not data:
             self._selector.unregister(descriptor)

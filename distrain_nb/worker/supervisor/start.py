@@ -18,6 +18,7 @@ from distrain_nb.worker.files.failure import Failure
 from distrain_nb.worker.files.folder import PIPE, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import Launch, ProcessSpec, fill
 from distrain_nb.worker.machine import system, threads
+from distrain_nb.worker.metrics.resources import SampledProcess
 from distrain_nb.worker.rank import after_fork, ending, rank, trackers
 from distrain_nb.worker.reduction import reducer
 from distrain_nb.worker.supervisor import parameter_server
@@ -197,3 +198,18 @@ def _listen(descriptor: int, index: int, stream: str, output: Output) -> None:
         pass
     os.set_blocking(descriptor, False)
     output.add(descriptor, index, stream)
+
+
+def sampled(child: Child) -> Iterator[SampledProcess]:
+    """Yield the processes of a child whose use of the machine is to be sampled."""
+    for spec in child.specs.values():
+        environment = {**os.environ, **spec.environment}
+        mpi_rank = spec.rank if isinstance(child, Launcher) else None
+        yield SampledProcess(spec.label, child.pid, environment, mpi_rank)
+
+
+def exit_status(wait_status: int) -> int:
+    """Return the exit status as `subprocess` does: negative for a signal."""
+    if os.WIFSIGNALED(wait_status):
+        return -os.WTERMSIG(wait_status)
+    return os.WEXITSTATUS(wait_status)

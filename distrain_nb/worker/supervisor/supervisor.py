@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from distrain_nb.worker.files import disk, failure
 from distrain_nb.worker.files.failure import Failure, Memory
@@ -17,13 +17,14 @@ from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.log import LogLost
 from distrain_nb.worker.files.status import Owner, Process, State, Status
 from distrain_nb.worker.machine import system
-from distrain_nb.worker.metrics.resources import SampledProcess, Sampler
+from distrain_nb.worker.metrics.resources import Sampler
 from distrain_nb.worker.rank import world
 from distrain_nb.worker.supervisor.charts import StrayCharts, stray_charts
+from distrain_nb.worker.supervisor.hangs import Doctor
 from distrain_nb.worker.supervisor.heartbeat import is_looked_at
 from distrain_nb.worker.supervisor.output import Output
 from distrain_nb.worker.supervisor.primary import Primary
-from distrain_nb.worker.supervisor.start import Child, Launcher, start
+from distrain_nb.worker.supervisor.start import Child, Launcher, exit_status, sampled, start
 
 OTHERS_FAIL_WITHIN_S = 0.3
 # A rank may wait for others when it has failed: JAX's says goodbye to all of them first.
@@ -78,6 +79,8 @@ class Supervisor:
         self._ports: List[system.HeldPort] = []
         self._sampler: Optional[Sampler] = None
         self._charts: Optional[StrayCharts] = None
+        self._doctor: Optional[Doctor] = None
+        self._hung = ""
         self._primary = Primary(self._launch.follows) if self._launch.follows else None
         self._held = system.listen(self._launch.holds) if self._launch.holds else None
 
@@ -122,10 +125,11 @@ class Supervisor:
             for index, spec in child.specs.items()
         )
         self._enter(State.RUNNING, "running", processes=processes)
-        sampled = chain.from_iterable(map(_sampled, self._children))
-        self._sampler = Sampler(self._folder, list(sampled))
+        used = chain.from_iterable(map(sampled, self._children))
+        self._sampler = Sampler(self._folder, list(used))
         self._sampler.start()
         self._charts = stray_charts(self._launch, self._children)
+        self._doctor = Doctor(self._folder, self._children, output).start()
 
     def _watch(self, output: Output) -> None:
         while any(child.alive for child in self._children):
@@ -136,13 +140,29 @@ class Supervisor:
             self._reap()
             self._keep_time()
             self._give_way()
-            self._save(note=output.trouble)
+            self._save(note=output.trouble or self._hear_doctor(output))
         self._ports.clear()
         for pid in system.descendants(os.getpid()):
             system.kill(pid)
         output.drain(DRAIN_S)
         if self._cut:
             self._say_what_was_cut(output)
+
+    def _hear_doctor(self, output: Output) -> str:
+        """Log what the doctor has to say; return why the run stands, or stood, still."""
+        if self._doctor and self._ending is None:
+            self._hung = self._doctor.tell(lambda line: output.say(self._service(), line))
+            if self._hung and self._doctor.is_stopped:
+                self._decide(State.FAILED, f"stopped by --stop-when-hung: {self._hung}")
+        return self._hung
+
+    def _service(self) -> int:
+        """Return the number in the log of what no process of the run says."""
+        index = next((p.index for p in self._status.processes if p.role == SERVICE.role), None)
+        if index is None:
+            index = len(self._status.processes)
+            self._save(processes=(*self._status.processes, replace(SERVICE, index=index)))
+        return index
 
     def _reap(self) -> None:
         while True:
@@ -192,8 +212,7 @@ class Supervisor:
         return {*SERVING_ROLES, "workers"} if "servers" in roles else set(SERVING_ROLES)
 
     def _say_what_was_cut(self, output: Output) -> None:
-        index = len(self._status.processes)
-        self._save(processes=(*self._status.processes, replace(SERVICE, index=index)))
+        index = self._service()
         for label in self._cut:
             output.say(
                 index,
@@ -264,8 +283,7 @@ class Supervisor:
             self._signal_living(signal.SIGKILL)
 
     def _is_deleted(self, now: float) -> bool:
-        """Return whether somebody has deleted the folder, and not just now: nobody can see or stop
-        the run then."""
+        """Return whether somebody has deleted the folder: nobody can see or stop the run then."""
         if self._place.is_there:
             self._there_at = now
         return now - self._there_at > DELETED_AFTER_S
@@ -282,8 +300,7 @@ class Supervisor:
                 self._decide(State.FAILED, "")
 
     def _give_way(self) -> None:
-        """Lower our priority while a page shows the run, and for nobody else. Look at what has
-        failed."""
+        """Lower our priority while a page shows the run. Look at what has failed."""
         now = time.monotonic()
         if now >= self._look_at:
             self._look_at = now + LOOK_EVERY_S
@@ -304,7 +321,7 @@ class Supervisor:
         lost = output.close()
         alone = world.note(self._folder, len(self._launch.processes))
         charts = self._charts.passed_over() if self._charts else ""
-        note = (alone if state is State.SUCCEEDED else "") or charts
+        note = (alone if state is State.SUCCEEDED else self._hung) or charts
         if lost:
             note = f"the last {lost} bytes of the log were lost: {output.trouble}"
         self._save(note=note)
@@ -331,17 +348,3 @@ class Supervisor:
             except OSError:
                 return
             self._saved = self._status
-
-
-def _sampled(child: Child) -> Iterator[SampledProcess]:
-    for spec in child.specs.values():
-        environment = {**os.environ, **spec.environment}
-        mpi_rank = spec.rank if isinstance(child, Launcher) else None
-        yield SampledProcess(spec.label, child.pid, environment, mpi_rank)
-
-
-def exit_status(wait_status: int) -> int:
-    """Return the exit status as `subprocess` does: negative for a signal."""
-    if os.WIFSIGNALED(wait_status):
-        return -os.WTERMSIG(wait_status)
-    return os.WEXITSTATUS(wait_status)

@@ -1,0 +1,163 @@
+"""What a process waits for, and whether it gets anywhere: read from Linux's /proc, from outside."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from distrain_nb.worker.machine import system
+
+# System calls by their numbers, of those in which a program can wait (asm/unistd.h).
+_CALLS = {
+    "x86_64": {
+        0: "read", 1: "write", 2: "open", 7: "poll", 17: "read", 19: "read", 20: "write",
+        23: "select", 35: "sleep", 42: "connect", 43: "accept", 44: "send", 45: "recv",
+        46: "send", 47: "recv", 61: "wait", 74: "fsync", 75: "fsync", 202: "futex",
+        230: "sleep", 232: "epoll", 247: "wait", 257: "open", 270: "select", 271: "poll",
+        281: "epoll", 288: "accept", 73: "flock", 18: "write",
+    },
+    "aarch64": {
+        22: "epoll", 32: "flock", 56: "open", 63: "read", 64: "write", 65: "read",
+        66: "write", 67: "read", 68: "write", 72: "select", 73: "poll", 82: "fsync",
+        83: "fsync", 95: "wait", 98: "futex", 101: "sleep", 115: "sleep", 202: "accept",
+        203: "connect", 206: "send", 207: "recv", 211: "send", 212: "recv", 242: "accept",
+        260: "wait",
+    },
+}.get(platform.machine(), {})  # fmt: skip
+_OF_A_FILE = ("read", "write", "recv", "send", "connect", "accept", "fsync", "flock")
+
+
+class ChildLook(NamedTuple):
+    """A process below another; `state` is the letter of proc(5): T is stopped, Z has ended."""
+
+    pid: int
+    name: str
+    state: str
+    call: str = ""
+
+
+class Look(NamedTuple):
+    """A process at one moment. Counters only grow; `call` is empty where its main thread runs.
+
+    `cpu`, in ticks, is that of all its threads, `main_cpu` of the main one; `below` is the CPU of
+    its children; `io` are the bytes that all of them have read and written; `switches` counts how
+    often the main thread has given its CPU up.
+    """
+
+    state: str
+    call: str
+    target: str
+    cpu: int
+    main_cpu: int
+    below: int
+    io: int
+    switches: int
+    children: Tuple[ChildLook, ...] = ()
+
+
+def look(pids: List[int], without: Dict[int, int]) -> Dict[int, Look]:
+    """Return what can be seen of these processes, by their number; `without` names a thread of each
+    that doesn't count. Raises OSError where there is no /proc."""
+    processes = dict(system.processes())
+    if not processes:
+        raise OSError("there is no /proc")
+    children: Dict[int, List[int]] = {}
+    for pid, fields in processes.items():
+        children.setdefault(int(fields[1]), []).append(pid)
+    return {
+        pid: _look(pid, processes, children, without.get(pid)) for pid in pids if pid in processes
+    }
+
+
+def _look(
+    pid: int, processes: Dict[int, List[str]], children: Dict[int, List[int]], not_of: Optional[int]
+) -> Look:
+    below, waiting = [], list(children.get(pid, ()))
+    while waiting:
+        child = waiting.pop()
+        below.append(child)
+        waiting += children.get(child, [])
+    fields = processes[pid]
+    call, target = _waits_in(pid)
+    return Look(
+        state=fields[0],
+        call=call,
+        target=target,
+        cpu=_ticks(fields),
+        main_cpu=_ticks(_stat(f"/proc/{pid}/task/{pid}/stat")),
+        below=sum(_ticks(processes[child]) for child in below),
+        io=_bytes(pid, not_of) + sum(_bytes(child, None) for child in below),
+        switches=_switches(pid),
+        children=tuple(_child(child, processes[child][0]) for child in sorted(below)),
+    )
+
+
+def _child(pid: int, state: str) -> ChildLook:
+    return ChildLook(pid, _name(pid), state, _waits_in(pid)[0])
+
+
+def _waits_in(pid: int) -> Tuple[str, str]:
+    """Return the system call that the main thread waits in, and the file that it waits for."""
+    words = _text(f"/proc/{pid}/syscall").split()
+    if len(words) < 2 or words[0] == "-1":
+        return "", ""
+    call = _CALLS.get(int(words[0]), "another")
+    if call == "select" and words[1] == "0x0":  # of no file: `time.sleep` before Python 3.11
+        call = "sleep"
+    target = ""
+    if call in _OF_A_FILE:
+        try:
+            target = os.readlink(f"/proc/{pid}/fd/{int(words[1], 16)}")
+        except OSError:
+            pass
+    return call, target
+
+
+def peer(pid: int, target: str) -> str:
+    """Return where `socket:[INODE]` of a process leads to, as `HOST:PORT`; empty if nowhere."""
+    inode = target[len("socket:[") : -1]
+    for line in _text(f"/proc/{pid}/net/tcp").splitlines()[1:]:
+        row = line.split()
+        if len(row) > 9 and row[9] == inode:
+            host, _, port = row[2].partition(":")
+            numbers = [str(int(host[n : n + 2], 16)) for n in (6, 4, 2, 0)]
+            return f"{'.'.join(numbers)}:{int(port, 16)}" if int(port, 16) else ""
+    return ""
+
+
+def _bytes(pid: int, not_of: Optional[int]) -> int:
+    if not_of is None:
+        return _of_io(f"/proc/{pid}/io")
+    return _of_io(f"/proc/{pid}/io") - _of_io(f"/proc/{pid}/task/{not_of}/io")
+
+
+def _of_io(path: str) -> int:
+    lines = (line.split() for line in _text(path).splitlines())
+    return sum(int(words[1]) for words in lines if words[0] in ("rchar:", "wchar:"))
+
+
+def _switches(pid: int) -> int:
+    lines = _text(f"/proc/{pid}/task/{pid}/status").splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("voluntary"))
+
+
+def _ticks(fields: List[str]) -> int:
+    return int(fields[11]) + int(fields[12]) if len(fields) > 12 else 0
+
+
+def _stat(path: str) -> List[str]:
+    return _text(path).rpartition(")")[2].split()
+
+
+def _name(pid: int) -> str:
+    words = _text(f"/proc/{pid}/cmdline").split("\0")
+    return os.path.basename(words[0]) or _text(f"/proc/{pid}/comm").strip()
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(errors="replace")
+    except OSError:  # it has ended, or is not ours to see
+        return ""

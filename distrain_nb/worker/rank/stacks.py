@@ -1,0 +1,215 @@
+"""Tells where this rank is: the Python stacks of its threads, and the collectives that it is in.
+
+A thread of its own answers what the run's folder asks. It holds the interpreter's lock meanwhile
+and interrupts nothing: a signal would cut a sleep in C short. Where it gets no lock, because C code
+has it, the watchdog of `faulthandler` writes the stacks without one. The flight recorder's JSON is
+a private call of PyTorch, tried with 2.13; without it the stacks have to do.
+"""
+
+from __future__ import annotations
+
+import _thread
+import faulthandler
+import functools
+import json
+import os
+import re
+import sys
+import threading
+import time
+from opcode import opname
+from pathlib import Path
+from time import sleep
+from types import FrameType, TracebackType
+from typing import Any, Dict, List, Optional, Tuple
+
+from distrain_nb.worker import functions
+from distrain_nb.worker.files.folder import HELD_FILE, LOOK_FILE, WHERE_FILE
+from distrain_nb.worker.rank.program import FOLDER_VARIABLE, variables
+
+HANG_AFTER_VARIABLE, STOP_VARIABLE = "DISTRAIN_HANG_AFTER", "DISTRAIN_STOP_WHEN_HUNG"
+HANG_AFTER_S = 30.0
+
+ASKED_EVERY_S = 0.5
+NOTED_EVERY_S = 4.0
+BETWEEN_SAMPLES_S = 0.1
+HELD_S = 10.0  # what holds the lock for longer has its stacks written by the watchdog
+DEEPEST = 100
+LONGEST_HELD = 1 << 20  # bytes
+
+# File as the user names it, line, function, position in its code, whether it is the user's own,
+# and whether C code may run there, as by a call.
+Frame = Tuple[str, int, str, int, bool, bool]
+_IN_C = re.compile("CALL|BINARY|INPLACE|COMPARE|FOR_ITER|CONTAINS|IMPORT|ATTR|SUBSCR|EXTEND|FORMAT")
+
+_MOST_PENDING = 20
+_C10D = "torch._C._distributed_c10d"
+_teller: Optional[_Teller] = None
+
+
+def hang_after(program_folder: Path) -> float:
+    """Return how many seconds of silence a run has before its ranks are looked at; 0 for ever."""
+    text = setting(program_folder, HANG_AFTER_VARIABLE)
+    return float(text) if text else HANG_AFTER_S
+
+
+def setting(program_folder: Path, variable: str) -> str:
+    """Return a variable that the program or its surroundings set; empty for none."""
+    return {**os.environ, **variables(program_folder)}.get(variable, "")
+
+
+def begin(folder: Path, process: int, program_folder: Path) -> None:
+    """Answer from now on, as that process of the run, until it ends; unless nobody will ask."""
+    global _teller
+    longest = hang_after(program_folder)
+    if longest > 0:
+        try:
+            _teller = _Teller(folder, process, min(HELD_S, longest / 2))
+        except OSError as error:  # a full disk; no descriptor is free
+            print(f"distrain: can't tell where this rank is: {error}", file=sys.stderr)
+
+
+def leave_word(traceback: Optional[TracebackType]) -> None:
+    """Note at which line the program ends itself, as by `sys.exit()`."""
+    if _teller is not None:
+        _teller.note_end(traceback)
+
+
+class _Teller:
+    """Answers from a thread that neither `threading` nor the program's end knows of."""
+
+    def __init__(self, folder: Path, process: int, held_s: float) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+        self._asked = str(folder / LOOK_FILE)
+        self._answers = os.open(str(folder / WHERE_FILE.format(process)), flags, 0o600)
+        held = os.open(str(folder / HELD_FILE.format(process)), flags | os.O_APPEND, 0o600)
+        self._held, self._held_s = held, held_s
+        self._answered = ""
+        self._ended: Optional[Frame] = None
+        self._arms, self._thread = True, 0
+        self._dump_later = faulthandler.dump_traceback_later
+        self._leave_to_program()
+        os.register_at_fork(
+            before=self._disarm, after_in_parent=self._arm, after_in_child=self._stop
+        )
+        self._arm()
+        _thread.start_new_thread(self._run, ())
+
+    def note_end(self, traceback: Optional[TracebackType]) -> None:
+        """Keep the innermost line of the program in that traceback, where it has ended."""
+        frames = []
+        while traceback is not None:
+            frames.append(_frame(traceback.tb_frame, traceback.tb_lineno))
+            traceback = traceback.tb_next
+        own = [frame for frame in frames if frame[4]]
+        self._ended = own[-1] if own else None
+        self._write(self._where("", 1))
+
+    def _run(self) -> None:
+        noted, self._thread = 0.0, threading.get_native_id()
+        while True:
+            try:
+                asked, samples = self._request()
+                if asked != self._answered:
+                    self._answer(asked, samples)
+                elif time.monotonic() - noted >= NOTED_EVERY_S:
+                    noted = time.monotonic()
+                    self._write(self._where("", 1))
+                self._arm()
+            except Exception:  # a disk that is full, a module half imported: perhaps the next time
+                pass
+            sleep(ASKED_EVERY_S)
+
+    def _request(self) -> Tuple[str, int]:
+        try:
+            with open(self._asked, encoding="ascii") as file:
+                asked, samples = file.read().split()
+        except (OSError, ValueError):  # nobody has asked, or is just writing it
+            return self._answered, 0
+        return asked, int(samples)
+
+    def _answer(self, asked: str, samples: int) -> None:
+        self._write(self._where(asked, samples))
+        self._answered = asked
+
+    def _where(self, asked: str, samples: int) -> Dict[str, Any]:
+        own, taken = _thread.get_ident(), []
+        for number in range(max(1, samples)):
+            if number:
+                sleep(BETWEEN_SAMPLES_S)
+            taken.append(_stacks(own))
+        word = {"request": asked, "time": time.time(), "ended": self._ended}
+        word["thread"] = self._thread
+        return {**word, "samples": taken, **(_collectives() if asked else {})}
+
+    def _write(self, word: Dict[str, Any]) -> None:
+        data = json.dumps(word, default=str).encode() + b"\n"
+        os.pwrite(self._answers, data, 0)
+        os.ftruncate(self._answers, len(data))
+
+    def _arm(self) -> None:
+        """Have the watchdog write unless it is put off again in time, and over and over."""
+        if self._arms and os.fstat(self._held).st_size > 0:
+            os.ftruncate(self._held, 0)
+        if self._arms:  # asked again: the program may have taken it meanwhile
+            self._dump_later(self._held_s, repeat=True, file=self._held)
+
+    def _disarm(self) -> None:
+        """Leave no watchdog to a child, which would wait for its thread for ever."""
+        if self._arms:
+            faulthandler.cancel_dump_traceback_later()
+
+    def _stop(self) -> None:
+        self._arms = False
+
+    def _leave_to_program(self) -> None:
+        """Give the watchdog up to a program that uses it itself: there is one in a process."""
+        later = self._dump_later
+
+        @functools.wraps(later)
+        def dump_traceback_later(*arguments: Any, **named: Any) -> None:
+            self._arms = False
+            later(*arguments, **named)
+
+        faulthandler.dump_traceback_later = dump_traceback_later
+
+
+def _stacks(own: int) -> List[Dict[str, Any]]:
+    """Return the stacks of all threads but that one, the innermost frame first."""
+    names = {ident: thread.name for ident, thread in list(threading._active.items())}  # type: ignore[attr-defined]
+    main = threading.main_thread().ident
+    return [
+        {"name": names.get(ident, ""), "main": ident == main, "frames": _frames(frame)}
+        for ident, frame in sys._current_frames().items()
+        if ident != own
+    ]
+
+
+def _frames(frame: Optional[FrameType]) -> List[Frame]:
+    frames: List[Frame] = []
+    while frame is not None and len(frames) < DEEPEST:
+        frames.append(_frame(frame, frame.f_lineno))
+        frame = frame.f_back
+    own = [number for number, shown in enumerate(frames) if shown[4]]
+    return frames[: own[-1] + 1] if own else frames
+
+
+def _frame(frame: FrameType, line: Optional[int]) -> Frame:
+    code, folder = frame.f_code, os.environ.get(FOLDER_VARIABLE, "\0") + os.sep
+    file, in_folder = code.co_filename, code.co_filename.startswith(folder)
+    shown = file[len(folder) :] if in_folder else file
+    own = in_folder or file in functions.labels
+    operation = opname[code.co_code[frame.f_lasti]] if frame.f_lasti >= 0 else ""
+    return (shown, line or 0, code.co_name, frame.f_lasti, own, bool(_IN_C.search(operation)))
+
+
+def _collectives() -> Dict[str, Any]:
+    """Return what PyTorch's flight recorder has: what each group has completed, and what isn't."""
+    known: Dict[str, Any] = {"pending": [], "groups": {}}
+    for name in ("_dump_fr_trace_json", "_dump_nccl_trace_json"):
+        dump = getattr(sys.modules.get(_C10D), name, None)
+        trace = json.loads(dump(True, True)) if dump is not None else {}
+        pending = [entry for entry in trace.get("entries", ()) if not entry.get("retired")]
+        known["pending"] += pending[-_MOST_PENDING:]
+        known["groups"].update(trace.get("pg_status", {}))
+    return known

@@ -1,0 +1,148 @@
+"""Notices that a run stands still, and says where its ranks are. It stops nothing.
+
+A run is looked at when it has printed and reported nothing for `--hang-after` seconds, and longer
+than twice what it has been silent for before. A look takes a few seconds, in a thread of its own:
+ranks write their stacks (`rank/stacks.py`), and /proc says whether they get anywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import traceback
+from pathlib import Path
+from typing import Callable, Iterator, List, Optional, Sequence, Tuple
+
+from distrain_nb.worker.files import marks
+from distrain_nb.worker.files.folder import EVENTS_FOLDER, PROGRAM_FOLDER
+from distrain_nb.worker.files.launch import ProcessSpec
+from distrain_nb.worker.machine.gpus import Gpus
+from distrain_nb.worker.rank import stacks
+from distrain_nb.worker.supervisor.looks import RankProcess, look_at
+from distrain_nb.worker.supervisor.output import Output
+from distrain_nb.worker.supervisor.start import Child, Launcher
+from distrain_nb.worker.supervisor.verdict import Verdict, doing, judge
+
+USUAL = 2.0  # times the longest silence so far
+PATIENCE_ELSEWHERE = 4.0  # times `--hang-after`: what ranks of other machines do isn't seen
+CONFIRMED_AFTER_S, LOOK_AGAIN_S = 5.0, 20.0
+OF_PROGRAMS = ("primary", "workers", "evaluators")
+
+SAID = "distrain: the run stands still: "
+GOES_ON = "distrain: the run goes on after "
+
+
+class Doctor:
+    """Watches one run's ranks on this machine; `note` says why it stands still, or is empty."""
+
+    def __init__(self, folder: Path, children: Sequence[Child], output: Output) -> None:
+        self._folder = folder
+        self._output = output
+        program = folder / PROGRAM_FOLDER
+        self._after = stacks.hang_after(program)
+        self._stops = bool(stacks.setting(program, stacks.STOP_VARIABLE))
+        self.is_stopped = False
+        self._ranks = [(child, i, spec) for child in children for i, spec in child.specs.items()]
+        self._ranks = [entry for entry in self._ranks if entry[2].role in OF_PROGRAMS]
+        self._elsewhere = _world([spec for _, _, spec in self._ranks]) > len(self._ranks)
+        self._lines: List[str] = []
+        self._sign = self._look_at = self._usual = 0.0
+        self._gpus: Optional[Gpus] = None
+        self._written, self._has_begun = 0, False
+        self._kinds: Tuple[Tuple[str, str], ...] = ()
+        self.note = ""
+
+    def start(self) -> Doctor:
+        """Watch for as long as this process lives; not without /proc, or if it was never to."""
+        if self._after > 0 and os.path.isdir("/proc/self") and self._ranks:
+            threading.Thread(target=self._run, name="hangs", daemon=True).start()
+        return self
+
+    def tell(self, say: Callable[[str], None]) -> str:
+        """Say what the log is to have, once each; return `note`. Not called by the thread."""
+        while self._lines:
+            say(self._lines.pop(0))
+        return self.note
+
+    def _run(self) -> None:
+        self._sign, self._gpus = time.monotonic(), Gpus.open()
+        while any(child.alive for child, _, _ in self._ranks):
+            time.sleep(min(1.0, self._after / 4))
+            try:
+                self._turn()
+            except Exception:  # no descriptor is free, a disk is full: another time
+                traceback.print_exc()  # into the supervisor's own log
+
+    def _turn(self) -> None:
+        now, sign = time.monotonic(), self._last_sign()
+        if sign > self._sign:
+            self._usual = max(self._usual, sign - self._sign if self._has_begun else 0.0)
+            self._has_begun = True
+            self._goes_on(sign - self._sign)
+            self._sign, self._look_at = sign, sign + self._after
+        if now - self._sign < self._after or now < self._look_at:
+            return
+        seen, moved = look_at(self._folder, list(self._members()), self._gpus)
+        acts = [doing(rank) for rank in seen]
+        verdict = None if moved else judge(acts, self._elsewhere)
+        if moved:  # it steps without a word: that is life too
+            self._goes_on(time.monotonic() - self._sign)
+            self._sign = time.monotonic()
+        self._consider(verdict, tuple((act.label, act.kind) for act in acts))
+
+    def _last_sign(self) -> float:
+        """Return when the run last printed, or wrote an event file."""
+        if time.monotonic() - self._output.heard_at < self._after / 2:
+            return self._output.heard_at
+        written = _bytes_below(self._folder / EVENTS_FOLDER)
+        if written != self._written:
+            self._written, self._output.heard_at = written, time.monotonic()
+        return max(self._output.heard_at, self._sign)
+
+    def _consider(self, verdict: Optional[Verdict], kinds: Tuple[Tuple[str, str], ...]) -> None:
+        again = kinds == self._kinds
+        self._kinds = kinds if verdict else ()
+        now = time.monotonic()
+        silent = now - self._sign
+        if verdict is None:
+            self._goes_on(silent)
+            self._look_at = now + max(self._after / 4, min(silent / 4, LOOK_AGAIN_S))
+        elif verdict.certain or (again and silent > self._patience(verdict)):
+            if not self.note:
+                self._lines.append(f"{SAID}{verdict.text} (silent for {_duration(silent)})")
+            self.note = f"it stands still for {_duration(silent)}: {verdict.text}"
+            self.is_stopped = self._stops and not verdict.elsewhere
+            self._look_at = now + LOOK_AGAIN_S
+        else:
+            self._look_at = now + min(self._after / 4, CONFIRMED_AFTER_S)
+
+    def _patience(self, verdict: Verdict) -> float:
+        """Return the seconds of silence after which a verdict that may be wrong is said."""
+        return max(USUAL * self._usual, PATIENCE_ELSEWHERE * self._after * verdict.elsewhere)
+
+    def _goes_on(self, silent: float) -> None:
+        if self.note:
+            self._lines.append(f"{GOES_ON}{_duration(silent)} of silence")
+        self.note = ""
+
+    def _members(self) -> Iterator[RankProcess]:
+        for child, index, spec in self._ranks:
+            pid = child.pid if child.alive else None
+            if isinstance(child, Launcher):
+                pid = marks.pid_of(self._folder, index)
+            yield RankProcess(spec.label, index, pid, {**os.environ, **spec.environment})
+
+
+def _world(specs: Sequence[ProcessSpec]) -> int:
+    sizes = [spec.environment.get("WORLD_SIZE", "") for spec in specs]
+    return max([int(size) for size in sizes if size.isdigit()], default=len(specs))
+
+
+def _bytes_below(folder: Path) -> int:
+    files = (Path(top) / name for top, _, names in os.walk(folder) for name in names)
+    return sum(os.stat(file).st_size for file in files)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,130 @@
+"""A run that stands still says which rank is odd and where, and one that is slow is left alone."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from distrain_nb import api
+from distrain_nb.api.source import Source
+from distrain_nb.errors import OptionError, RunFailed, RunNotReady
+from distrain_nb.program import Cell, Notebook, capture
+from distrain_nb.run import Run
+from distrain_nb.worker.rank.stacks import HANG_AFTER_VARIABLE, STOP_VARIABLE
+from tests.conftest import eventually
+
+BEGIN = """\
+import itertools, os, signal, sys, threading, time
+rank = int(os.environ["RANK"])
+lock = threading.Lock()
+print("begun", flush=True)
+"""
+DISTRIBUTED = f"""{BEGIN}import torch, torch.distributed as dist
+dist.init_process_group("gloo")
+"""
+AFTER = "2"
+
+
+def start(text: str, **options: object) -> Run:
+    source = Source(Cell("Cell In[7]", text), Notebook({}, (), Path.cwd()))
+    given = {"hang_after": AFTER, "wait": False, "ranks_per_replica": 2, **options}
+    return api.submit(source, **given)  # type: ignore[call-overload, no-any-return]
+
+
+def note_of(run: Run) -> str:
+    eventually(lambda: bool(run.status.note), 120)
+    return run.status.note
+
+
+@pytest.mark.parametrize(
+    ("deed", "words"),
+    [
+        ("lock.acquire(); lock.acquire()", "waits for a lock"),
+        ("sum(itertools.repeat(0))", "holds Python's lock in a call that does not return"),
+        ("os.kill(os.getpid(), signal.SIGSTOP)", "is stopped (SIGSTOP)"),
+    ],
+)
+def test_the_rank_that_others_wait_for_is_named(home: Path, deed: str, words: str) -> None:
+    run = start(f"{DISTRIBUTED}if rank == 1:\n    {deed}\ndist.barrier()\n")
+    note = note_of(run)
+    assert "rank 0 waits in barrier (Cell In[7], line 9); rank 1 " + words in note
+    if "SIGSTOP" not in deed:  # a stopped rank can only say where it was before
+        assert note.endswith("(Cell In[7], line 8)")
+    assert "[service] distrain: the run stands still: rank 0 waits in barrier" in run.logs()
+    run.cancel()
+    with pytest.raises(Exception, match="cancelled"):
+        run.wait(60)
+    assert "rank 1 " + words in run.status.note  # it is known of the run that has ended too
+
+
+def test_no_rank_is_odd_and_the_run_is_stopped_if_asked_for(home: Path) -> None:
+    run = start(f"{BEGIN}lock.acquire()\nlock.acquire()\n", stop_when_hung=True)
+    with pytest.raises(RunFailed, match=r"stopped by --stop-when-hung: it stands still for \d+ s"):
+        run.wait(120)
+    assert "all 2 ranks are at Cell In[7], line 6: it waits for a lock" in run.status.error
+
+
+def test_a_silent_run_goes_on_undisturbed(home: Path) -> None:
+    """A sleep in C keeps its time, whoever looks; a program has its own watchdog and its forks."""
+    run = start(
+        f"""{BEGIN}import ctypes, faulthandler
+left = ctypes.CDLL(None).sleep(6), ctypes.PyDLL(None).sleep(6)
+child = os.fork()
+if not child:
+    faulthandler.dump_traceback_later(60)
+    faulthandler.cancel_dump_traceback_later()
+    os._exit(5)
+print("slept", left, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), threading.active_count())
+"""
+    )
+    eventually(lambda: (run.folder / "look").exists(), 120)  # somebody has looked
+    run.wait(120)
+    assert run.logs().count("slept (0, 0) 5 1") == 2
+    assert "stands still" not in run.logs()
+    assert not run.status.note
+
+
+def test_stacks_of_a_run_at_work(home: Path) -> None:
+    run = start(f"{BEGIN}def inner():\n    time.sleep(300)\ninner()\n", hang_after="60")
+    eventually(lambda: "begun" in run.logs() and list(run.folder.glob("where-*")), 120)
+    stacks = run.stacks()
+    run.cancel()
+    assert re.search(r"rank 1 sleeps \(Cell In\[7\], line 6\)", str(stacks))
+    assert "> inner, Cell In[7], line 6\n" in str(stacks)
+    assert "<module>, Cell In[7], line 7" in str(stacks)
+    assert "inner, Cell In[7], line 6: 10 samples" in stacks._repr_html_()
+    eventually(lambda: run.state.final, 60)
+    with pytest.raises(RunNotReady, match="is cancelled: only ranks at work have stacks"):
+        run.stacks()
+
+
+def test_what_hang_after_takes(home: Path) -> None:
+    with pytest.raises(OptionError, match="invalid --hang-after 'soon': expected seconds"):
+        start(BEGIN, hang_after="soon")
+    run = start(f"{BEGIN}time.sleep(300)", hang_after=0)
+    eventually(lambda: "begun" in run.logs(), 120)
+    with pytest.raises(OptionError, match="no rank on this machine that answers"):
+        run.stacks()
+    run.cancel()
+
+
+def test_a_container_says_it_in_its_log(tmp_path: Path) -> None:
+    text = f"{BEGIN}lock.acquire()\nlock.acquire()\n"
+    variables = {HANG_AFTER_VARIABLE: AFTER, STOP_VARIABLE: "1"}
+    captured = capture(Cell("Cell In[7]", text), 1, Notebook({}, (), tmp_path))
+    replace(captured, variables=variables).write(tmp_path / "program")
+    given = {"DISTRAIN_PROGRAM": str(tmp_path / "program"), "DISTRAIN_RANKS": "2"}
+    done = subprocess.run(
+        [sys.executable, "-m", "distrain_nb.worker"],
+        env={**os.environ, **given}, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    said = "[service] distrain: the run stands still: all 2 ranks are at Cell In[7], line 6"
+    assert done.returncode == 1, done.stderr
+    assert said in done.stderr
+    assert "stopped by --stop-when-hung: it stands still for" in done.stderr

@@ -1,0 +1,134 @@
+"""The sentence about a run that stands still, from what its ranks were seen to do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from distrain_nb.worker.machine.waits import ChildLook, Look
+from distrain_nb.worker.supervisor.verdict import SeenRank, doing, judge
+
+LINE = ["Cell In[7]", 31, "<module>", 10, True, True]
+OTHER_LINE = ["Cell In[7]", 12, "<module>", 4, True, True]
+REDUCES = ["torch/distributed/distributed_c10d.py", 9, "all_reduce", 5, False, True]
+PENDING = {"op_id": 4, "profiling_name": "gloo:all_reduce", "input_sizes": [[8]]}
+
+
+def look(call: str = "futex", *, moment: int = 0, **changes: Any) -> Look:
+    """A process that rests, `moment` ticks after the first look."""
+    of_time = {name: moment * by for name, by in changes.pop("grows", {}).items()}
+    fields = {"state": "S", "cpu": 0, "main_cpu": 0, "below": 0, "io": 0, "switches": 0}
+    return Look(**{**fields, "call": call, "target": "", **changes, **of_time})
+
+
+def rank(number: int, *frames: list[Any], call: str = "futex", **changes: Any) -> SeenRank:
+    """A rank whose main thread had these frames, innermost first, at both samples."""
+    looks = [look(call, moment=moment, **changes) for moment in (0, 200)]
+    sample = [{"name": "MainThread", "main": True, "frames": list(frames)}]
+    pending = [PENDING] if REDUCES in frames else []
+    answer = {"samples": [sample, sample], "pending": pending}
+    return SeenRank(f"rank {number}", looks, 2.0, answer)
+
+
+def said(*ranks: SeenRank) -> str:
+    verdict = judge([doing(seen) for seen in ranks])
+    return verdict.text if verdict else ""
+
+
+def waiting(*numbers: int) -> list[SeenRank]:
+    return [rank(number, REDUCES, LINE) for number in numbers]
+
+
+def test_all_ranks_at_one_place() -> None:
+    assert said(*waiting(0, 1, 2, 3)) == "all 4 ranks are at Cell In[7], line 31, in all_reduce"
+
+
+DEAD = (ChildLook(5, "python", "Z"),)
+STUCK = {
+    "waits for a lock": rank(2, OTHER_LINE),
+    "waits for a DataLoader worker that has died": rank(
+        2, ["torch/utils/data/dataloader.py", 1, "_next_data", 3, False, True], OTHER_LINE,
+        call="poll", children=DEAD,
+    ),
+    "waits for an answer on a socket": rank(2, OTHER_LINE, call="recv", target="socket:[7]"),
+    "waits for /data/shard.tar": rank(2, OTHER_LINE, call="read", target="/data/shard.tar"),
+    "waits for step() of xla": rank(
+        2, ["/venv/site-packages/xla/a.py", 1, "step", 3, False, True], OTHER_LINE
+    ),
+    "waits for input that nobody gives": rank(2, OTHER_LINE, call="read", target="pipe:[7]"),
+    "sleeps again and again in a loop": rank(2, OTHER_LINE, call="sleep", grows={"switches": 1}),
+    "runs in a loop": rank(2, [*OTHER_LINE[:5], False], call="", state="R"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", STUCK)
+def test_one_rank_is_odd(words: str) -> None:
+    others = "ranks 0, 1, 3 wait in all_reduce (Cell In[7], line 31)"
+    odd = f"rank 2 {words} (Cell In[7], line 12)"
+    assert said(*waiting(0, 1), STUCK[words], *waiting(3)) == f"{others}; {odd}"
+
+
+STEPS = ["/venv/site-packages/jax/_src/api.py", 1, "block_until_ready", 3, False, True]
+HEALTHY = {
+    "its GPU computes": replace(rank(2, STEPS, OTHER_LINE), gpu=90.0),
+    "a child computes": rank(2, OTHER_LINE, call="wait", grows={"below": 1}),
+    "bytes flow": rank(2, OTHER_LINE, call="read", grows={"io": 1000}),
+    "a download": rank(2, OTHER_LINE, call="recv", grows={"switches": 1}),
+    "it sleeps": rank(2, OTHER_LINE, call="sleep"),
+    "one long call": rank(2, OTHER_LINE, call="", state="R"),
+    "other threads compute": rank(2, OTHER_LINE, grows={"cpu": 1}),
+}
+
+
+@pytest.mark.parametrize("why", HEALTHY)
+def test_a_rank_that_gets_somewhere_is_no_alarm(why: str) -> None:
+    assert said(*waiting(0, 1), HEALTHY[why]) == ""
+
+
+def test_ranks_that_compute_while_nobody_waits_are_no_alarm() -> None:
+    assert said(STUCK["runs in a loop"]) == ""
+
+
+def test_ranks_that_have_stopped_or_ended() -> None:
+    stopped = rank(2, OTHER_LINE, state="T")
+    ended = SeenRank("rank 2", outcome="ended", earlier={"ended": OTHER_LINE})
+    others = "ranks 0, 1 wait in all_reduce (Cell In[7], line 31); rank 2 "
+    for seen, words in (
+        (stopped, "is stopped (SIGSTOP) (last at Cell In[7], line 12)"),
+        (ended, "has ended (Cell In[7], line 12)"),
+    ):
+        verdict = judge([doing(one) for one in (*waiting(0, 1), seen)])
+        assert verdict is not None
+        assert (verdict.text, verdict.certain) == (others + words, True)
+
+
+def test_the_watchdog_names_the_line_of_who_holds_the_lock() -> None:
+    dump = (
+        "Timeout (0:00:10)!\nThread 0x01 (most recent call first):\n  <no Python frame>\n\n"
+        'Thread 0x02 (most recent call first):\n  File "Cell In[7]", line 12 in <module>\n'
+    )
+    holds = SeenRank("rank 1", [look("", state="R")] * 2, 2.0, None, dump)
+    assert said(*waiting(0), holds).endswith(
+        "rank 1 holds Python's lock in a call that does not return (Cell In[7], line 12)"
+    )
+
+
+def test_a_rank_that_looks_for_rank_0_waits_for_it() -> None:
+    """It polls the list of sockets meanwhile, which takes a CPU's time and reads much."""
+    polls = ["/d/worker/rank/process_groups.py", 67, "init_process_group", 1, False, True]
+    meets = rank(1, polls, LINE, call="", state="R", grows={"io": 9000, "cpu": 1, "main_cpu": 1})
+    assert said(rank(0, OTHER_LINE), meets) == (
+        "rank 1 waits in init_process_group (Cell In[7], line 31); "
+        "rank 0 waits for a lock (Cell In[7], line 12)"
+    )
+
+
+def test_a_worker_of_a_loader_is_named_before_what_it_is_made_of() -> None:
+    queue = ["/lib/python3.11/multiprocessing/queues.py", 3, "get", 5, False, True]
+    loads = ["torch/utils/data/dataloader.py", 1, "_next_data", 3, False, True]
+    stopped = (ChildLook(5, "python", "T"),)
+    assert said(*waiting(0), rank(1, queue, loads, OTHER_LINE, children=stopped)).endswith(
+        "rank 1 waits for a DataLoader worker that is stopped (SIGSTOP) (Cell In[7], line 12)"
+    )
