@@ -15,6 +15,7 @@ from distrain_nb.places.slurm.terms import READS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from distrain_nb.backends.found import Settled
     from distrain_nb.findings import Finding
@@ -83,7 +84,12 @@ class SlurmBackend(RemoteBackend[SlurmOptions, "SlurmPlan"]):
             for partition in partitions.values():
                 yield Check(f"partition {partition.name}", Health.GOOD, str(partition))
 
-    def service(self, spec: JsonObject, endpoints: Mapping[str, str]) -> SlurmService:  # noqa: ARG002
+    def service(
+        self,
+        spec: JsonObject,
+        endpoints: Mapping[str, str],  # noqa: ARG002
+        folder: Path,  # noqa: ARG002
+    ) -> SlurmService:
         from distrain_nb.places.slurm.plan import SlurmSpec
         from distrain_nb.places.slurm.service import SlurmService
 
