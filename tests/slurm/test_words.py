@@ -196,3 +196,16 @@ def test_one_kind_of_machine() -> None:
     (finding,) = found("--primary gpu:1 --workers 1*gpu:2")
     assert finding.code == "slurm.one-machine"
     assert str(Layout.from_line("--workers 4*gpu:a100:8").workers) == "4*gpu:a100:8"
+
+
+@pytest.mark.parametrize(
+    ("printed", "state"),
+    [
+        ("COMPLETED\n", "COMPLETED"), ("CANCELLED by 1000\n", "CANCELLED"),
+        ("PREEMPTED\n", "PREEMPTED"), ("PENDING\n", ""), ("RUNNING\n", ""), ("", ""),
+    ],
+)  # fmt: skip
+def test_what_the_accounting_says_of_an_end(printed: str, state: str) -> None:
+    """As `sacct` printed it where slurmdbd kept accounts; of a job that it takes for a live one,
+    and the controller doesn't know any more, the end hasn't come there yet."""
+    assert states.accounted(printed) == state
