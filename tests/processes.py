@@ -48,7 +48,9 @@ class ProcessBackend(RemoteBackend[ProcessOptions, ProcessPlan]):
     def plan(self, job: Job[ProcessOptions]) -> ProcessPlan:
         return ProcessPlan(job)
 
-    def service(self, spec: JsonObject, endpoints: Mapping[str, str]) -> ProcessService:
+    def service(
+        self, spec: JsonObject, endpoints: Mapping[str, str], folder: Path
+    ) -> ProcessService:
         return ProcessService(SharedSpec.of(spec))
 
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
-from distrain_nb.program.progress import ByteCounter
 from distrain_nb.worker.files.below import files_below
 from distrain_nb.worker.files.disk import replace_file
 
@@ -91,6 +90,8 @@ class Folder:
         known = _known(kept)
         hashes = {n: h for n, (size, at, h) in known.items() if (size, at) == self._version(n)}
         missing = [file for file in self.files if file.name not in hashes]
+        from distrain_nb.program.progress import ByteCounter
+
         meter = ByteCounter(f"reading {self.source}", sum(item.size for item in missing))
         now = time.time_ns()
         with ThreadPoolExecutor(AT_ONCE) as pool:

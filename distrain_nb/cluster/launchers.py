@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout import Role
-from distrain_nb.program.advice import one_process
 from distrain_nb.worker.files.launch import FORK_SAFE, IMPORTED_BY, OPTIMIZER
 
 if TYPE_CHECKING:
@@ -102,4 +101,6 @@ def about_processes(program: Program, layout: Layout, ranks: int, gpus: int) -> 
 
 
 def _one_process_findings(program: Program) -> tuple[Finding, ...]:
+    from distrain_nb.program.advice import one_process
+
     return one_process(program.main, program.segments, program.tuned)

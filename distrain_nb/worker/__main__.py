@@ -32,7 +32,7 @@ from typing import Tuple
 from distrain_nb.worker.files.launch import Launch, ProcessSpec
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
-from distrain_nb.worker.replica import container, mpi, sagemaker, tf_config
+from distrain_nb.worker.replica import container, mpi, sagemaker, shared, tf_config
 from distrain_nb.worker.replica.ranks import VARIABLE, per_replica
 from distrain_nb.worker.replica.replica import Replica
 from distrain_nb.worker.supervisor import parameter_server
@@ -50,7 +50,15 @@ def main() -> int:
             "Open MPI (Debian's package is openmpi-bin)"
         )
         return container.EXIT_STATUS[State.FAILED]
-    return container.run(_launch(Replica.read(os.environ)))
+    replica = Replica.read(os.environ)
+    twice = [host for host in replica.hosts if replica.hosts.count(host) > 1]
+    if _launcher() == "mpi" and twice:
+        container.report(
+            f"launcher mpi needs a host for each replica, and {twice.count(twice[0])} of them are "
+            f"on {twice[0]}: place them on hosts of their own, or take one with more ranks"
+        )
+        return container.EXIT_STATUS[State.FAILED]
+    return container.run(_launch(replica))
 
 
 def _launcher() -> str:
@@ -64,7 +72,7 @@ def _launch(replica: Replica) -> Launch:
     names = os.environ.get("DISTRAIN_RESULTS", "") if replica.role == "primary" else ""
     results = tuple(filter(None, names.split(",")))
     launch = Launch(processes, os.getcwd(), ports=1, results=results, grace=container.grace())
-    launch = replace(launch, distributes=launcher != "python")
+    launch = replace(launch, distributes=launcher != "python", after=shared.served(replica.role))
     if replica.group is None:
         return launch
     if launcher == "mpi":

@@ -87,6 +87,11 @@ def test_how_jobs_wait_fail_and_are_stopped(cluster: RayCluster, tmp_path: Path)
     )  # fmt: skip
     long = d.submit(ENDLESS, **options, primary=1, name="long", folder=str(tmp_path / "shared"))
     stopped = d.submit(ENDLESS, **options, primary=1, name="stopped")
+    mpi = d.submit(
+        "from mpi4py import MPI\nprint('sum', MPI.COMM_WORLD.allreduce(1))",
+        **options, workers=2, launcher="mpi", name="mpi",
+        mpi_options="--mca btl ^vader",  # the shared memory of both nodes has the same names
+    )  # fmt: skip
     wait_for(lambda: "begun" in str(long.logs()) and "begun" in str(stopped.logs()))
     with pytest.raises(RunFailed, match="rank 1 failed") as failed:
         broken.wait()
@@ -103,6 +108,8 @@ def test_how_jobs_wait_fail_and_are_stopped(cluster: RayCluster, tmp_path: Path)
     httpx.post(f"{cluster.address}/api/jobs/{job}/stop").raise_for_status()
     for run in (long, waiting):
         run.cancel()
+    mpi.wait()
+    assert sorted(str(mpi.logs()).splitlines()) == ["[rank 0] sum 2", "[rank 1] sum 2"]
     for run in (long, stopped, waiting):
         with contextlib.suppress(RunCancelled):
             run.wait()
@@ -131,6 +138,10 @@ def test_what_the_cluster_lacks_is_said_before_anything_is_sent(
         "ray.no-room": f"no node is of the worker group large: there are {GROUP}."
     }
     assert not found(primary=GROUP)
+    assert found(workers=2, launcher="mpi", placement="SPREAD") == {
+        "ray.mpi-nodes": "mpirun needs a node for each of the 2 replicas, and --placement SPREAD "
+        "may put two on one: take STRICT_SPREAD."
+    }
     missing = d.check("1", **cluster.options(workers=2, cpus="9"))[0]
     assert missing.message == "no node has 9 CPUs: of 2 nodes the largest has 4."
     head = "%%distrain --on ray --workers 3\n1"

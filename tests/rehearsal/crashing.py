@@ -99,7 +99,7 @@ class Crashing:
         """The folder of a run whose code is where its job will find it."""
         run = self.new_run(folder, code)
         backend = cast("RemoteBackend", find(self.backend))
-        service = backend.service(Submission.read(run).spec, self.endpoints)
+        service = backend.service(Submission.read(run).spec, self.endpoints, run)
         request = service.stage(run / PROGRAM_FOLDER, lambda _: None)
         Journal(request=dict(request)).write(run)
         return run

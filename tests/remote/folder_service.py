@@ -109,7 +109,9 @@ class FolderBackend(RemoteBackend[RemoteOptions, RemotePlan]):
     def plan(self, job: Any) -> RemotePlan:
         raise NotImplementedError
 
-    def service(self, spec: Mapping[str, Any], endpoints: Mapping[str, str]) -> FolderService:
+    def service(
+        self, spec: Mapping[str, Any], endpoints: Mapping[str, str], folder: Path
+    ) -> FolderService:
         return FolderService(Path(spec["folder"]))
 
 

@@ -77,12 +77,13 @@ Make = Callable[..., Started]
 
 @pytest.fixture
 def staged(tmp_path: Path) -> Make:
-    def make(code: str, **changes: object) -> Started:
+    def make(code: str, ranks: int = 2, **changes: object) -> Started:
         program = program_of(code)
         program.write(tmp_path / "program")
         options = RemoteOptions(env=("SECRET=hush",))
-        job = Job(program, Layout.of("local", workers="1"), tmp_path, options, **changes)
-        service = Started(SharedSpec.for_job(job, "shared", 2))
+        changes = {"layout": Layout.of("local", workers="1"), **changes}
+        job = Job(program, folder=tmp_path, options=options, **changes)
+        service = Started(SharedSpec.for_job(job, "shared", ranks))
         service.stage(tmp_path / "program", lambda progress: None)
         return service
 
@@ -188,3 +189,39 @@ def test_what_replicas_are_told(staged: Make, tmp_path: Path) -> None:
 def test_variables_that_cant_be(text: str) -> None:
     with pytest.raises(OptionError, match="invalid --env"):
         variables([text])
+
+
+REDUCED = """
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))(torch.ones(2, 4)).sum().backward()
+"""
+
+
+def test_who_serves_ends_with_those_that_it_serves(staged: Make) -> None:
+    """Parameter servers, their workers and evaluators wait for work for ever."""
+    layout = Layout.of("local", primary="1", workers="1", servers="1", evaluators="1")
+    service = staged(
+        "import os, time\nwhile os.environ.get('RANK') != '0': time.sleep(0.1)",
+        layout=layout, ranks=1,
+    )  # fmt: skip
+    assert service.run(4) == [0, 0, 0, 0], (service.folder / "err").read_text()
+    assert service.observe("job") == Observed(State.SUCCEEDED, "succeeded")
+    assert "was stopped" not in str(service.log("job", {}, last=True)[0])
+
+
+def test_reducers_sum_and_end_with_the_last_rank(staged: Make) -> None:
+    service = staged(REDUCED, layout=Layout.of("local", workers="1", reducers="1"), ranks=1)
+    assert service.run(3) == [0, 0, 0], (service.folder / "err").read_text()
+    said = lines(service.log("job", {}, last=True)[0])
+    assert any("all-reduces" in text for text in said["primary 0 e"]), said
+    assert any(" sums; " in text for text in said["reducers 0 o"]), said
+
+
+def test_mpirun_needs_a_host_for_each_replica(staged: Make) -> None:
+    service = staged("1", layout=Layout.of("local", workers="1", launcher="mpi"))
+    assert service.run(2) == [1, 1]
+    observed = service.observe("job")
+    assert observed.state is State.FAILED
+    assert "launcher mpi needs a host for each replica, and 2 of them are on" in observed.error

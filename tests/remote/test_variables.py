@@ -65,7 +65,7 @@ def test_a_value_is_in_one_file_of_its_owner_alone_until_the_job_is_there(
     spec = Submission.read(folder).spec
     assert spec["variables"] == {"MINE": VALUE, "OTHER": "***"}
     sent: list[Any] = []
-    service = find(CLOUDS[cloud]["on"]).service(spec, {})  # type: ignore[attr-defined]
+    service = find(CLOUDS[cloud]["on"]).service(spec, {}, folder)  # type: ignore[attr-defined]
     object.__setattr__(service, "_jobs", _Jobs(sent))
     service.create(json.loads(json.dumps(spec["request"])))
     assert str(sent).count(VALUE) == 1

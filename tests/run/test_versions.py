@@ -75,7 +75,7 @@ def test_runs_of_version_0_1_0_are_as_it_left_them(home_0_1_0: Path) -> None:
     assert [line.text for line in far.lines(0)] == [f"line {n}" for n in range(20)]
     assert Journal.read(far.folder).labels == ["rank 0", "service 0"]
     assert Submission.read(far.folder).processes == (Process(0, "rank 0", "primary", 0, 0),)
-    service = VertexBackend().service(Submission.read(far.folder).spec, {})
+    service = VertexBackend().service(Submission.read(far.folder).spec, {}, far.folder)
     assert (service.spec.run, service.spec.job, service.spec.deliveries) == ("run-956bce27", "", ())
     assert answer(far, "metrics", {})
 

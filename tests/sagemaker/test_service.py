@@ -61,7 +61,7 @@ def test_files_go_to_the_bucket_that_nobody_named(aws: Mapping[str, str], folder
 def test_a_submission_of_version_0_1_0_is_read(aws: Mapping[str, str], folder: Path) -> None:
     texts = dict.fromkeys(("run", "region", "bucket", "repository", "builder", "base"), "x")
     told = {**texts, "way": "IMAGE", "framework": None, "requirements": [], "request": {"a": 1}}
-    service = SageMakerBackend().service(told, aws)
+    service = SageMakerBackend().service(told, aws, folder)
     assert (service.spec.framework, service.spec.request) == (None, {"a": 1})
     with pytest.raises(DistrainError, match="another version of distrain-nb planned this run"):
         service.stage(folder, lambda _: None)

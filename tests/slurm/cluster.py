@@ -14,8 +14,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-NODES = ("node1", "node2", "node3", "node4")
-
 _CONF = """
 ClusterName=distrain
 SlurmctldHost={host}(127.0.0.1)
@@ -63,7 +61,7 @@ GresTypes=gpu
 DefMemPerCPU=100
 {node_lines}
 PartitionName=DEFAULT State=UP PriorityTier=10
-PartitionName=main Nodes=node[1-4] Default=YES MaxTime=1-00:00:00 DefaultTime=01:00:00
+PartitionName=main Nodes=node[1-{count}] Default=YES MaxTime=1-00:00:00 DefaultTime=01:00:00
 PartitionName=short Nodes=node[1-2] Default=NO MaxTime=00:10:00
 PartitionName=closed Nodes=node[3-4] Default=NO MaxTime=UNLIMITED State=DOWN
 PartitionName=urgent Nodes=node[1-4] Default=NO MaxTime=01:00:00 State=UP PriorityTier=100
@@ -81,10 +79,12 @@ _WITH_GPUS = " Gres=gpu:a100:2 Feature=fast"
 
 @dataclass
 class Cluster:
-    """One cluster, in a folder of its own. Jobs that have ended are known for `known_s` seconds."""
+    """One cluster of so many nodes, four at least, in a folder of its own. Jobs that have ended are
+    known for `known_s` seconds."""
 
     folder: Path
     known_s: int = 300
+    count: int = 4
     _daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @property
@@ -95,25 +95,26 @@ class Cluster:
     def start(self) -> None:
         """Write the configuration, start all, and wait until the nodes are idle."""
         (self.folder / "state").mkdir(parents=True)
-        host, ports = socket.gethostname().partition(".")[0], free_ports(2 + len(NODES))
+        names = [f"node{number}" for number in range(1, self.count + 1)]
+        host, ports = socket.gethostname().partition(".")[0], free_ports(2 + self.count)
         lines = [
             _NODE.format(name=name, host=host, port=port, more=_WITH_GPUS if number < 2 else "")
-            for number, (name, port) in enumerate(zip(NODES, ports[2:], strict=True))
+            for number, (name, port) in enumerate(zip(names, ports[2:], strict=True))
         ]
         text = _CONF.format(
             host=host, port=ports[0], nodes_port=ports[1], user=getpass.getuser(),
-            folder=self.folder, known_s=self.known_s, node_lines="\n".join(lines),
+            folder=self.folder, known_s=self.known_s, count=self.count, node_lines="\n".join(lines),
         )  # fmt: skip
         (self.folder / "slurm.conf").write_text(text)
         (self.folder / "gres.conf").write_text(_GPUS)
         self.start_controller("-c")
-        for name in NODES:
+        for name in names:
             self.start_node(name)
         self.wait_idle()
 
     def wait_idle(self) -> None:
         """Wait until every node can take jobs."""
-        self.wait(lambda: self.run("sinfo", "-h", "-o", "%T %D").stdout == "idle 4\n")
+        self.wait(lambda: self.run("sinfo", "-h", "-o", "%T %D").stdout == f"idle {self.count}\n")
 
     def wait(self, condition: object, within: float = 60.0) -> None:
         end = time.monotonic() + within
@@ -132,6 +133,10 @@ class Cluster:
         process = self._daemons.pop(daemon)
         process.send_signal(number)
         process.wait()
+
+    def pid(self, daemon: str) -> int:
+        """Return the process id of the controller, `slurmctld`, or a node's daemon."""
+        return self._daemons[daemon].pid
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, **self.environment}

@@ -39,6 +39,14 @@ print("sum", total, "on node", os.environ["SLURM_NODEID"], len(os.environ["WORD"
 print("notebook's token:", os.environ.get("NOTEBOOK_TOKEN"), open("beside.txt").read())
 log_metrics({"loss": total}, step=1)
 """
+POOLS = """
+import json, os, pathlib, time
+kind = json.loads(os.environ["TF_CONFIG"])["task"]["type"]
+print(kind, flush=True)
+pathlib.Path(f"up-{kind}").touch()
+while kind != "chief" or len(list(pathlib.Path().glob("up-*"))) < 4:
+    time.sleep(0.1)
+"""
 LONG = """
 import signal, sys, time
 def end(*_):
@@ -170,7 +178,8 @@ def test_what_sbatch_refuses(slurm: Cluster, work: Path) -> None:
 
 def test_trials_are_jobs_and_pools_are_nodes(slurm: Cluster, work: Path) -> None:
     """A study of three trials, two at a time; a primary, a worker, a server and an evaluator, each
-    on a node of its own; ranks that mpirun starts, within a job of Slurm's."""
+    on a node of its own, which end with the primary; ranks that mpirun starts, within a job of
+    Slurm's."""
     report = "from distrain_nb import log_metrics\nloss = (lr - 0.5) ** 2\n"
     study = d.tune(
         report + "log_metrics({'loss': loss}, step=1)",
@@ -178,8 +187,8 @@ def test_trials_are_jobs_and_pools_are_nodes(slurm: Cluster, work: Path) -> None
         search="grid",
     )  # fmt: skip
     pools = d.submit(
-        "import json, os\nprint(json.loads(os.environ['TF_CONFIG'])['task']['type'])",
-        on="slurm", primary=1, workers=1, servers=1, evaluators=1, cpus=1, launcher="tensorflow",
+        POOLS, on="slurm", primary=1, workers=1, servers=1, evaluators=1, cpus=1,
+        launcher="tensorflow",
     )  # fmt: skip
     mpi = d.submit(
         "from mpi4py import MPI\nprint('sum', MPI.COMM_WORLD.allreduce(1))",

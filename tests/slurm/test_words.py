@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.backends.base import Job
+from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding
 from distrain_nb.layout import Layout
 from distrain_nb.places.slurm import queue, sinfo, states
@@ -196,3 +197,29 @@ def test_one_kind_of_machine() -> None:
     (finding,) = found("--primary gpu:1 --workers 1*gpu:2")
     assert finding.code == "slurm.one-machine"
     assert str(Layout.from_line("--workers 4*gpu:a100:8").workers) == "4*gpu:a100:8"
+
+
+def test_data_are_read_by_their_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path needn't be there on this machine: nodes have disks of their own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/me")
+    given = ("shards", "file:///data/shards", "~/shards", "/scratch/shards", "s3://bucket/shards")
+    assert [SlurmBackend().data("corpus", uri) for uri in given] == [
+        f"{tmp_path}/shards", "/data/shards", "/home/me/shards", "/scratch/shards",
+        "s3://bucket/shards",
+    ]  # fmt: skip
+    with pytest.raises(OptionError, match="--data corpus=~nobody-here/x: this machine has no such"):
+        SlurmBackend().data("corpus", "~nobody-here/x")
+
+
+@pytest.mark.parametrize(
+    ("printed", "state"),
+    [
+        ("COMPLETED\n", "COMPLETED"), ("CANCELLED by 1000\n", "CANCELLED"),
+        ("PREEMPTED\n", "PREEMPTED"), ("PENDING\n", ""), ("RUNNING\n", ""), ("", ""),
+    ],
+)  # fmt: skip
+def test_what_the_accounting_says_of_an_end(printed: str, state: str) -> None:
+    """As `sacct` printed it where slurmdbd kept accounts; of a job that it takes for a live one,
+    and the controller doesn't know any more, the end hasn't come there yet."""
+    assert states.accounted(printed) == state

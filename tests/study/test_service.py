@@ -101,7 +101,7 @@ class FolderBackend(TuningBackend[RemoteOptions, RemotePlan]):
     def plan_study(self, plan: Any, spec: Any) -> Any: ...
 
     def service(  # type: ignore[override]
-        self, spec: Mapping[str, Any], endpoints: Mapping[str, str]
+        self, spec: Mapping[str, Any], endpoints: Mapping[str, str], folder: Path
     ) -> FolderService:
         kind = FolderTuning if spec["study"] else FolderService
         return kind(Path(spec["folder"]))

@@ -137,11 +137,11 @@ def test_a_trial_as_the_service_tells_of_it(types: ModuleType) -> None:
 
 def test_the_run_of_a_trial_has_its_output_below_the_studys(types: ModuleType) -> None:
     plan, tuning = study_plan(name="bowl"), "projects/1/locations/us-central1/x/9"
-    service = VertexBackend().service(kept(plan.spec()), {})
+    service = VertexBackend().service(kept(plan.spec()), {}, Path())
     assert isinstance(service, VertexStudy)
     spec = service.trial_spec(tuning, _read(types.Trial(id="3", custom_job="customJobs/7")))
     assert (spec.run, spec.bucket) == (f"{plan.spec().run}/3", "my-bucket")
-    of_trial = VertexBackend().service(kept(spec), {})
+    of_trial = VertexBackend().service(kept(spec), {}, Path())
     assert type(of_trial).__name__ == "VertexService" and isinstance(spec, VertexSpec)
     assert of_trial._folder == f"distrain/{plan.spec().run}/3/"
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from distrain_nb.backends.remote import carrier_log
 from distrain_nb.backends.remote.carrier import carry
-from distrain_nb.backends.remote.rehearsed import rehearse
 from distrain_nb.backends.remote.submission import Submission
 
 
@@ -22,6 +21,8 @@ def main(folder: Path) -> None:
         return carry(folder)  # which reads it too, and says in the run what is wrong
     if submission.rehearse is None:
         return carry(folder)
+    from distrain_nb.backends.remote.rehearsed import rehearse
+
     return rehearse(folder, submission, partial(carry, folder))
 
 

@@ -25,7 +25,6 @@ from distrain_nb.backends.remote.tracker import MLFLOW_RUN, told
 from distrain_nb.backends.remote.variables import forget
 from distrain_nb.backends.tuning import TRIAL, TRIAL_ARGUMENTS, TRIAL_NONCE
 from distrain_nb.errors import DistrainError
-from distrain_nb.program.progress import report
 from distrain_nb.secrets import refuse_secret_files, refuse_secret_texts, refuse_secrets
 from distrain_nb.worker.files.folder import (
     CARRIER_LOG,
@@ -78,18 +77,9 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
     extra: ClassVar[str] = ""
 
     @abstractmethod
-    def service(self, spec: JsonObject, endpoints: Mapping[str, str]) -> Service:
+    def service(self, spec: JsonObject, endpoints: Mapping[str, str], folder: Path) -> Service:
         """Return the service that a `Spec` in JSON was made for; `endpoints` are a rehearsal's, or
-        empty."""
-
-    def service_in(
-        self,
-        spec: JsonObject,
-        endpoints: Mapping[str, str],
-        folder: Path,  # noqa: ARG002
-    ) -> Service:
-        """Return the service for the run in `folder`, where it may keep files of its own."""
-        return self.service(spec, endpoints)
+        empty. `folder` is the run's, where it may keep files of its own."""
 
     def handle(self, plan: RemotePlanT) -> Handle:
         return {"rehearsal": True} if plan.job.options.rehearsed else {}
@@ -139,6 +129,8 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
     def _write(self, plan: RemotePlanT, what: Spec, folder: Path, known: Mapping[str, str]) -> None:
         """Have in a folder all that is needed to carry that, with what is known by now in the place
         of its stand-ins. Raises as `submit` does."""
+        from distrain_nb.program.progress import report
+
         job = plan.job
         self._refuse_lacks(rehearsed=job.options.rehearsed)
         job.program.write(folder / PROGRAM_FOLDER)

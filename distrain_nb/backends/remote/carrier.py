@@ -72,7 +72,7 @@ def _carry(run: Carried, endpoints: Mapping[str, str], doing: Doing | None) -> N
             return  # it went with its stand-in, and is not for the service itself
         backend = cast("AnyRemoteBackend", find(submission.backend))
         run.pace = backend.pace.of(endpoints)
-        service = backend.service_in(submission.spec, endpoints, run.folder)
+        service = backend.service(submission.spec, endpoints, run.folder)
         carrier = Carrier(run, submission, service, doing)
         carrier.fetch_again() if run.over else carrier.run()
     except Cancelled:

@@ -9,10 +9,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import IO, TYPE_CHECKING, Protocol
 
-from packaging.requirements import Requirement
-
-from distrain_nb.cluster.builds import builds
-from distrain_nb.image.base.names import requirement_name
 from distrain_nb.image.image import worker_files
 
 if TYPE_CHECKING:
@@ -80,6 +76,11 @@ def to_install(program: Requiring, there: Sequence[str]) -> Iterator[str]:
 
     What is `there`, be it built for other hardware, stays as it is unless it was asked for.
     """
+    from packaging.requirements import Requirement
+
+    from distrain_nb.cluster.builds import builds
+    from distrain_nb.image.base.names import requirement_name
+
     taken = {*there, *map(requirement_name, program.required)}
     for line in program.requirements:
         if taken.isdisjoint(builds(requirement_name(line))):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from distrain_nb.backends.remote.backend import RemotePlanT
@@ -14,8 +15,6 @@ from distrain_nb.backends.remote.submission import Submission, follow
 from distrain_nb.errors import DistrainError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from distrain_nb.backends.remote.service import TuningService
     from distrain_nb.backends.remote.submission import Spec
     from distrain_nb.backends.tuning import ServiceStudy
@@ -30,7 +29,7 @@ class SdkTuningBackend(
         """What the service says of the study. Raises DistrainError."""
         spec = self._foreign_spec(job)
         raw = json.loads(json.dumps(asdict(spec)))
-        service = cast("TuningService", self.service(raw, {}))
+        service = cast("TuningService", self.service(raw, {}, Path()))
         return service.study(spec.job)
 
     def follow_study(self, job: object, folder: Path) -> None:

@@ -97,7 +97,8 @@ def carry_study(
     try:
         backend = cast("AnyRemoteBackend", find(submission.backend))
         run.pace = backend.pace.of(endpoints or {})
-        service = cast("TuningService", backend.service(submission.spec, endpoints or {}))
+        own = backend.service(submission.spec, endpoints or {}, folder)
+        service = cast("TuningService", own)
         carrier = StudyCarrier(run, submission, service, doing, keeper, endpoints or {})
         carrier.run()
         if submission.rehearse is not None:

@@ -64,10 +64,7 @@ class RayBackend(RemoteBackend[RayOptions, "RayPlan"]):
 
         return plan(job)
 
-    def service(self, spec: JsonObject, endpoints: Mapping[str, str]) -> RayService:
-        raise NotImplementedError("it keeps what the job writes in the run's folder")
-
-    def service_in(
+    def service(
         self,
         spec: JsonObject,
         endpoints: Mapping[str, str],  # noqa: ARG002

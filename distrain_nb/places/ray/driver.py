@@ -111,8 +111,10 @@ class Driver:
             raise Failed(f"{role} {index}{where} was lost: {why}")
 
     def _training(self) -> Iterator[int]:
-        members = enumerate(self._request["members"])
-        return (number for number, (role, _) in members if role in TRAIN)
+        members = self._request["members"]
+        serves = any(role == "servers" for role, _ in members)  # its workers wait for ever
+        leading = TRAIN[:1] if serves else TRAIN
+        return (number for number, (role, _) in enumerate(members) if role in leading)
 
     def _place(self) -> None:
         strategy, limit = self._request["strategy"], self._request["max_wait"]

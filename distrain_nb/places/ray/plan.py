@@ -128,6 +128,7 @@ def plan(job: RayJob) -> RayPlan:
     bundles = tuple(_bundle(job, role, ranks) for role, _ in _members(job))
     findings = (
         *_about_cluster(job, bundles),
+        *(_about_mpi(job) if launcher == "mpi" else ()),
         *about_processes(job.program, job.layout, ranks, gpus),
     )
     return RayPlan(job, address, ranks, gpus, bundles, findings)
@@ -182,6 +183,18 @@ def _about_cluster(job: RayJob, bundles: tuple[demand.Bundle, ...]) -> Iterator[
     where = "workers" if job.layout.workers else "primary"
     fixes = tuple(_repairs(job, bundles, nodes)) if severity is Severity.ERROR else ()
     yield Finding("ray.no-room", severity, where, f"{why}.", fixes)
+
+
+def _about_mpi(job: RayJob) -> Iterator[Finding]:
+    training = [role for role, _ in _members(job) if role in _TRAINING]
+    if len(training) > 1 and job.options.placement != demand.SPREAD_OUT:
+        message = (
+            f"mpirun needs a node for each of the {len(training)} replicas, and --placement "
+            f"{job.options.placement} may put two on one: take {demand.SPREAD_OUT}."
+        )
+        apply = partial(_written, name="--placement", value=demand.SPREAD_OUT)
+        fix: Fix[str] = Fix(f"Write `--placement {demand.SPREAD_OUT}`", apply)
+        yield Finding("ray.mpi-nodes", Severity.ERROR, "placement", message, (fix,))
 
 
 def _repairs(

@@ -15,6 +15,7 @@ from distrain_nb.places.sagemaker.sdk import foreign, sdk_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from distrain_nb.backends.checks import Check
     from distrain_nb.backends.found import Settled
@@ -140,7 +141,12 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
 
         return access(settled)
 
-    def service(self, spec: JsonObject, endpoints: Mapping[str, str]) -> SageMakerService:
+    def service(
+        self,
+        spec: JsonObject,
+        endpoints: Mapping[str, str],
+        folder: Path,  # noqa: ARG002
+    ) -> SageMakerService:
         """Return a job, a study or one of its trials on SageMaker, or on the stand-in that listens
         at `endpoints`."""
         from distrain_nb.places.sagemaker.plan import SageMakerSpec

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, ClassVar
 from distrain_nb.backends.checks import Check, Health
 from distrain_nb.backends.remote.backend import RemoteBackend
 from distrain_nb.backends.remote.service import Pace
-from distrain_nb.config import home
+from distrain_nb.config import home, path_named
+from distrain_nb.errors import OptionError
 from distrain_nb.places.slurm.options import SlurmOptions
 from distrain_nb.places.slurm.terms import READS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from distrain_nb.backends.found import Settled
     from distrain_nb.findings import Finding
@@ -46,6 +48,16 @@ class SlurmBackend(RemoteBackend[SlurmOptions, "SlurmPlan"]):
             plan.SINFO: partitions,
             plan.SCONTROL: more,
         }
+
+    def data(self, name: str, uri: str) -> str:
+        """Return a path as the nodes have it, who may have disks of their own; else the URI."""
+        scheme, separator, rest = uri.partition("://")
+        if separator and scheme != "file":
+            return uri
+        try:
+            return str(path_named(rest if separator else uri).absolute())
+        except OptionError as error:
+            raise OptionError(f"--data {name}={error}") from None
 
     def plan(self, job: SlurmJob) -> SlurmPlan:
         """Raise OptionError for options that can't be read."""
@@ -83,7 +95,12 @@ class SlurmBackend(RemoteBackend[SlurmOptions, "SlurmPlan"]):
             for partition in partitions.values():
                 yield Check(f"partition {partition.name}", Health.GOOD, str(partition))
 
-    def service(self, spec: JsonObject, endpoints: Mapping[str, str]) -> SlurmService:  # noqa: ARG002
+    def service(
+        self,
+        spec: JsonObject,
+        endpoints: Mapping[str, str],  # noqa: ARG002
+        folder: Path,  # noqa: ARG002
+    ) -> SlurmService:
         from distrain_nb.places.slurm.plan import SlurmSpec
         from distrain_nb.places.slurm.service import SlurmService
 

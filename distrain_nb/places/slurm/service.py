@@ -148,8 +148,8 @@ class SlurmService(SharedFolderService[SlurmSpec]):
     def _accounted(self, job: str) -> str:
         """Return the state that the accounting has; empty where there is none."""
         with suppress(DistrainError):
-            output = run("sacct", "-n", "-X", "-P", "-j", job, "-o", "State", patience=_ACCOUNTS_S)
-            return output.partition("\n")[0].partition(" ")[0]  # of "CANCELLED by 1000"
+            command = ("sacct", "-n", "-X", "-P", "-j", job, "-o", "State")
+            return states.accounted(run(*command, patience=_ACCOUNTS_S))
         return ""
 
     def _output_tail(self) -> str:

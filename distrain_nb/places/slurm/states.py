@@ -77,6 +77,13 @@ def ending(state: str) -> str:
     return _ENDS.get(state, "")
 
 
+def accounted(text: str) -> str:
+    """Return how a job has ended by what `sacct` prints of its state, such as "CANCELLED by 1000";
+    empty where the accounting has not heard of the end, which the controller tells it later."""
+    state = text.partition("\n")[0].partition(" ")[0]
+    return "" if live(state) else state
+
+
 def cause(output: str) -> str:
     """Return the state that a job's output gives away, such as TIMEOUT; empty where it has none."""
     for words, state in _CAUSES:

@@ -14,7 +14,6 @@ from distrain_nb.layout.options import duration, quoted
 from distrain_nb.places.slurm import forms as sbatch
 from distrain_nb.places.slurm import offering, sinfo
 from distrain_nb.places.slurm.options import SlurmOptions, chosen
-from distrain_nb.program import NO_PROGRAM
 from distrain_nb.repairs import with_option
 
 if TYPE_CHECKING:
@@ -45,6 +44,8 @@ def about(
     layout: Layout, texts: Mapping[str, str], machine: Callable[[SlurmJob], Mapping[str, str]]
 ) -> Iterator[Finding]:
     """Yield the findings about a layout and texts of options, whatever program runs on it."""
+    from distrain_nb.program import NO_PROGRAM
+
     job = Job(NO_PROGRAM, layout, Path.cwd(), made(SlurmOptions, texts))
     job = replace(job, machine=machine(job))
     gpus = sbatch.gpus(sbatch.options(layout).get("gres", ""))

@@ -14,6 +14,7 @@ from distrain_nb.places.vertex.sdk import foreign, sdk_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from distrain_nb.backends.checks import Check
     from distrain_nb.backends.found import Settled
@@ -125,7 +126,12 @@ class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):
 
         return access(settled)
 
-    def service(self, spec: JsonObject, endpoints: Mapping[str, str]) -> VertexService:
+    def service(
+        self,
+        spec: JsonObject,
+        endpoints: Mapping[str, str],
+        folder: Path,  # noqa: ARG002
+    ) -> VertexService:
         """Return a job on Vertex AI, or on the stand-in that listens at `endpoints`."""
         from distrain_nb.places.vertex.plan import VertexSpec
         from distrain_nb.places.vertex.service import VertexService

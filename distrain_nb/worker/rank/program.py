@@ -10,7 +10,6 @@ from __future__ import annotations
 import __future__
 
 import ast
-import asyncio
 import inspect
 import json
 import os
@@ -240,6 +239,8 @@ def _flags(statements: Iterable[ast.stmt]) -> int:
 def execute(code: CodeType, namespace: Dict[str, Any]) -> None:
     """Run code in a namespace; code that awaits at its top level, in a loop of its own."""
     if code.co_flags & inspect.CO_COROUTINE:
+        import asyncio  # for seconds on a busy machine, and few programs need it
+
         asyncio.run(eval(code, namespace))
     else:
         exec(code, namespace)

@@ -89,8 +89,13 @@ def run(launch: Launch) -> int:
 
 
 def report(error: str) -> None:
-    """Say why it failed, also where SageMaker looks for it."""
+    """Say why it failed, also where SageMaker looks for it, and in the folder that the job's
+    replicas share."""
     _print(error, sys.stderr)
+    if shared.is_member():
+        folder = shared.folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        Status(State.FAILED).enter(State.FAILED, str(State.FAILED), error=error).write(folder)
     if sagemaker.FAILURE.parent.is_dir():
         sagemaker.FAILURE.write_bytes(error.encode("utf-8", "backslashreplace"))
 

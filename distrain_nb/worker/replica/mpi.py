@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import socket
 import sys
 from typing import List, Sequence, Tuple
 
@@ -47,7 +48,10 @@ def _across(hosts: Sequence[str], slots: int, interface: str) -> List[str]:
     """Build the `mpirun` command across hosts. Ranks are numbered host by host; our own agent
     starts daemons: see `remote_start`."""
     agent = f"{sys.executable} -m distrain_nb.worker.replica.remote_start"
-    command = ["--host", ",".join(f"{host}:{slots}" for host in hosts), "--map-by", "slot"]
+    # Where Open MPI doesn't know the first for its own, such as 127.0.0.3, it asks our agent for a
+    # daemon here, where nobody waits for that.
+    names = [socket.gethostname(), *hosts[1:]]
+    command = ["--host", ",".join(f"{name}:{slots}" for name in names), "--map-by", "slot"]
     command += ["--leave-session-attached", "--mca", "plm_rsh_agent", agent]
     command += ["--mca", "plm_rsh_no_tree_spawn", "1"]
     if interface:

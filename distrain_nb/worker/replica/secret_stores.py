@@ -16,11 +16,12 @@ import importlib
 import json
 import os
 import time
-import urllib.error
-import urllib.request
-from typing import Any, Dict
+from typing import TYPE_CHECKING, Any, Dict
 
 from distrain_nb.worker.replica import sagemaker
+
+if TYPE_CHECKING:
+    from urllib.error import HTTPError
 
 SECRETS_VARIABLE = "DISTRAIN_SECRETS"
 _METADATA = "metadata.google.internal"
@@ -31,13 +32,6 @@ _TIMEOUT_S, _ATTEMPTS, _PAUSE_S = 30, 5, 1.0
 
 class SecretUnavailable(Exception):
     """A secret can't be had: which one, and why."""
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Refuses redirects: the request's headers are for its own host alone."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
 
 
 def fetch() -> None:
@@ -62,14 +56,24 @@ def _googles(secret: str) -> str:
 
 def _ask(url: str, headers: Dict[str, str]) -> Dict[str, Any]:
     """Return the JSON that is answered; a server that is busy or out of reach is asked again."""
-    opener = urllib.request.build_opener(_NoRedirects)
+    # Few jobs need it, and it brings TLS.
+    from urllib.error import HTTPError
+    from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+    class NoRedirects(HTTPRedirectHandler):
+        """Refuses redirects: the request's headers are for its own host alone."""
+
+        def redirect_request(self, *_: Any) -> None:
+            return None
+
+    opener = build_opener(NoRedirects)
     for remaining in reversed(range(_ATTEMPTS)):
         try:
-            request = urllib.request.Request(url, headers=headers)
+            request = Request(url, headers=headers)
             with opener.open(request, timeout=_TIMEOUT_S) as answer:
                 content: Dict[str, Any] = json.loads(answer.read())
                 return content
-        except urllib.error.HTTPError as error:
+        except HTTPError as error:
             if error.code not in (429, 500, 502, 503, 504) or not remaining:
                 raise SecretUnavailable(_refusal(error)) from None
         except OSError as error:
@@ -79,7 +83,7 @@ def _ask(url: str, headers: Dict[str, str]) -> Dict[str, Any]:
     raise AssertionError("unreachable")
 
 
-def _refusal(error: urllib.error.HTTPError) -> str:
+def _refusal(error: HTTPError) -> str:
     """Return the service's words, the role that is missing where one is, and where a redirect
     leads."""
     if 300 <= error.code < 400:

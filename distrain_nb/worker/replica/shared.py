@@ -20,7 +20,9 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
 from distrain_nb.worker.machine import system
+from distrain_nb.worker.reduction.groups import VARIABLE as REDUCERS_VARIABLE
 from distrain_nb.worker.replica import contracts
+from distrain_nb.worker.replica.replica import TRAINING_ROLES
 
 JOB_VARIABLE, INDEX_VARIABLE, REPLICAS_VARIABLE = (
     "DISTRAIN_JOB", "DISTRAIN_INDEX", "DISTRAIN_REPLICAS",
@@ -64,6 +66,8 @@ def prepare() -> None:
     by_role: Dict[str, List[str]] = {}
     for (role, _), address in zip(members, found):
         by_role.setdefault(role, []).append(address)
+    if "reducers" in by_role:
+        os.environ[REDUCERS_VARIABLE] = ",".join(by_role["reducers"])
     role, number = members[index]
     trial = os.environ.get("CLOUD_ML_TRIAL_ID")
     spec = contracts.cluster_spec(by_role, role, number, {}, trial)
@@ -77,6 +81,23 @@ def folder() -> Path:
     """Return where this replica keeps its log and status."""
     return replica_folder(
         Path(os.environ[JOB_VARIABLE]), int(os.environ.get(INDEX_VARIABLE, "0")), _attempt()
+    )
+
+
+def served(role: str) -> Tuple[str, ...]:
+    """Return the folders of the replicas that one of that role serves, and ends with: parameter
+    servers and the workers that they have wait for work for ever."""
+    if not is_member():
+        return ()
+    members = list(replicas(os.environ.get(REPLICAS_VARIABLE, "primary=1")))
+    ends_by_itself = {"primary"} if ("servers", 0) in members else set(TRAINING_ROLES)
+    if role in ends_by_itself:
+        return ()
+    job, leading = Path(os.environ[JOB_VARIABLE]), TRAINING_ROLES if role == "reducers" else ()
+    return tuple(
+        str(replica_folder(job, number, _attempt()))
+        for number, (other, _) in enumerate(members)
+        if other == "primary" or other in leading
     )
 
 

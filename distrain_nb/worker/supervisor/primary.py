@@ -1,13 +1,18 @@
-"""Watches the primary on another host: parameter servers don't end by themselves."""
+"""Watches replicas on other hosts: parameter servers and reducers don't end by themselves."""
 
 from __future__ import annotations
 
 import socket
 import time
-from typing import Optional
+from pathlib import Path
+from typing import Iterable, List, Optional
+
+from distrain_nb.worker.files.fields import Damaged
+from distrain_nb.worker.files.status import Status
 
 CONNECT_WITHIN_S = 2.0
 RETRY_EVERY_S = 0.5
+LOOK_EVERY_S = 1.0
 # By then its host has come up, and gone again before this one had.
 THERE_WITHIN_S = 600.0
 
@@ -43,3 +48,25 @@ class Primary:
             self._give_up_at = float("inf")
         except OSError:
             self._try_at = time.monotonic() + RETRY_EVERY_S
+
+
+class Others:
+    """Watches replicas by their statuses, in folders that this host sees too."""
+
+    def __init__(self, folders: Iterable[str]) -> None:
+        self._unfinished: List[Path] = [Path(folder) for folder in folders]
+        self._look_at = 0.0
+
+    def have_ended(self) -> bool:
+        """Tell whether all of them have come to an end."""
+        if time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + LOOK_EVERY_S
+            self._unfinished = [path for path in self._unfinished if not _is_final(path)]
+        return not self._unfinished
+
+
+def _is_final(folder: Path) -> bool:
+    try:
+        return Status.read(folder).state.final
+    except (FileNotFoundError, Damaged):
+        return False
