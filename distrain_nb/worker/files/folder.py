@@ -61,6 +61,7 @@ HYPERTUNE_FILE = "hypertune-{}.metrics"
 
 # Empty files: that one is there, or when it was last touched, is all that it says.
 CANCEL_FILE = "cancel"  # by anybody: stop the run
+SAVED_FILE = "saved"  # by the supervisor: all ranks have saved, and may end
 WATCHED_FILE = "watched"  # a page has the log from its server (`supervisor/heartbeat.py`)
 SHOWN_FILE = "shown"  # a kernel shows the run on a page
 
@@ -72,7 +73,10 @@ FAILURE_FILE = "failure-{}.json"  # `failure.Failure`, by the process itself
 ALONE_FILE = "alone-{}"  # text: why it has trained by itself (`rank/world.py`)
 BEGUN_FILE = "begun-{}"  # `status.Owner`, by a rank that `mpirun` has started (`marks.py`)
 SUCCEEDED_FILE = "succeeded-{}"  # empty: that rank has come to its end
+STOP_FILE = "stop-{}.json"  # `marks.Stop`: how far a rank is that saves when it is stopped
 PIPE = "pipe-{}.{}"  # a named pipe by which it reaches the log: stream `o` or `e`
+
+STEPS_FILE = "steps"  # on which step ranks agree to stop (`rank/stopping.py`)
 
 RESERVE_FILE = "reserve-{}"  # nothing but room, given up on a full disk
 

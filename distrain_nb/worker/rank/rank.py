@@ -15,7 +15,7 @@ from distrain_nb.worker.files.failure import Failure
 from distrain_nb.worker.files.folder import PIPE, PROGRAM_FOLDER, RESULTS_FOLDER
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.machine import system
-from distrain_nb.worker.rank import ending, program, tracebacks, values, world
+from distrain_nb.worker.rank import ending, program, stopping, tracebacks, values, world
 from distrain_nb.worker.rank.wrapped import ResultWriter
 
 FAILED = 1
@@ -26,6 +26,7 @@ def run(folder: Path, process: int, results: Sequence[str]) -> int:
     """Run the program as that process and give its exit status; a failure is written down."""
     _line_buffered_output()
     ending.begin()
+    stopping.begin(folder, process)
     world.watch(folder / PROGRAM_FOLDER)
     try:
         namespace = program.run(folder / PROGRAM_FOLDER)

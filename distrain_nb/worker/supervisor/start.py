@@ -139,6 +139,9 @@ def _become_rank(
         os.closerange(3, 4096)
         for number in (signal.SIGTERM, signal.SIGCHLD, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
+        # Slurm's notice of a time limit goes to all processes, and is the supervisor's.
+        is_noticed = launch.signal_before is not None
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN if is_noticed else signal.SIG_DFL)
         os.environ.update(launch.processes[index].environment)
         os.chdir(launch.working_folder)
         if threads.VARIABLE in launch.processes[index].environment:

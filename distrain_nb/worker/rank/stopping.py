@@ -1,0 +1,400 @@
+"""What a program does when its run is stopped: `on_stop` saves at once, `stopping` at a step on
+which all ranks agree.
+
+A stop reaches a rank as SIGTERM. Python calls a handler between two bytecodes of the main thread,
+so not while that waits in C code for other ranks. Therefore a rank that has saved goes on with its
+program, and the others come out of what they wait for; their supervisor ends all when all have
+saved. For the same reason `stopping` names a step that none has passed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import struct
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Callable, List, NamedTuple, Optional, TypeVar
+
+from distrain_nb.worker.files.folder import FAILURE_FILE, PROGRAM_FOLDER, SAVED_FILE, STEPS_FILE
+from distrain_nb.worker.files.launch import Launch
+from distrain_nb.worker.files.marks import Stop
+from distrain_nb.worker.rank import ending, tracebacks
+
+STOPPED = 128 + signal.SIGTERM  # the exit status of a rank that has saved
+LOOK_EVERY_S = 0.02
+_NUMBER = struct.Struct("<q")
+_OF_OPTIMIZERS, _OF_SCHEDULERS = "torch.optim.", "torch.optim.lr_scheduler"
+
+Save = TypeVar("Save", bound=Callable[[], object])
+
+
+class _Here(NamedTuple):
+    """The rank that this process is: `pid` tells it from what it forks."""
+
+    folder: Path
+    process: int
+    pid: int
+
+
+class _State:
+    def __init__(self) -> None:
+        self.mark = Stop()
+        self.saves: List[Callable[[], object]] = []
+        self.asked = self.listens = self.began = False
+        self.agreement: Optional[Agreement] = None
+        self.theirs: Any = signal.SIG_DFL  # the program's own handler
+        self.set_handler, self.get_handler = signal.signal, signal.getsignal
+
+
+_here: Optional[_Here] = None
+_state = _State()
+
+
+def begin(folder: Path, process: int) -> None:
+    """Note which rank this process is from now on."""
+    global _here
+    _here = _Here(folder, process, os.getpid())
+
+
+def on_stop(save: Save) -> Save:
+    """Have `save()` called when the run is stopped, before its processes end.
+
+    It is called once on each rank that has asked for it, in the main thread, between two bytecodes:
+    as soon as Python has control, without waiting for the step to end, but not inside a step of a
+    PyTorch optimizer. Ranks don't wait for each other, so `save` must not communicate: each saves
+    what it has, or rank 0 alone does, and the program goes on until all ranks have saved. Call it
+    on every rank. Where saving needs all ranks at the same step, use `stopping` instead.
+
+    A program has 30 seconds for it, or those of `--signal-before`; a place may give less. Outside a
+    run nothing happens. Gives `save` back, so that it can be a decorator.
+
+    Raises TypeError for what can't be called, RuntimeError in a thread that isn't the main one.
+    """
+    if not callable(save):
+        raise TypeError(f"on_stop takes a function without arguments, not {save!r:.60}")
+    if _is_here():
+        _listen("on_stop")
+        if save not in _state.saves:
+            _state.saves.append(save)
+        _note(saves=True)
+    return save
+
+
+def stopping() -> bool:
+    """Return whether the run is being stopped, with the same answer on all ranks: call it once a
+    step, on each of them.
+
+    When it is true, the program has time to save together and should then end by itself:
+    `if stopping(): save(); break`. The first rank that hears of the stop names the step after the
+    furthest that any rank has reached, and all go on to that one. Ranks of one machine agree by a
+    file; those of several by the store of `torch.distributed`, whose default group must exist.
+    Outside a run it is false.
+
+    Raises RuntimeError in a thread that isn't the main one, and where ranks can't agree.
+    """
+    if not _is_here():
+        return False
+    if not _state.mark.ends_itself:
+        _listen("stopping")
+        _state.agreement = _agreement()
+        _note(ends_itself=True)
+    if _state.agreement is None or _state.mark.agreed:
+        return _state.asked
+    agreed = _state.agreement.next_step(_state.asked)
+    if agreed:
+        _note(agreed=_state.agreement.step)
+    return agreed
+
+
+def _is_here() -> bool:
+    return _here is not None and _here.pid == os.getpid()
+
+
+def _note(**changes: Any) -> None:
+    """Leave word for the supervisor, as far as the disk has room."""
+    assert _here is not None
+    _state.mark = replace(_state.mark, **changes)
+    try:
+        _state.mark.write(_here.folder, _here.process)
+    except OSError as error:
+        _say(f"can't note how far it has come: {error}")
+
+
+def _say(text: str) -> None:
+    """Write a line past `sys.stderr`, which the handler may have interrupted."""
+    os.write(2, f"distrain: {text}\n".encode("utf-8", "replace"))
+
+
+# -- the signal -----------------------------------------------------------------------------------
+
+
+def _listen(verb: str) -> None:
+    """Handle SIGTERM from now on, and show the program its own handler, whenever it sets one."""
+    if _state.listens:
+        return
+    if threading.current_thread() is not threading.main_thread():
+        raise RuntimeError(f"{verb} has to be called in the main thread first")
+    _state.theirs = signal.getsignal(signal.SIGTERM)
+    _state.listens = True
+    _state.set_handler(signal.SIGTERM, _stop)
+    signal.signal, signal.getsignal = _set_theirs, _get_theirs  # type: ignore[assignment]
+
+
+def _set_theirs(number: int, handler: Any) -> Any:
+    if number != signal.SIGTERM or not _is_here():
+        return _state.set_handler(number, handler)
+    if threading.current_thread() is not threading.main_thread():
+        return _state.set_handler(number, handler)  # which raises
+    before, _state.theirs = _state.theirs, handler
+    return before
+
+
+def _get_theirs(number: int) -> Any:
+    if number != signal.SIGTERM or not _is_here():
+        return _state.get_handler(number)
+    return _state.theirs
+
+
+def _stop(number: int, frame: Any) -> None:
+    """Save when asked for the first time; end when all ranks have saved."""
+    if not _is_here():  # a process that the rank has forked
+        if callable(_state.theirs):
+            _state.theirs(number, frame)
+        else:
+            _state.set_handler(signal.SIGTERM, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGTERM)
+        return
+    assert _here is not None
+    has_failed = next(_here.folder.glob(FAILURE_FILE.format("*")), None) is not None
+    is_over = (_here.folder / SAVED_FILE).exists()
+    if is_over or (has_failed and not callable(_state.theirs)):
+        ending.leave(STOPPED, _here.folder / PROGRAM_FOLDER)
+    _state.asked = not has_failed
+    if _state.saves and _state.asked and not _state.began:
+        _state.began = True
+        _note(ends_itself=_state.mark.ends_itself or callable(_state.theirs))
+        if not _wait_for_optimizer(frame):
+            _save()
+    if callable(_state.theirs):
+        _state.theirs(number, frame)
+
+
+def _wait_for_optimizer(frame: Any) -> bool:
+    """Have `_save` called at the end of the optimizer's step that the signal has interrupted;
+    return whether it has interrupted one."""
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        if (
+            frame.f_code.co_name == "step"
+            and module.startswith(_OF_OPTIMIZERS)
+            and not module.startswith(_OF_SCHEDULERS)
+        ):
+            break
+        frame = frame.f_back
+    optimizers: Any = sys.modules.get("torch.optim.optimizer")
+    register = getattr(optimizers, "register_optimizer_step_post_hook", None)
+    if frame is None or register is None:
+        return False
+
+    def save_once(*_: Any) -> None:
+        hook.remove()
+        _save()
+
+    hook = register(save_once)
+    return True
+
+
+def _save() -> None:
+    began = time.time()
+    _say("the run is being stopped: saving")
+    _note(began=began)
+    try:
+        for save in _state.saves:
+            save()
+    except SystemExit:
+        _note(saved=time.time())
+        raise
+    except BaseException as error:
+        _note(error=tracebacks.headline(error))
+        _say("could not save:\n" + tracebacks.format_exception(error).rstrip())
+    else:
+        _say(f"saved in {time.time() - began:.1f} s")
+        others = _others()
+        _note(saved=time.time(), waits=others is not None)
+        if others is not None:
+            threading.Thread(target=_await_others, args=(others,), daemon=True).start()
+
+
+def _others() -> Any:
+    """Return the store by which ranks of several machines say that they have saved; None where
+    there is none, or all are here."""
+    assert _here is not None
+    launch = Launch.read(_here.folder)
+    return None if _are_all_here(launch) else _torch_store()
+
+
+def _await_others(store: Any) -> None:
+    try:
+        saved = store.add("distrain/saved", 1)
+        while saved < int(os.environ["WORLD_SIZE"]):
+            time.sleep(LOOK_EVERY_S)
+            saved = store.add("distrain/saved", 0)
+    except Exception as error:  # who keeps the store has ended
+        _say(f"ranks of other machines don't answer any more: {error}")
+    _note(waits=False)
+
+
+# -- the step -------------------------------------------------------------------------------------
+
+
+class Agreement:
+    """Steps of all ranks, of which one becomes the last.
+
+    Each rank says which step it has reached, and only then looks whether there is a pause. Who
+    hears of the stop sets the pause, and then looks how far all are: of those that say more after
+    that, each sees the pause, one step further at most. So the next step is one that nobody has
+    passed.
+    """
+
+    def __init__(self) -> None:
+        self.step = 0
+
+    def next_step(self, asked: bool) -> bool:
+        """Return whether this step is the last one."""
+        self.step += 1
+        self.say_step()
+        if asked:
+            self.set_pause()
+        if not self.is_paused():
+            return False
+        if not self.last():
+            self.set_last(self.furthest() + 1)
+        return self.step >= self.last()
+
+    def say_step(self) -> None:
+        raise NotImplementedError
+
+    def set_pause(self) -> None:
+        raise NotImplementedError
+
+    def is_paused(self) -> bool:
+        raise NotImplementedError
+
+    def furthest(self) -> int:
+        """Return the furthest step of any rank."""
+        raise NotImplementedError
+
+    def last(self) -> int:
+        """Return the last step; 0 where none is known yet."""
+        raise NotImplementedError
+
+    def set_last(self, step: int) -> None:
+        """Name the last step, unless another rank has."""
+        raise NotImplementedError
+
+
+class ByFile(Agreement):
+    """Of ranks of one machine, in a file: the pause, the last step, and the step of each rank."""
+
+    def __init__(self, path: Path, rank: int, world: int) -> None:
+        super().__init__()
+        self._rank, self._world = rank, world
+        self._fd = os.open(str(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._put(2 + rank, 0)
+
+    def _put(self, place: int, number: int) -> None:
+        os.pwrite(self._fd, _NUMBER.pack(number), place * _NUMBER.size)
+
+    def _get(self, place: int) -> int:
+        data = os.pread(self._fd, _NUMBER.size, place * _NUMBER.size)
+        return int(_NUMBER.unpack(data)[0]) if len(data) == _NUMBER.size else 0
+
+    def say_step(self) -> None:
+        self._put(2 + self._rank, self.step)
+
+    def set_pause(self) -> None:
+        self._put(0, 1)
+
+    def is_paused(self) -> bool:
+        return self._get(0) != 0
+
+    def furthest(self) -> int:
+        return max(self._get(2 + rank) for rank in range(self._world))
+
+    def last(self) -> int:
+        return self._get(1)
+
+    def set_last(self, step: int) -> None:
+        fcntl.flock(self._fd, fcntl.LOCK_EX)
+        try:
+            if not self.last():
+                self._put(1, step)
+        finally:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
+
+
+class ByStore(Agreement):
+    """Of ranks of several machines, in the store of `torch.distributed`."""
+
+    _PAUSE, _LAST, _STEP = "distrain/pause", "distrain/last", "distrain/step/{}"
+
+    def __init__(self, store: Any, rank: int, world: int) -> None:
+        super().__init__()
+        self._store, self._rank, self._world = store, rank, world
+
+    def _get(self, key: str) -> int:
+        return int(self._store.get(key)) if self._store.check([key]) else 0
+
+    def say_step(self) -> None:
+        self._store.set(self._STEP.format(self._rank), str(self.step))
+
+    def set_pause(self) -> None:
+        self._store.set(self._PAUSE, "1")
+
+    def is_paused(self) -> bool:
+        return bool(self._store.check([self._PAUSE]))
+
+    def furthest(self) -> int:
+        return max(self._get(self._STEP.format(rank)) for rank in range(self._world))
+
+    def last(self) -> int:
+        return self._get(self._LAST)
+
+    def set_last(self, step: int) -> None:
+        self._store.compare_set(self._LAST, "", str(step))
+
+
+def _are_all_here(launch: Launch) -> bool:
+    ranks = sum(process.rank is not None for process in launch.processes)
+    return ranks >= int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def _torch_store() -> Any:
+    """Return the store of torch's default group; None where there is none."""
+    c10d: Any = sys.modules.get("torch.distributed.distributed_c10d")
+    if c10d is None or not c10d.is_initialized():
+        return None
+    return c10d._get_default_store()
+
+
+def _agreement() -> Optional[Agreement]:
+    """Return how this rank agrees with others; None for a process that has no rank."""
+    assert _here is not None
+    launch, world = Launch.read(_here.folder), int(os.environ.get("WORLD_SIZE", "1"))
+    rank = launch.processes[_here.process].rank
+    if rank is None:
+        return None
+    if _are_all_here(launch):
+        return ByFile(_here.folder / STEPS_FILE, rank, world)
+    store = _torch_store()
+    if store is None:
+        raise RuntimeError(
+            f"stopping() can't agree over the {world} ranks of several machines: it needs the "
+            "default group of torch.distributed, so call init_process_group before it"
+        )
+    return ByStore(store, rank, world)

@@ -1,0 +1,213 @@
+"""Programs that save when their run is stopped, at random moments and agreed over their ranks."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+
+import distrain_nb as d
+from distrain_nb.run import Run
+from distrain_nb.worker.rank.stopping import Agreement, ByFile, ByStore
+from tests.conftest import eventually
+
+# Rank 1 needs longer for a step, and rank 0 waits for it in C code.
+DDP = """
+import os, torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from distrain_nb import on_stop
+
+dist.init_process_group("gloo")
+torch.manual_seed(0)
+model = DistributedDataParallel(torch.nn.Linear(64, 64))
+optimizer = torch.optim.Adam(model.parameters(), foreach=False)
+more = torch.ones(400 * dist.get_rank(), 400)
+path = f"{os.environ['AIP_CHECKPOINT_DIR']}/{dist.get_rank()}.pt"
+losses = []
+
+@on_stop
+def save():
+    counts = {int(state["step"]) for state in optimizer.state.values()}
+    content = {"losses": losses, "model": model.module.state_dict(), "counts": counts}
+    torch.save(content, path)
+
+while True:
+    more @ more.T
+    loss = model(torch.ones(8, 64)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    losses.append(float(loss))
+    if len(losses) == 2:
+        print("begun", flush=True)
+"""
+
+# Ranks exchange something only at each fifth step, and one is faster.
+TOGETHER = """
+import os, time, torch
+import torch.distributed as dist
+from distrain_nb import stopping
+
+dist.init_process_group("gloo")
+step = 0
+while True:
+    step += 1
+    time.sleep(0.004 * dist.get_rank())
+    if step % 5 == 0:
+        dist.all_reduce(torch.ones(1))
+    if step == 10:
+        print("begun", flush=True)
+    if stopping():
+        break
+steps = [torch.zeros(1) for _ in range(2)]
+dist.all_gather(steps, torch.tensor([float(step)]))
+print("saved at", *(int(number) for number in steps))
+"""
+
+ALONE = """
+import os, signal, time
+from distrain_nb import on_stop
+{before}
+@on_stop
+def save():
+    {save}
+{after}
+print("begun", flush=True)
+while True:
+    time.sleep(0.01)
+"""
+OWN = "signal.signal(signal.SIGTERM, lambda *_: print('its own', flush=True))"
+SAVES = "open(os.environ['AIP_CHECKPOINT_DIR'] + '/saved', 'w').close()"
+RAISES = """
+if os.environ["RANK"] == "1":
+    raise ValueError("no luck")
+"""
+
+
+def begun(run: Run, ranks: int = 1) -> bool:
+    return str(run.logs()).count("begun") >= ranks
+
+
+def ended(run: Run) -> bool:
+    return run.state.final
+
+
+def saved(run: Run) -> list[str]:
+    return sorted(path.name for path in (run.folder / "checkpoints").iterdir())
+
+
+@pytest.mark.parametrize("seed", [0, 1])  # twenty: benchmarks/preemptions.py
+def test_each_rank_saves_at_whatever_moment(home: Path, seed: int) -> None:
+    """As by a preemption: SIGTERM for the supervisor, or by the user's Stop."""
+    run = d.submit(DDP, ranks_per_replica=2)
+    assert eventually(lambda: begun(run, 2))
+    time.sleep(random.Random(seed).random() / 5)
+    supervisor = run.status.supervisor
+    assert supervisor is not None
+    os.kill(supervisor.pid, signal.SIGTERM) if seed % 2 else run.cancel()
+    assert eventually(lambda: ended(run))
+    assert (str(run.state), run.status.note[:23]) == ("cancelled", "stopped after saving, i")
+    for rank in range(2):
+        content = torch.load(run.folder / f"checkpoints/{rank}.pt")
+        assert len(content["counts"]) == 1, "no parameter is a step ahead of others"
+        assert content["counts"].pop() - len(content["losses"]) in (0, 1)
+
+
+def test_ranks_agree_on_the_step(home: Path) -> None:
+    run = d.submit(TOGETHER, ranks_per_replica=2)
+    assert eventually(lambda: begun(run, 2))
+    run.cancel()
+    assert eventually(lambda: ended(run))
+    said = {line.partition("saved at ")[2] for line in str(run.logs()).splitlines()} - {""}
+    steps = said.pop().split()
+    assert not said and len(set(steps)) == 1
+    assert str(run.state) == "cancelled"
+    assert run.status.note == f"stopped after step {steps[0]}, as stopping() has told all ranks"
+
+
+def test_ends_and_what_is_said_of_saving(home: Path) -> None:
+    """Ahead of a time limit; with a handler that the program sets before or after; a function that
+    raises, or doesn't come to its end; a rank that fails. All at once."""
+    kinds = {
+        "limit": ALONE.format(before="", save=SAVES, after=""),
+        "before": ALONE.format(before=OWN, save=SAVES, after=""),
+        "after": ALONE.format(before="", save=SAVES, after=OWN),
+        "raises": ALONE.format(before="", save="raise ValueError('full')", after=""),
+        "slow": ALONE.format(before="", save="time.sleep(60)", after=""),
+        "fails": ALONE.format(before="", save=SAVES, after=RAISES),
+    }
+    options = {"limit": {"timeout": 4, "signal_before": 2}, "fails": {"ranks_per_replica": 2}}
+    short = {"signal_before": 2}
+    runs = {name: d.submit(kinds[name], **options.get(name, short)) for name in kinds}
+    for name in ("before", "after", "raises", "slow"):
+        assert eventually(lambda name=name: begun(runs[name]))
+        runs[name].cancel()
+    assert all(eventually(lambda run=run: ended(run)) for run in runs.values())
+    states = {name: str(run.state) for name, run in runs.items()}
+    stopped = dict.fromkeys(("before", "after", "raises", "slow"), "cancelled")
+    assert states == {"limit": "failed", **stopped, "fails": "failed"}
+    notes = {name: run.status.note for name, run in runs.items()}
+    assert runs["limit"].status.error == (
+        "it was stopped near its time limit, 2 s ahead of --timeout 4"
+    )
+    assert {name for name in kinds if saved(runs[name])} == {"limit", "before", "after"}
+    for name in ("limit", "before", "after"):
+        assert notes[name].startswith("stopped after saving, in ")
+        assert ("its own" in str(runs[name].logs())) == (name != "limit")
+    assert notes["raises"].startswith("stopped: rank 0 could not save: ValueError: full")
+    assert notes["slow"].startswith("stopped: rank 0 did not finish saving; ")
+    assert notes["fails"] == "" and "no luck" in runs["fails"].status.error
+
+
+def test_outside_a_run_nothing_is_stopped() -> None:
+    def save() -> None: ...
+
+    assert d.on_stop(save) is save
+    assert not d.stopping()
+    with pytest.raises(TypeError, match="on_stop takes a function without arguments, not 3"):
+        d.on_stop(3)  # type: ignore[type-var]
+
+
+def by_file(folder: Path, world: int) -> list[Agreement]:
+    return [ByFile(folder / "steps", rank, world) for rank in range(world)]
+
+
+def by_store(folder: Path, world: int) -> list[Agreement]:
+    store = dist.HashStore()
+    return [ByStore(store, rank, world) for rank in range(world)]
+
+
+@pytest.mark.parametrize("made", [by_file, by_store])
+def test_no_rank_passes_the_step_that_all_agree_on(
+    tmp_path: Path, made: Callable[[Path, int], list[Agreement]]
+) -> None:
+    """Ranks that don't wait for each other at all, of which one or more hear of the stop."""
+    for seed in range(30):
+        luck = random.Random(seed)
+        (tmp_path / str(seed)).mkdir()
+        ranks = made(tmp_path / str(seed), 4)
+        hears = [luck.randrange(1, 200), *(luck.choice([10**6, 100]) for _ in ranks[1:])]
+        pauses = [luck.random() / 2500 for _ in ranks]
+        threads = [
+            threading.Thread(target=train, args=arguments)
+            for arguments in zip(ranks, hears, pauses, strict=True)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert len({rank.step for rank in ranks}) == 1
+
+
+def train(rank: Agreement, hears: int, pause: float) -> None:
+    while not rank.next_step(rank.step >= hears):
+        time.sleep(pause)
