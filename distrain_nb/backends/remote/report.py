@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.worker.files.folder import LOG_FILE
 from distrain_nb.worker.files.log import parse
 from distrain_nb.worker.files.status import State
+from distrain_nb.worker.rank import stopping
 from distrain_nb.worker.rank.world import note_in
 
 if TYPE_CHECKING:
@@ -51,6 +52,17 @@ def warning(folder: Path) -> str:
     """That the ranks worked alone, where one has said so in the log; else empty."""
     texts = (parse(record)[3] for record in _last_records(folder))
     return note_in(text.partition("] ")[2] or text for text in texts)
+
+
+def saving(folder: Path, labels: Sequence[str]) -> str:
+    """What has become of saving in a run that was stopped, as its ranks have said; else empty."""
+    if not (folder / LOG_FILE).exists():  # it never began
+        return ""
+    records = (parse(record) for record in _last_records(folder))
+    return stopping.note_in(
+        (labels[process], text.partition("] ")[2] if text.startswith("[") else text)
+        for _, process, _, text in records
+    )
 
 
 def _last_records(folder: Path) -> list[bytes]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import signal
 import struct
 import sys
@@ -18,7 +19,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, List, NamedTuple, Optional, TypeVar
+from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Tuple, TypeVar
 
 from distrain_nb.worker.files.folder import FAILURE_FILE, PROGRAM_FOLDER, SAVED_FILE, STEPS_FILE
 from distrain_nb.worker.files.launch import Launch
@@ -29,6 +30,10 @@ STOPPED = 128 + signal.SIGTERM  # the exit status of a rank that has saved
 LOOK_EVERY_S = 0.02
 _NUMBER = struct.Struct("<q")
 _OF_OPTIMIZERS, _OF_SCHEDULERS = "torch.optim.", "torch.optim.lr_scheduler"
+
+# What ranks write into their log, where carriers find it.
+_SAYS, _SAVING, _FAILED = "distrain: ", "the run is being stopped: saving", "could not save:"
+_SAVED, _AGREED = re.compile(r"saved in ([\d.]+) s"), "stopped after step "
 
 Save = TypeVar("Save", bound=Callable[[], object])
 
@@ -108,6 +113,7 @@ def stopping() -> bool:
     agreed = _state.agreement.next_step(_state.asked)
     if agreed:
         _note(agreed=_state.agreement.step)
+        _say(f"{_AGREED}{_state.agreement.step}, as stopping() has told all ranks")
     return agreed
 
 
@@ -127,7 +133,23 @@ def _note(**changes: Any) -> None:
 
 def _say(text: str) -> None:
     """Write a line past `sys.stderr`, which the handler may have interrupted."""
-    os.write(2, f"distrain: {text}\n".encode("utf-8", "replace"))
+    os.write(2, f"{_SAYS}{text}\n".encode("utf-8", "replace"))
+
+
+def note_in(lines: Iterable[Tuple[str, str]]) -> str:
+    """Return what has become of saving by what processes have written into their log, each line
+    with its process's name; empty where none has been asked."""
+    last = {label: text[len(_SAYS) :] for label, text in lines if text.startswith(_SAYS)}
+    unfinished = [label for label, text in last.items() if text == _SAVING]
+    failed = [label for label, text in last.items() if text.startswith(_FAILED)]
+    if failed:
+        return f"stopped: {', '.join(sorted(failed))} could not save"
+    if unfinished:
+        return f"stopped: {', '.join(sorted(unfinished))} did not finish saving"
+    matches = list(filter(None, map(_SAVED.fullmatch, last.values())))
+    if matches:
+        return f"stopped after saving, in {max(float(match[1]) for match in matches):.1f} s"
+    return next((text for text in last.values() if text.startswith(_AGREED)), "")
 
 
 # -- the signal -----------------------------------------------------------------------------------
@@ -211,7 +233,7 @@ def _wait_for_optimizer(frame: Any) -> bool:
 
 def _save() -> None:
     began = time.time()
-    _say("the run is being stopped: saving")
+    _say(_SAVING)
     _note(began=began)
     try:
         for save in _state.saves:
@@ -221,7 +243,7 @@ def _save() -> None:
         raise
     except BaseException as error:
         _note(error=tracebacks.headline(error))
-        _say("could not save:\n" + tracebacks.format_exception(error).rstrip())
+        _say(f"{_FAILED}\n" + tracebacks.format_exception(error).rstrip())
     else:
         _say(f"saved in {time.time() - began:.1f} s")
         others = _others()
