@@ -168,6 +168,87 @@ def test_ends_and_what_is_said_of_saving(home: Path) -> None:
     assert notes["fails"] == "" and "no luck" in runs["fails"].status.error
 
 
+# Its own handler sets a flag after three seconds, and the trainer saves and ends at its next step.
+TRANSFORMERS = """
+import os, torch
+from transformers import Trainer, TrainingArguments
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 1)
+
+    def forward(self, x, labels):
+        y = self.layer(x)
+        return {"loss": ((y - labels) ** 2).mean(), "logits": y}
+
+arguments = TrainingArguments(
+    os.environ["AIP_CHECKPOINT_DIR"], enable_jit_checkpoint=True, save_strategy="no",
+    report_to=[], max_steps=10**6, disable_tqdm=True, use_cpu=True,
+)
+data = [{"x": torch.ones(4), "labels": torch.ones(1)}] * 1000
+trainer = Trainer(Net(), arguments, train_dataset=data)
+print("begun", flush=True)
+trainer.train()
+"""
+# Its handler is set by `fit`, after ours, and the step is inside the optimizer's.
+LIGHTNING = """
+import os, torch, lightning
+from distrain_nb import on_stop
+
+class Net(lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 1)
+
+    def training_step(self, batch, index):
+        if self.global_step == 3:
+            print("begun", flush=True)
+        return self.layer(batch[0]).pow(2).mean()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), 0.001)
+
+data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(1000, 4)))
+trainer = lightning.Trainer(
+    accelerator="cpu", devices=1, max_epochs=10**6, logger=False, enable_checkpointing=False,
+    enable_progress_bar=False, enable_model_summary=False,
+)
+on_stop(lambda: trainer.save_checkpoint(os.environ["AIP_CHECKPOINT_DIR"] + "/last.ckpt"))
+trainer.fit(Net(), data)
+"""
+# All ranks have to save together.
+SHARDED = """
+import os, torch, torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from distrain_nb import stopping
+dist.init_process_group("gloo")
+step = 0
+while not stopping():
+    dist.all_reduce(torch.ones(1))
+    step += 1
+    if step == 2:
+        print("begun", flush=True)
+dcp.save({"step": step}, checkpoint_id=os.environ["AIP_CHECKPOINT_DIR"] + "/dcp")
+"""
+
+
+def test_other_ways_to_save(home: Path) -> None:
+    transformers, lightning, sharded = (
+        d.submit(code, ranks_per_replica=ranks, signal_before=60)
+        for code, ranks in ((TRANSFORMERS, 1), (LIGHTNING, 1), (SHARDED, 2))
+    )
+    runs = {transformers: "checkpoint-*/model*", lightning: "last.ckpt", sharded: "dcp/.metadata"}
+    for run in runs:
+        assert eventually(lambda run=run: begun(run), 120)
+        run.cancel()
+    for run, name in runs.items():
+        assert eventually(lambda run=run: ended(run), 120)
+        assert (str(run.state), run.status.error) == ("cancelled", "")
+        assert list((run.folder / "checkpoints").glob(name))
+    assert "Received SIGTERM" in str(lightning.logs()), "its own handler was called too"
+
+
 def test_outside_a_run_nothing_is_stopped() -> None:
     def save() -> None: ...
 
