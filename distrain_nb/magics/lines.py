@@ -132,6 +132,14 @@ def _cancel(options: argparse.Namespace) -> None:
     print(f"run {run.id} ({run.name}) is being stopped")
 
 
+def _resume(options: argparse.Namespace) -> Run:
+    before = api.attach(options.run)
+    run = before.resume()
+    print(f"run {run.id} ({run.name}) goes on from what run {before.id} has saved")
+    watch(run, waits=False)
+    return run
+
+
 def _result(options: argparse.Namespace) -> Any:
     run = api.attach(options.run)
     result = run.results.trusted if options.trust else run.results
@@ -257,6 +265,7 @@ _VERBS = {
     "logs": _logs,
     "attach": _attach,
     "cancel": _cancel,
+    "resume": _resume,
     "result": _result,
     "delete": _delete,
     "compare": _compare,

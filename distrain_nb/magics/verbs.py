@@ -23,6 +23,7 @@ RUN_VERBS = {
     "logs": "print the log of a run",
     "attach": "show below this cell, live: a run, the last study, or a cloud's job by its name",
     "cancel": "stop a run",
+    "resume": "start a run again from what it has saved",
     "result": "return the results of a run",
     "delete": "delete a run and its files",
 }

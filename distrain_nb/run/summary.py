@@ -44,6 +44,8 @@ class MonitoredRun(Protocol):
     def folder(self) -> Path: ...
     @property
     def status(self) -> Status: ...
+    @property
+    def resumable(self) -> bool: ...
     def cancel(self) -> None: ...
 
 
@@ -58,7 +60,8 @@ class Step:
 
 @dataclass(frozen=True)
 class RunSummary:
-    """A run at a glance. `labels` and `pools` name its processes, by their index in the log."""
+    """A run at a glance. `labels` and `pools` name its processes, by their index in the log. One
+    that is `resumable` can be started again from what it has saved."""
 
     id: int
     name: str
@@ -75,6 +78,7 @@ class RunSummary:
     note: str
     error: str
     progress: Progress | None = None
+    resumable: bool = False
 
     def elapsed(self, now: float) -> float:
         """Return seconds since it was submitted, until it ended."""
@@ -120,6 +124,7 @@ def summary_of(run: MonitoredRun) -> RunSummary:
         note=escapes.plain(status.note or _note_of_tracker(run.folder)),
         error=escapes.plain(status.error),
         progress=None if state.final else status.progress,
+        resumable=run.resumable,
     )
 
 

@@ -15,9 +15,11 @@ import torch
 import torch.distributed as dist
 
 import distrain_nb as d
+from distrain_nb.errors import OptionError, RunNotReady
 from distrain_nb.run import Run
 from distrain_nb.worker.rank.stopping import Agreement, ByFile, ByStore
 from tests.conftest import eventually
+from tests.kernels import Kernel
 
 # Rank 1 needs longer for a step, and rank 0 waits for it in C code.
 DDP = """
@@ -166,6 +168,47 @@ def test_ends_and_what_is_said_of_saving(home: Path) -> None:
     assert notes["raises"].startswith("stopped: rank 0 could not save: ValueError: full")
     assert notes["slow"].startswith("stopped: rank 0 did not finish saving; ")
     assert notes["fails"] == "" and "no luck" in runs["fails"].status.error
+
+
+RESUMES = """
+import os, time
+from distrain_nb import on_stop
+path = os.environ["AIP_CHECKPOINT_DIR"] + "/step"
+step = int(open(path).read()) if os.path.exists(path) else 0
+print("begins at", step, flush=True)
+
+@on_stop
+def save():
+    with open(path, "w") as file:
+        file.write(str(step))
+
+while step < last:
+    step += 1
+    time.sleep(0.01)
+    if step == 5:
+        print("begun", flush=True)
+"""
+
+
+def test_a_run_goes_on_from_what_it_has_saved(nb: Kernel) -> None:
+    nb.run("last = 200")
+    nb.run(f"%%distrain --no-wait --name long --result step\n{RESUMES}")
+    run = d.attach("long")
+    with pytest.raises(RunNotReady, match=r"run 1 is .*: cancel it first"):
+        run.resume()
+    assert eventually(lambda: begun(run))
+    assert not run.resumable
+    run.cancel()
+    assert eventually(lambda: ended(run)) and run.resumable
+    step = int((run.folder / "checkpoints" / "step").read_text())
+    outcome = nb.run("%distrain resume long")
+    assert "run 2 (long) goes on from what run 1 has saved" in outcome.text
+    resumed = d.attach("last").wait()
+    assert resumed.logs().splitlines()[0] == f"[rank 0] begins at {step}" and 5 <= step < 200
+    assert (resumed.line, dict(resumed.results)) == (run.line, {"step": 200})
+    (run.folder / "checkpoints" / "step").unlink()
+    with pytest.raises(OptionError, match="run 1 can't be resumed: it has saved nothing"):
+        run.resume()
 
 
 # Its own handler sets a flag after three seconds, and the trainer saves and ends at its next step.
