@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Dict, Iterator, List, Sequence
 
@@ -15,6 +16,7 @@ from distrain_nb.worker.supervisor.start import Child, Launcher
 
 # For a program that calls `on_stop` or `stopping`, where `--signal-before` doesn't say.
 SAVES_WITHIN_S = 30.0
+PROGRAM_ROLES = frozenset(["primary", "workers", "evaluators"])  # which run the program
 NOT_SAVED = "what it had not saved is lost"
 BY_ITSELF = (
     "warning: the program was told that its time limit is near, and has ended by itself: it may "
@@ -44,7 +46,8 @@ class Grace:
         for child in self._living():
             pids = list(filter(handles_sigterm, _leaders(child, self._folder)))
             for pid in pids:
-                os.kill(pid, signal.SIGTERM)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM)
             self._asked += [child] * bool(pids)
         if self._asked:
             self._is_ahead = ahead
@@ -124,7 +127,10 @@ def _trouble(label: str, stop: marks.Stop) -> str:
 
 
 def _leaders(child: Child, folder: Path) -> List[int]:
-    """Return the ranks that a child is, or that `mpirun` has started for it."""
+    """Return the ranks that a child is, or that `mpirun` has started for it; none of what serves
+    ranks, which ends behind them."""
+    if not child.roles & PROGRAM_ROLES:
+        return []
     return list(marks.living(folder)) if isinstance(child, Launcher) else [child.pid]
 
 

@@ -131,7 +131,7 @@ def _become_rank(
     """Run as a rank in the forked child; does not return."""
     status = rank.FAILED
     try:
-        _lead_group(supervisor)
+        _lead_group(supervisor, launch)
         system.name_process(launch.processes[index].label)
         for number, target in zip(outputs, (1, 2)):
             os.dup2(number, target)
@@ -139,9 +139,6 @@ def _become_rank(
         os.closerange(3, 4096)
         for number in (signal.SIGTERM, signal.SIGCHLD, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
-        # Slurm's notice of a time limit goes to all processes, and is the supervisor's.
-        is_noticed = launch.signal_before is not None
-        signal.signal(signal.SIGUSR1, signal.SIG_IGN if is_noticed else signal.SIG_DFL)
         os.environ.update(launch.processes[index].environment)
         os.chdir(launch.working_folder)
         if threads.VARIABLE in launch.processes[index].environment:
@@ -159,12 +156,13 @@ def _become_rank(
         ending.leave(status, folder / PROGRAM_FOLDER)
 
 
-def _lead_group(supervisor: int) -> None:
+def _lead_group(supervisor: int, launch: Launch) -> None:
     """Make this process lead a process group within the run's session.
 
     Linux shares CPUs among sessions. So the notebook gets as much as all ranks together.
     """
     os.setpgid(0, 0)
+    rank.leave_notice(launch)
     system.die_with_parent(supervisor)
 
 
@@ -185,7 +183,7 @@ def _start_launcher(command: Sequence[str], folder: Path, launch: Launch, output
         stdin=subprocess.DEVNULL,
         stdout=pipes[0][1],
         stderr=pipes[1][1],
-        preexec_fn=partial(_lead_group, os.getpid()),
+        preexec_fn=partial(_lead_group, os.getpid(), launch),
     )
     for (read, write), stream in zip(pipes, "oe"):
         os.close(write)
