@@ -54,8 +54,8 @@ def saved(run: Run) -> list[int]:
 
 
 def test_a_job_saves_ahead_of_its_end(slurm: Cluster, work: Path) -> None:
-    """Its time limit, which the cluster knows better than we do; a preemption by a partition of
-    higher priority; `scancel`; and ranks of two nodes that agree on a step. All at once."""
+    """Its time limit, which the cluster knows better than we do; `scancel`; and ranks of two nodes
+    that agree on a step. All at once."""
     small = {"on": "slurm", "cpus": 1, "workers": 2}
     limited, agreed = (
         d.submit(code, **small, name=name, signal_before=45)
@@ -76,3 +76,13 @@ def test_a_job_saves_ahead_of_its_end(slurm: Cluster, work: Path) -> None:
     assert agreed.status.note.startswith("stopped after step ")
     for run in (limited, behind):
         assert run.status.note.startswith("stopped after saving, in ")
+
+
+def test_a_preempted_job_saves(slurm: Cluster, work: Path) -> None:
+    run = d.submit(SAVES, on="slurm", cpus=1, workers=2)
+    assert eventually(lambda: begun(run, 2), 120)
+    d.submit("1", on="slurm", partition="urgent", workers=4, exclusive=True)
+    assert eventually(lambda: ended(run), 120)
+    assert len(saved(run)) == 2
+    assert run.status.note.startswith("stopped after saving, in ")
+    assert "preempted" in run.status.error
