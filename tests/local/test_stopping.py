@@ -17,7 +17,7 @@ import torch.distributed as dist
 import distrain_nb as d
 from distrain_nb.errors import OptionError, RunNotReady
 from distrain_nb.run import Run
-from distrain_nb.worker.rank.stopping import Agreement, ByFile, ByStore
+from distrain_nb.worker.rank.agreement import Agreement, ByFile, ByStore
 from tests.conftest import eventually
 from tests.kernels import Kernel
 

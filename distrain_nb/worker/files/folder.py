@@ -76,7 +76,7 @@ SUCCEEDED_FILE = "succeeded-{}"  # empty: that rank has come to its end
 STOP_FILE = "stop-{}.json"  # `marks.Stop`: how far a rank is that saves when it is stopped
 PIPE = "pipe-{}.{}"  # a named pipe by which it reaches the log: stream `o` or `e`
 
-STEPS_FILE = "steps"  # on which step ranks agree to stop (`rank/stopping.py`)
+STEPS_FILE = "steps"  # on which step ranks agree to stop (`rank/agreement.py`)
 
 RESERVE_FILE = "reserve-{}"  # nothing but room, given up on a full disk
 

@@ -9,11 +9,9 @@ saved. For the same reason `stopping` names a step that none has passed.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import signal
-import struct
 import sys
 import threading
 import time
@@ -21,14 +19,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Tuple, TypeVar
 
-from distrain_nb.worker.files.folder import FAILURE_FILE, PROGRAM_FOLDER, SAVED_FILE, STEPS_FILE
+from distrain_nb.worker.files.folder import FAILURE_FILE, PROGRAM_FOLDER, SAVED_FILE
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.marks import Stop
 from distrain_nb.worker.rank import ending, tracebacks
+from distrain_nb.worker.rank.agreement import Agreement, agreement, are_all_here, torch_store
 
 STOPPED = 128 + signal.SIGTERM  # the exit status of a rank that has saved
 LOOK_EVERY_S = 0.02
-_NUMBER = struct.Struct("<q")
 _OF_OPTIMIZERS, _OF_SCHEDULERS = "torch.optim.", "torch.optim.lr_scheduler"
 
 # What ranks write into their log, where carriers find it.
@@ -106,7 +104,8 @@ def stopping() -> bool:
         return False
     if not _state.mark.ends_itself:
         _listen("stopping")
-        _state.agreement = _agreement()
+        assert _here is not None
+        _state.agreement = agreement(_here.folder, _here.process)
         _note(ends_itself=True)
     if _state.agreement is None or _state.mark.agreed:
         return _state.asked
@@ -257,7 +256,7 @@ def _others() -> Any:
     there is none, or all are here."""
     assert _here is not None
     launch = Launch.read(_here.folder)
-    return None if _are_all_here(launch) else _torch_store()
+    return None if are_all_here(launch) else torch_store()
 
 
 def _await_others(store: Any) -> None:
@@ -269,154 +268,3 @@ def _await_others(store: Any) -> None:
     except Exception as error:  # who keeps the store has ended
         _say(f"ranks of other machines don't answer any more: {error}")
     _note(waits=False)
-
-
-# -- the step -------------------------------------------------------------------------------------
-
-
-class Agreement:
-    """Steps of all ranks, of which one becomes the last.
-
-    Each rank says which step it has reached, and only then looks whether there is a pause. Who
-    hears of the stop sets the pause, and then looks how far all are: of those that say more after
-    that, each sees the pause, one step further at most. So the next step is one that nobody has
-    passed.
-    """
-
-    def __init__(self) -> None:
-        self.step = 0
-
-    def next_step(self, asked: bool) -> bool:
-        """Return whether this step is the last one."""
-        self.step += 1
-        self.say_step()
-        if asked:
-            self.set_pause()
-        if not self.is_paused():
-            return False
-        if not self.last():
-            self.set_last(self.furthest() + 1)
-        return self.step >= self.last()
-
-    def say_step(self) -> None:
-        raise NotImplementedError
-
-    def set_pause(self) -> None:
-        raise NotImplementedError
-
-    def is_paused(self) -> bool:
-        raise NotImplementedError
-
-    def furthest(self) -> int:
-        """Return the furthest step of any rank."""
-        raise NotImplementedError
-
-    def last(self) -> int:
-        """Return the last step; 0 where none is known yet."""
-        raise NotImplementedError
-
-    def set_last(self, step: int) -> None:
-        """Name the last step, unless another rank has."""
-        raise NotImplementedError
-
-
-class ByFile(Agreement):
-    """Of ranks of one machine, in a file: the pause, the last step, and the step of each rank."""
-
-    def __init__(self, path: Path, rank: int, world: int) -> None:
-        super().__init__()
-        self._rank, self._world = rank, world
-        self._fd = os.open(str(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        self._put(2 + rank, 0)
-
-    def _put(self, place: int, number: int) -> None:
-        os.pwrite(self._fd, _NUMBER.pack(number), place * _NUMBER.size)
-
-    def _get(self, place: int) -> int:
-        data = os.pread(self._fd, _NUMBER.size, place * _NUMBER.size)
-        return int(_NUMBER.unpack(data)[0]) if len(data) == _NUMBER.size else 0
-
-    def say_step(self) -> None:
-        self._put(2 + self._rank, self.step)
-
-    def set_pause(self) -> None:
-        self._put(0, 1)
-
-    def is_paused(self) -> bool:
-        return self._get(0) != 0
-
-    def furthest(self) -> int:
-        return max(self._get(2 + rank) for rank in range(self._world))
-
-    def last(self) -> int:
-        return self._get(1)
-
-    def set_last(self, step: int) -> None:
-        fcntl.flock(self._fd, fcntl.LOCK_EX)
-        try:
-            if not self.last():
-                self._put(1, step)
-        finally:
-            fcntl.flock(self._fd, fcntl.LOCK_UN)
-
-
-class ByStore(Agreement):
-    """Of ranks of several machines, in the store of `torch.distributed`."""
-
-    _PAUSE, _LAST, _STEP = "distrain/pause", "distrain/last", "distrain/step/{}"
-
-    def __init__(self, store: Any, rank: int, world: int) -> None:
-        super().__init__()
-        self._store, self._rank, self._world = store, rank, world
-
-    def _get(self, key: str) -> int:
-        return int(self._store.get(key)) if self._store.check([key]) else 0
-
-    def say_step(self) -> None:
-        self._store.set(self._STEP.format(self._rank), str(self.step))
-
-    def set_pause(self) -> None:
-        self._store.set(self._PAUSE, "1")
-
-    def is_paused(self) -> bool:
-        return bool(self._store.check([self._PAUSE]))
-
-    def furthest(self) -> int:
-        return max(self._get(self._STEP.format(rank)) for rank in range(self._world))
-
-    def last(self) -> int:
-        return self._get(self._LAST)
-
-    def set_last(self, step: int) -> None:
-        self._store.compare_set(self._LAST, "", str(step))
-
-
-def _are_all_here(launch: Launch) -> bool:
-    ranks = sum(process.rank is not None for process in launch.processes)
-    return ranks >= int(os.environ.get("WORLD_SIZE", "1"))
-
-
-def _torch_store() -> Any:
-    """Return the store of torch's default group; None where there is none."""
-    c10d: Any = sys.modules.get("torch.distributed.distributed_c10d")
-    if c10d is None or not c10d.is_initialized():
-        return None
-    return c10d._get_default_store()
-
-
-def _agreement() -> Optional[Agreement]:
-    """Return how this rank agrees with others; None for a process that has no rank."""
-    assert _here is not None
-    launch, world = Launch.read(_here.folder), int(os.environ.get("WORLD_SIZE", "1"))
-    rank = launch.processes[_here.process].rank
-    if rank is None:
-        return None
-    if _are_all_here(launch):
-        return ByFile(_here.folder / STEPS_FILE, rank, world)
-    store = _torch_store()
-    if store is None:
-        raise RuntimeError(
-            f"stopping() can't agree over the {world} ranks of several machines: it needs the "
-            "default group of torch.distributed, so call init_process_group before it"
-        )
-    return ByStore(store, rank, world)

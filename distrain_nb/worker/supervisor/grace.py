@@ -90,6 +90,13 @@ class Grace:
         """Whether the program ends because `stopping` has told it to."""
         return any(stop.agreed for stop in self._stops().values())
 
+    @property
+    def reason(self) -> str:
+        """Why a run has ended that was asked ahead of its time limit."""
+        before, limit = self._launch.signal_before, self._launch.timeout
+        how = f", {before:g} s ahead of --timeout {limit:g}" if before and limit else ""
+        return f"it was stopped near its time limit{how}"
+
     def words(self, succeeded: bool) -> str:
         """Say what has become of saving in a run that has ended; empty where no rank was asked."""
         stops = self._stops()

@@ -172,7 +172,7 @@ class Supervisor:
         elif child.signalled and (self._ending or status in ENDED_BY_SIGNAL):
             outcome = "stopped"
             if not self._ending:
-                self._decide(*self._stopped)
+                self._decide(State.FAILED, self._grace.reason)
             elif self._ending[0] is State.SUCCEEDED and not child.roles <= self._endless_roles():
                 self._cut += [spec.label for spec in child.specs.values()]
         else:
@@ -227,7 +227,8 @@ class Supervisor:
 
     def _let_others_finish(self) -> None:
         """Give workers the grace period after the primary has succeeded; stop servers at once."""
-        self._ending = self._stopped if self._grace.has_agreed else (State.SUCCEEDED, "")
+        agreed = self._grace.has_agreed
+        self._ending = (State.FAILED, self._grace.reason) if agreed else (State.SUCCEEDED, "")
         living = [child for child in self._children if child.alive]
         if living:
             self._enter(State.STOPPING, "the primary has ended: the others may finish")
@@ -272,7 +273,7 @@ class Supervisor:
         if now >= self._terminate_at:
             self._terminate(now)
         if self._grace.has_saved:
-            self._decide(*self._stopped)
+            self._decide(State.FAILED, self._grace.reason)
             self._grace.end()
             self._terminate_at, self._kill_at = NEVER, min(self._kill_at, now + self._launch.grace)
         if now >= self._kill_at:
@@ -285,18 +286,12 @@ class Supervisor:
             phase = "saving ahead of the time limit" if self._grace.ask(ahead=True) else ""
             self._status = self._status.reach(phase or "near the time limit, without on_stop")
 
-    @property
-    def _stopped(self) -> Tuple[State, str]:
-        """How a run ends that has saved ahead of its time limit."""
-        before, limit = self._launch.signal_before, self._launch.timeout
-        how = f", {before:g} s ahead of --timeout {limit:g}" if before and limit else ""
-        return State.FAILED, f"it was stopped near its time limit{how}"
-
     def _terminate(self, now: float) -> None:
         """Ask those to end that handle it, or else all."""
         self._terminate_at = NEVER
         if not self._failures and (self._grace.ask() or self._grace.is_open):
             self._kill_at = self._grace.until
+            self._status = self._status.reach("waiting for the program to end")
         else:
             self._grace.end()
             self._kill_at = now + self._launch.grace
