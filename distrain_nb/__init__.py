@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from distrain_nb.ui.form import form
     from distrain_nb.worker.metrics.step_times import timed
     from distrain_nb.worker.metrics.writer import log_metrics
+    from distrain_nb.worker.rank.stopping import on_stop, stopping
 
 __version__ = "0.1.0"
 
@@ -37,6 +38,8 @@ _HOMES = {
     "form": "distrain_nb.ui.form",
     "log_metrics": "distrain_nb.worker.metrics.writer",
     "timed": "distrain_nb.worker.metrics.step_times",
+    "on_stop": "distrain_nb.worker.rank.stopping",
+    "stopping": "distrain_nb.worker.rank.stopping",
 }
 # Where ranks run, and what they spawn, a function is the function itself.
 _IN_A_RUN = {"DISTRAIN_PROGRAM", "DISTRAIN_RUN_FOLDER"}
@@ -52,10 +55,12 @@ __all__ = [
     "doctor",
     "form",
     "log_metrics",
+    "on_stop",
     "plan",
     "remote",
     "runs",
     "script",
+    "stopping",
     "studies",
     "submit",
     "timed",

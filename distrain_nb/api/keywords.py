@@ -44,6 +44,7 @@ class Options(TypedDict, total=False):
     scheduling: str | None
     timeout: Seconds | None
     max_wait: Seconds | None
+    signal_before: Seconds | None
     checkpoint: str | None
     tier: str | None
     spot: bool

@@ -267,5 +267,17 @@ class HasSDK(Protocol):
         """Bring log and state of a job that the SDK has started into a run's folder."""
 
 
+@runtime_checkable
+class Resumes(Protocol):
+    """What a backend has besides that starts runs again from what they have saved."""
+
+    def has_saved(self, folder: Path) -> bool:
+        """Return whether the run in that folder has left something in its checkpoint folder."""
+
+    def resume(self, before: Path, folder: Path) -> None:
+        """Start the program of the run in the folder `before` as the run in `folder`, with what
+        it has saved. Raises DistrainError."""
+
+
 AnyBackend: TypeAlias = "Backend[Unknown, Unknown]"
 AnyJob: TypeAlias = "Job[object]"

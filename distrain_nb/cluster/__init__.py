@@ -10,7 +10,7 @@ from distrain_nb.cluster.launchers import (
     preload,
     ranks_per_replica,
 )
-from distrain_nb.cluster.ranks import Rank, ranks, replica_environment
+from distrain_nb.cluster.ranks import Rank, ranks, replica_environment, time_limit
 from distrain_nb.cluster.spec import Cluster
 
 __all__ = [
@@ -24,4 +24,5 @@ __all__ = [
     "ranks",
     "ranks_per_replica",
     "replica_environment",
+    "time_limit",
 ]

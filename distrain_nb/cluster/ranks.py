@@ -6,13 +6,14 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from distrain_nb.worker.files.launch import SIGNAL_VARIABLE, TIMEOUT_VARIABLE
 from distrain_nb.worker.replica.replica import TRAINING_ROLES, label, place, rendezvous
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distrain_nb.cluster.spec import Cluster
-    from distrain_nb.layout import Role
+    from distrain_nb.layout import Layout, Role
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,14 @@ class Rank:
     def label(self) -> str:
         """`rank 3`, `ps 0`, `evaluator 0`."""
         return label(self.role.value, self.replica, self.rank)
+
+
+def time_limit(layout: Layout) -> dict[str, str]:
+    """Return what a replica is told of its end, where its program is to be asked ahead of it."""
+    if layout.signal_before is None:
+        return {}
+    limit = {TIMEOUT_VARIABLE: str(layout.timeout)} if layout.timeout else {}
+    return {SIGNAL_VARIABLE: str(layout.signal_before), **limit}
 
 
 def ranks(cluster: Cluster, per_replica: int, run_id: str) -> Iterator[Rank]:

@@ -117,6 +117,10 @@ OPTIONS: tuple[Option, ...] = (
         write=duration, label="May wait for", hint="such as 1d", extra=True,
     ),
     Option(
+        "signal_before", _DURATION_FORM, "how long ahead of its end the program is asked to save",
+        read=seconds, write=duration, label="Warned ahead", hint="such as 60s", extra=True,
+    ),
+    Option(
         "checkpoint", "URI", "folder in a bucket for checkpoints",
         label="Checkpoints", hint="s3://…", extra=True,
     ),

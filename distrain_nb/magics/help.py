@@ -33,7 +33,7 @@ _EXAMPLES = (
 _RUNS = (
     ("%distrain run -n 2 train.py --epochs 3", "a script, with its arguments"),
     ("%distrain", "list the runs"),
-    ("%distrain logs RUN", "print the log of a run; also attach, cancel, result, delete"),
+    ("%distrain logs RUN", "print the log of a run; also attach, cancel, resume, result, delete"),
 )
 _HEAD = "%%distrain on top of a cell runs it as a distributed training job."
 

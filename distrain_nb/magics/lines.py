@@ -138,6 +138,14 @@ def _cancel(options: argparse.Namespace) -> None:
     print(f"{run.title} is being stopped")
 
 
+def _resume(options: argparse.Namespace) -> Run:
+    before = api.attach(options.run)
+    run = before.resume()
+    print(f"run {run.id} ({run.name}) goes on from what run {before.id} has saved")
+    watch(run, waits=False)
+    return run
+
+
 def _result(options: argparse.Namespace) -> Any:
     run = api.attach(options.run)
     result = run.results.trusted if options.trust else run.results
@@ -264,6 +272,7 @@ _VERBS = {
     "stacks": _stacks,
     "attach": _attach,
     "cancel": _cancel,
+    "resume": _resume,
     "result": _result,
     "delete": _delete,
     "compare": _compare,

@@ -24,6 +24,7 @@ RUN_VERBS = {
     "stacks": "say where each rank of a run on this machine is, with its stacks",
     "attach": "show below this cell, live: a run, the last study, or a cloud's job by its name",
     "cancel": "stop a run",
+    "resume": "start a run again from what it has saved",
     "result": "return the results of a run",
     "delete": "delete a run and its files",
 }

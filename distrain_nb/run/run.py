@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.base import HasSDK
+from distrain_nb.backends.base import HasSDK, Resumes
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote import carrier_log
 from distrain_nb.backends.remote.links import read_links
@@ -16,6 +16,7 @@ from distrain_nb.errors import OptionError, RunNotReady, RunUnreadable
 from distrain_nb.run.damage import readable
 from distrain_nb.run.log.reader import Line, LogReader, still
 from distrain_nb.run.results import Results, is_ours
+from distrain_nb.run.store import Store, default_name
 from distrain_nb.run.summary import UNREADABLE, clock, labels_of, tagged
 from distrain_nb.run.waiting import Waitable
 from distrain_nb.types import R
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
+    from typing_extensions import Self
 
     from distrain_nb.backends.base import AnyBackend
     from distrain_nb.findings import Finding
@@ -116,6 +118,45 @@ class Run(Waitable[R]):
         """Ask for it to be stopped; returns at once. Raises RunUnreadable."""
         with readable(self.record):
             self._backend.cancel(self.record.handle, self.folder)
+
+    @property
+    def resumable(self) -> bool:
+        """Whether it has ended, and `resume` can start it again from what it has saved."""
+        backend = self._backend
+        resumes = isinstance(backend, Resumes) and backend.has_saved(self.folder)
+        return resumes and not self.study and self.state.final
+
+    def resume(self) -> Self:
+        """Start its program again, as a new run of the same name, layout and options, whose
+        checkpoint folder has what this one saved.
+
+        The program finds it where `AIP_CHECKPOINT_DIR` says, and has to load it. The new run is
+        not mirrored in experiment trackers.
+
+        Raises RunNotReady for a run that goes on; OptionError where nothing was saved, for a trial
+        of a study, and for places that can't resume runs.
+        """
+        backend, record = self._backend, self.record
+        if not isinstance(backend, Resumes):
+            raise OptionError(f"run {self.id} can't be resumed: on {self.backend} no run can")
+        if self.study:
+            raise OptionError(f"run {self.id} can't be resumed: it is a trial of a study")
+        if not self.state.final:
+            raise RunNotReady(f"run {self.id} is {self.state}: cancel it first, or wait() for it")
+        if not backend.has_saved(self.folder):
+            raise OptionError(
+                f"run {self.id} can't be resumed: it has saved nothing in AIP_CHECKPOINT_DIR"
+            )
+        store, handle = Store(), {**record.handle, "resumes": self.id}
+        name = "" if self.name == default_name(self.id) else self.name
+        new = store.add(name, record.backend, record.experiment, record.line, self.options, handle)
+        try:
+            with readable(record):
+                backend.resume(self.folder, new.folder)
+        except BaseException:
+            store.delete(new)
+            raise
+        return type(self)(new)
 
     def lines(self, rank: int | None = None) -> Iterator[Line]:
         """Return the log as it is on disk now, of all processes or of the one that has this rank.

@@ -96,7 +96,7 @@ class Store:
                 number = max(self._newest(database), *self._numbers(), 0) + 1
                 row = Row(
                     number,
-                    name or _default_name(number),
+                    name or default_name(number),
                     backend,
                     time.time(),
                     experiment,
@@ -205,7 +205,7 @@ def _row_of(row: sqlite3.Row) -> Row:
     return Row(**{name: row[name] for name in _COLUMNS if name in row.keys()})  # noqa: SIM118
 
 
-def _default_name(number: int) -> str:
+def default_name(number: int) -> str:
     return f"run-{number}"
 
 
@@ -222,7 +222,7 @@ def _fill(folder: Path, row: Row, options: Mapping[str, Sequence[str]]) -> None:
 
 def _from_folder(folder: Path, number: int) -> Row:
     """Return the row of a run that the list has lost; where it has no record, what is known."""
-    unknown = Row(number, _default_name(number), created=folder.lstat().st_mtime)
+    unknown = Row(number, default_name(number), created=folder.lstat().st_mtime)
     try:
         raw = {**asdict(unknown), **fields.load(folder / RECORD_FILE), "id": number}
         return fields.decode(Row, raw, folder / RECORD_FILE)

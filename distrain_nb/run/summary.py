@@ -59,6 +59,8 @@ class MonitoredRun(Protocol):
     def folder(self) -> Path: ...
     @property
     def status(self) -> Status: ...
+    @property
+    def resumable(self) -> bool: ...
     def cancel(self) -> None: ...
 
 
@@ -133,7 +135,8 @@ class Overview:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSummary(Overview):
-    """A run at a glance. `labels` and `pools` name its processes, by their index in the log."""
+    """A run at a glance. `labels` and `pools` name its processes, by their index in the log. One
+    that is `resumable` can be started again from what it has saved."""
 
     noun = "run"
 
@@ -141,6 +144,7 @@ class RunSummary(Overview):
     size: str = ""
     labels: Mapping[int, str] = field(default_factory=dict)
     pools: Mapping[int, str] = field(default_factory=dict)
+    resumable: bool = False
 
     @property
     def cause(self) -> str:
@@ -184,6 +188,7 @@ def summary_of(run: MonitoredRun) -> RunSummary:
         note=escapes.plain(_note(run.folder, status)),
         error=escapes.plain(status.error),
         progress=None if state.final else status.progress,
+        resumable=run.resumable,
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextvars
 import threading
 import time
-from functools import partial
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import RunUnreadable
@@ -21,6 +20,8 @@ from distrain_nb.ui.terminal import TerminalView
 from distrain_nb.worker.files.folder import RESOURCES_FOLDER
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from distrain_nb.run import Run
     from distrain_nb.ui.live import LiveView
 
@@ -103,8 +104,14 @@ class Monitor:
         run = self._run
         if records := self._log.records():
             self._tail.add(records)
-        ask = partial(answer, run)
-        return LiveView(self._summary, self._tail, self._metrics, run.cancel, ask)
+        return LiveView(self._summary, self._tail, self._metrics, run.cancel, self._ask)
+
+    def _ask(self, path: str, query: Mapping[str, str]) -> Mapping[str, object]:
+        """Answer the page; resume the run where it asks for that, which only a kernel can do."""
+        if path != "resume":
+            return answer(self._run, path, query)
+        resumed = self._run.resume()
+        return {"id": resumed.id, "name": resumed.name}
 
     def _follow(self) -> None:
         try:

@@ -29,7 +29,12 @@ import sys
 from dataclasses import replace
 from typing import Tuple
 
-from distrain_nb.worker.files.launch import Launch, ProcessSpec
+from distrain_nb.worker.files.launch import (
+    SIGNAL_VARIABLE,
+    TIMEOUT_VARIABLE,
+    Launch,
+    ProcessSpec,
+)
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
 from distrain_nb.worker.replica import container, mpi, sagemaker, shared, tf_config
@@ -72,6 +77,8 @@ def _launch(replica: Replica) -> Launch:
     names = os.environ.get("DISTRAIN_RESULTS", "") if replica.role == "primary" else ""
     results = tuple(filter(None, names.split(",")))
     launch = Launch(processes, os.getcwd(), ports=1, results=results, grace=container.grace())
+    limit, before = (container.seconds(name) for name in (TIMEOUT_VARIABLE, SIGNAL_VARIABLE))
+    launch = replace(launch, timeout=limit, signal_before=before)
     launch = replace(launch, distributes=launcher != "python", after=shared.served(replica.role))
     if replica.group is None:
         return launch

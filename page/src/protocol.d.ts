@@ -64,6 +64,7 @@ export interface RunSummary {
   labels: Record<string, string>;
   pools: Record<string, string>;
   progress: Progress | null;
+  resumable?: boolean;
   note: string;
   error: string;
 }

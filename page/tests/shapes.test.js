@@ -8,7 +8,7 @@ const ROUNDS = 20_000;
 const progress = { phase: "sending", total: 2, done: 1, since: 5 };
 const run = {
   id: 3, name: "r", state: "running", phase: "", final: false, where: "", size: "", begin: 1, end: 2, now: 3,
-  steps: [{ label: "a", begin: 1, end: 2 }], labels: { 0: "rank 0" }, pools: { primary: "1" }, progress, note: "", error: "",
+  steps: [{ label: "a", begin: 1, end: 2 }], labels: { 0: "rank 0" }, pools: { primary: "1" }, progress, note: "", error: "", resumable: true,
 };
 const tableRun = {
   id: 3, name: "r", state: "running", final: false, place: "", size: "", machines: "", experiment: "", study: "", cause: "",

@@ -195,6 +195,34 @@ def test_a_run_is_found_again_by_reloads_and_by_another_kernel(notebook: OPEN) -
     expect(attached.locator(".dn-badge")).to_contain_text("cancelled")
 
 
+SAVES = """%%distrain --no-wait
+import os, time
+from distrain_nb import on_stop
+path = os.environ["AIP_CHECKPOINT_DIR"] + "/step"
+print("saved before:", os.path.exists(path), flush=True)
+on_stop(lambda: open(path, "w").close())
+while True:
+    time.sleep(0.1)"""
+
+
+def test_a_run_that_has_saved_is_resumed_by_its_button(notebook: OPEN) -> None:
+    opened = notebook("resume", LOAD, SAVES, "%distrain attach last")
+    page, view = opened.page, view_of(opened.page)
+    opened.run_cells(2)
+    expect(view.locator(".dn-line")).to_contain_text(["saved before: False"])
+    resume = view.get_by_role("button", name="Resume")
+    expect(resume).to_be_hidden()
+    view.get_by_role("button", name="Stop").click()
+    expect(badge(page)).to_contain_text("cancelled")
+    resume.click()
+    expect(view).to_contain_text("Run 2 (run-2) goes on from what this run has saved")
+    expect(view).to_contain_text("stopped after saving")
+    opened.run_cell(2)
+    expect(view.nth(1).locator(".dn-line")).to_contain_text(["saved before: True"])
+    view.nth(1).get_by_role("button", name="Stop").click()
+    expect(view.nth(1).locator(".dn-badge")).to_contain_text("cancelled")
+
+
 def test_an_interrupt_two_monitors_of_one_run_and_a_failure(notebook: OPEN) -> None:
     waiting, other = FOREVER.format(options=""), FOREVER.format(options="--no-wait")
     opened = notebook("two", LOAD, waiting, other, "%distrain attach last", FAIL)

@@ -353,6 +353,7 @@ CASES = {
     },
     "reservation-needed": {"workers": Pool(1, "a4x-highgpu-4g", "NVIDIA_GB200", 4)},
     "timeout-positive": {"timeout": 0},
+    "signal-before": {"timeout": 60, "signal_before": 60},
     "max-wait-ignored": {"max_wait": 60},
     "tier-elsewhere": {"tier": "BASIC"},
     "field-ignored": {"distribution": "mpi"},

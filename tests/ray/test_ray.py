@@ -77,6 +77,20 @@ def test_a_cell_trains_on_two_nodes_that_share_no_folder(cluster: RayCluster, ho
     assert not cluster.replicas() and not cluster.ranks()
 
 
+SAVES = "from distrain_nb import on_stop\non_stop(lambda: print('saved', flush=True))\n" + ENDLESS
+
+
+def test_a_job_saves_ahead_of_its_time_limit(cluster: RayCluster) -> None:
+    options = cluster.options(cpus="1")
+    run = d.submit(SAVES, **options, workers=2, timeout=25, signal_before=15)
+    with pytest.raises(RunFailed, match="it was stopped near its time limit, 15 s ahead of"):
+        run.wait()
+    assert sorted(line for line in str(run.logs()).splitlines() if line.endswith("saved")) == [
+        "[rank 0] saved", "[rank 1] saved",
+    ]  # fmt: skip
+    assert run.status.note.startswith("stopped after saving, in ")
+
+
 def test_how_jobs_wait_fail_and_are_stopped(cluster: RayCluster, tmp_path: Path) -> None:
     """All at once: none takes more than a CPU, but for the one that waits."""
     options = cluster.options(cpus="1")

@@ -21,6 +21,7 @@ class RunFolder:
     name: str = "digits"
     backend: str = "local"
     rehearsed: bool = False
+    resumable: bool = False
     created: float = field(default_factory=time.time)
     experiment: str = ""
     study: str = ""

@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from distrain_nb.cluster import Cluster, ranks
-from distrain_nb.layout import Role
+import pytest
+
+from distrain_nb.cluster import Cluster, ranks, time_limit
+from distrain_nb.layout import Layout, Role
+from distrain_nb.worker.__main__ import _launch
+from distrain_nb.worker.replica import script
 from distrain_nb.worker.replica.replica import Replica
 
+SCRIPT_MODE = {"SM_HOSTS": '["algo-1"]', "SM_CURRENT_HOST": "algo-1"}
 NOWHERE = Path("/nonexistent")
 
 CLUSTER = Cluster(
@@ -62,3 +67,12 @@ def test_in_script_mode_each_host_knows_where_the_primary_listens() -> None:
     assert spec.environment["MASTER_PORT"] == "7777"
     launched = _spec({"SM_HOSTS": hosts, "SM_CURRENT_HOST": "algo-2", "RANK": "3"})
     assert not launched.environment
+
+
+def test_a_replica_is_told_when_its_program_is_to_save(monkeypatch: pytest.MonkeyPatch) -> None:
+    layout = Layout.from_line("--on vertex --workers 1 --timeout 2h --signal-before 1m")
+    assert time_limit(Layout.from_line("--on vertex --workers 1 --timeout 2h")) == {}
+    for name, text in time_limit(layout).items():
+        monkeypatch.setenv(name, text)
+    for launch in (_launch(Replica.read({}, NOWHERE)), script._launch(SCRIPT_MODE)):
+        assert (launch.timeout, launch.signal_before) == (7200.0, 60.0)

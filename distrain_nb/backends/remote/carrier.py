@@ -19,7 +19,7 @@ from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Carried, brief
 from distrain_nb.backends.remote.collector import Collector, kinds
 from distrain_nb.backends.remote.links import write_links
 from distrain_nb.backends.remote.lock import NoLock, alone
-from distrain_nb.backends.remote.report import stands_still, warning, with_report
+from distrain_nb.backends.remote.report import saving, stands_still, warning, with_report
 from distrain_nb.backends.remote.sending import Cancelled, send
 from distrain_nb.backends.remote.service import Gone, Observed
 from distrain_nb.backends.remote.submission import Submission
@@ -136,7 +136,8 @@ class Carrier:
         run.put(replace(run.status, error=error, note=note, progress=None))
 
     def _note(self, state: State, missing: Mapping[str, str]) -> str:
-        warned = warning(self._run.folder) if state is State.SUCCEEDED else ""
+        folder, labels = self._run.folder, self._run.journal.labels
+        warned = warning(folder) if state is State.SUCCEEDED else saving(folder, labels)
         return "; ".join(filter(None, (warned, self._missing_note(missing))))
 
     def _missing_note(self, missing: Mapping[str, str]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.worker.files.folder import LOG_FILE
 from distrain_nb.worker.files.log import parse
 from distrain_nb.worker.files.status import State
+from distrain_nb.worker.rank import stopping
 from distrain_nb.worker.rank.world import note_in
 from distrain_nb.worker.supervisor.hangs import GOES_ON, SAID
 from distrain_nb.worker.supervisor.supervisor import SERVICE
@@ -66,6 +67,17 @@ def stands_still(folder: Path) -> str:
         elif word.startswith(GOES_ON):
             said.pop(process, None)
     return f"it stands still: {'; '.join(said.values())}" if said else ""
+
+
+def saving(folder: Path, labels: Sequence[str]) -> str:
+    """What has become of saving in a run that was stopped, as its ranks have said; else empty."""
+    if not (folder / LOG_FILE).exists():  # it never began
+        return ""
+    records = (parse(record) for record in _last_records(folder))
+    return stopping.note_in(
+        (labels[process], text.partition("] ")[2] if text.startswith("[") else text)
+        for _, process, _, text in records
+    )
 
 
 def _last_records(folder: Path) -> list[bytes]:

@@ -21,7 +21,7 @@ from distrain_nb.backends.remote.service import LogEntry, Observed, Stored
 from distrain_nb.backends.remote.submission import Spec
 from distrain_nb.backends.remote.variables import variables_of
 from distrain_nb.backends.tuning import trial_variables
-from distrain_nb.cluster import choose, preload
+from distrain_nb.cluster import choose, preload, time_limit
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Role
 from distrain_nb.secrets import STORED
@@ -96,7 +96,8 @@ def environment(job: Job[RemoteOptions], ranks_per_replica: int) -> dict[str, st
         "PYTHONUNBUFFERED": "1",
     }
     own = {name: text for name, text in told.items() if text}
-    return {**own, **tracker.variables(job), **trial_variables(job.trial)}
+    of_limit = time_limit(job.layout)
+    return {**own, **of_limit, **tracker.variables(job), **trial_variables(job.trial)}
 
 
 def _pools(layout: Layout) -> Iterator[tuple[str, int]]:

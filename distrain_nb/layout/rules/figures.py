@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from distrain_nb.layout.options import duration
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.rules.engine import Problem, Repair, at, named_rule, repair
 from distrain_nb.layout.rules.repairs import no_limit
@@ -47,7 +48,7 @@ def ranks_positive(job: ResolvedLayout) -> Iterator[Problem]:
 
 @named_rule("A time limit is at least a second.", "VERTEX-API;SM-API")
 def timeout_positive(job: ResolvedLayout) -> Iterator[Problem]:
-    for field in ("timeout", "max_wait"):
+    for field in ("timeout", "max_wait", "signal_before"):
         value = getattr(job.layout, field)
         if value is not None and value < 1:
             yield Problem(
@@ -55,3 +56,17 @@ def timeout_positive(job: ResolvedLayout) -> Iterator[Problem]:
                 f"A time limit of {value} seconds is too short; it is 1 second or more.",
                 partial(no_limit, field),
             )
+
+
+@named_rule("A program is asked to save within its time limit.", "SM-API")
+def signal_before(job: ResolvedLayout) -> Iterator[Problem]:
+    before, limit = job.layout.signal_before, job.layout.timeout
+    if before is not None and limit is not None and before >= limit:
+        yield Problem(
+            "signal_before",
+            f"The program can't be asked {duration(before)} ahead of a limit of {duration(limit)}.",
+            lambda: [
+                *([repair("Ask it halfway", signal_before=limit // 2)] if limit > 1 else []),
+                repair("Don't ask it", signal_before=None),
+            ],
+        )

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.base import Backend
 from distrain_nb.backends.options import NoOptions
-from distrain_nb.config import path_named
+from distrain_nb.config import Config, path_named
 from distrain_nb.errors import OptionError
 from distrain_nb.places.local import buckets, trials
 from distrain_nb.places.local.machine import machine
 from distrain_nb.places.local.plan import FOLDERS, LocalPlan, plan
 from distrain_nb.places.local.warm import hand_over
 from distrain_nb.worker.data.storage import in_bucket
-from distrain_nb.worker.files.folder import PROGRAM_FOLDER
-from distrain_nb.worker.files.launch import Launch
+from distrain_nb.worker.files.folder import CHECKPOINTS_FOLDER, PROGRAM_FOLDER
+from distrain_nb.worker.files.launch import RUN, Launch
 from distrain_nb.worker.files.status import Owner, State, Status, request_cancel
 
 if TYPE_CHECKING:
@@ -80,6 +81,20 @@ class LocalBackend(Backend[NoOptions, LocalPlan]):
             raise
         waiting = Owner.of(os.getpid()) if plan.job.waits else None
         begin(replace(plan.launch, kernel=waiting), folder, plan.job.config.idle)
+
+    def has_saved(self, folder: Path) -> bool:
+        checkpoints = folder / CHECKPOINTS_FOLDER
+        return checkpoints.is_dir() and any(checkpoints.iterdir())
+
+    def resume(self, before: Path, folder: Path) -> None:
+        """Copy the program and the checkpoints, and start it. It outlives this kernel."""
+        launch = Launch.read(before)
+        for process in launch.processes:  # `mpirun` needs the folder's name, others a placeholder
+            own = process.environment
+            own.update({name: text.replace(str(before), RUN) for name, text in own.items()})
+        for name in (PROGRAM_FOLDER, CHECKPOINTS_FOLDER):
+            shutil.copytree(before / name, folder / name, symlinks=True)
+        begin(replace(launch, kernel=None), folder, Config.load().idle)
 
     adds_trials = True
 

@@ -122,6 +122,7 @@ def plan(job: LocalJob) -> LocalPlan:
         mpirun=_mpirun(job, len(processes)) if launcher == "mpi" else (),
         grace=job.config.grace,
         timeout=job.layout.timeout,
+        signal_before=job.layout.signal_before,
         distributes=launcher != "python",
     )
     return LocalPlan(job, launcher, per_replica, gpus, launch, tuple(findings))

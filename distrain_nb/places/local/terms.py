@@ -9,6 +9,6 @@ PLACE = Place(
     "local",
     "this machine",
     tuple(Role),
-    frozenset(["launcher", "ranks_per_replica", "mpi_options", "timeout"]),
+    frozenset(["launcher", "ranks_per_replica", "mpi_options", "timeout", "signal_before"]),
     implies_primary=True,
 )

@@ -9,7 +9,7 @@ ROLES = tuple(role for role in Role if role is not Role.REDUCERS)
 READS = (
     *ROLES,
     *(f"{ROLES[0]}.{field}" for field in ("machine", "accelerator", "accelerator_count")),
-    *("launcher", "mpi_options", "ranks_per_replica", "timeout", "max_wait"),
+    *("launcher", "mpi_options", "ranks_per_replica", "timeout", "max_wait", "signal_before"),
 )
 
 PLACE = described("ray", "Ray", READS)

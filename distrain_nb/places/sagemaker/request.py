@@ -10,6 +10,7 @@ from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.cloud import CODE
 from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.variables import plain, secrets, variables_of
+from distrain_nb.cluster import time_limit
 from distrain_nb.errors import OptionError
 from distrain_nb.image.image import ENTRYPOINT
 from distrain_nb.layout.catalog import current
@@ -245,6 +246,6 @@ def _environment(job: SageMakerJob, start: Start) -> dict[str, str]:
     if start.delivery is Delivery.FILES:
         own["PYTHONUNBUFFERED"] = "1"
         own["DISTRAIN_PROGRAM"] = f"{_CODE_FOLDER}/program"
-    own |= tracker.variables(job)
+    own |= {**time_limit(job.layout), **tracker.variables(job)}
     variables = variables_of(job.options.env)
     return {**own, **plain(variables), **secrets(variables, options.secret)}

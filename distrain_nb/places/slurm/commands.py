@@ -36,6 +36,7 @@ OURS = {
     "qos": "--qos",
     "reservation": "--reservation",
     "time": "--timeout",
+    "signal": "--signal-before",
     "nodes": "--workers",
     "gres": "--workers",
 }

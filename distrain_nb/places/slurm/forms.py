@@ -21,6 +21,8 @@ _COUNT = re.compile(r".*:(\d+)")
 _SHORT = {"-N": "nodes", "-n": "ntasks", "-t": "time", "-p": "partition", "-c": "cpus-per-task"}
 _RANKS = re.compile(r"--nproc[-_]per[-_]node[= ](\d+)")
 # What a layout says by itself, or has no meaning for a job of ours.
+_NOTICE = re.compile(r"(?:SIG)?(?:TERM|USR1)(?:@(\d+))?")
+NOTICE_S = 60  # where `--signal` doesn't say
 _OURS = frozenset(["job-name", "output", "error", "open-mode", "no-requeue"])
 
 
@@ -39,6 +41,8 @@ def options(layout: Layout) -> dict[str, str]:
 def text(layout: Layout) -> str:
     """Return a script for sbatch whose nodes start the ranks of `main.py`."""
     asked = options(layout)
+    if layout.signal_before:
+        asked["signal"] = f"TERM@{layout.signal_before}"
     ranks = max(1, layout.ranks_per_replica or gpus(asked.get("gres", "")))
     head = [f"#SBATCH --{name}={value}" for name, value in asked.items()]
     head.append(f"#SBATCH --cpus-per-task={ranks}")
@@ -68,6 +72,7 @@ def from_script(script: str) -> Imported:
         "slurm",
         workers=Pool(nodes, machine),
         timeout=timeout or None,
+        signal_before=_notice(asked),
         ranks_per_replica=None if same else ranks,
     )
     if asked.get("cpus-per-task") == str(ranks or gpus(machine or "") or 1):
@@ -129,6 +134,15 @@ def _pairs(words: list[str]) -> Iterator[tuple[str, str]]:
             yield _SHORT[name[:2]], word[2:] or next(rest, "")
         else:
             yield word, ""
+
+
+def _notice(asked: dict[str, str]) -> int | None:
+    """Take how many seconds ahead of its end the steps of a job get SIGTERM, or our notice."""
+    match = _NOTICE.fullmatch(asked.get("signal", ""))
+    if match is None:
+        return None
+    del asked["signal"]
+    return int(match[1] or NOTICE_S)
 
 
 def _number(asked: dict[str, str], name: str) -> int:

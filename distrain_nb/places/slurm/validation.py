@@ -57,6 +57,8 @@ def asked(job: SlurmJob, ranks: int) -> dict[str, str]:
     options = sbatch.options(job.layout)
     if job.options.cpus or not job.options.exclusive:  # a node of one's own has all of its CPUs
         options["cpus-per-task"] = job.options.cpus or str(ranks)
+    if job.layout.signal_before:
+        options["signal"] = f"USR1@{job.layout.signal_before}"  # the worker's; ranks ignore it
     return {**options, **dict(chosen(job.options)), "chdir": str(job.folder)}
 
 

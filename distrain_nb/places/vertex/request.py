@@ -9,6 +9,7 @@ from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.cloud import CODE
 from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.variables import plain, secrets
+from distrain_nb.cluster import time_limit
 from distrain_nb.layout import Role
 from distrain_nb.layout.formats.images import IMAGE, image_of
 from distrain_nb.layout.formats.pieces import present
@@ -118,7 +119,7 @@ def environment(job: VertexJob, settings: Settings, ranks: int) -> dict[str, str
         own |= SHOW_TRANSPORT
         if launcher_of(job) == "tensorflow":  # a rehearsal has no reducers for it
             own["DISTRAIN_LAUNCHER"] = "tensorflow"
-    own |= tracker.variables(job)
+    own |= {**time_limit(job.layout), **tracker.variables(job)}
     given = options.variables(job.options.env)
     stored = secrets(given, lambda name, text: options.secret(name, text, settings.project))
     return {**own, **plain(given), **stored}

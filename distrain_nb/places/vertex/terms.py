@@ -47,7 +47,7 @@ PLACE = Place(
     "vertex",
     "Vertex AI",
     tuple(Role),
-    CLOUD_FIELDS | {"mpi_options", "scheduling", "max_wait"},
+    CLOUD_FIELDS | {"mpi_options", "scheduling", "max_wait", "signal_before"},
     MACHINE_FIELDS | {"topology"},
     tunes=True,
     offers=VertexOffers(),

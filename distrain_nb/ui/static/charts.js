@@ -157,7 +157,8 @@ var SUMMARY = {
   pools: byName(text),
   progress: maybe(progress),
   note: text,
-  error: text
+  error: text,
+  resumable: absent(flag)
 };
 var line = tuple(count, number, number, text, flag, text);
 var tableRun = record({

@@ -679,7 +679,8 @@ var SUMMARY = {
   pools: byName(text),
   progress: maybe(progress),
   note: text,
-  error: text
+  error: text,
+  resumable: absent(flag)
 };
 var line = tuple(count, number, number, text, flag, text);
 var tableRun = record({
@@ -1095,6 +1096,35 @@ function stopButton(root, source, what = "run") {
   source.listeners.push(change);
   change();
   return [stop, () => clearTimeout(wait)];
+}
+function resumeButton(root, source) {
+  const note2 = element("div", { class: "dn-note", role: "note", hidden: true });
+  root.append(note2);
+  const say = (text2) => {
+    write(note2, text2);
+    note2.hidden = false;
+  };
+  const click = async () => {
+    resume.disabled = true;
+    try {
+      const { id: id2, name } = await source.askKernel("resume", {});
+      say(`Run ${id2} (${name}) goes on from what this run has saved. To see it, run: %distrain attach ${id2}`);
+    } catch (error) {
+      resume.disabled = false;
+      const why = error instanceof Gone ? "The kernel has ended or restarted." : (
+        /** @type {Error} */
+        error.message
+      );
+      say(error instanceof Gone ? `${why} To resume this run, run: %distrain resume ${source.summary.id}` : why);
+    }
+  };
+  const resume = button("Resume", click, { class: "dn-stop dn-resume", title: "Start this run again from what it has saved" });
+  const change = () => {
+    resume.hidden = !source.summary.resumable;
+  };
+  source.listeners.push(change);
+  change();
+  return resume;
 }
 
 // src/charts/colours.js
@@ -4254,6 +4284,7 @@ function openRun(model) {
   const source = new RunSource(model);
   const [stop, endStop] = stopButton(root, source);
   const head = new StateLine(root, source, stop);
+  head.node.append(resumeButton(root, source));
   progressBar(root, source);
   report(root, source);
   const toolbar = new Toolbar(root, source);

@@ -62,6 +62,7 @@ HYPERTUNE_FILE = "hypertune-{}.metrics"
 
 # Empty files: that one is there, or when it was last touched, is all that it says.
 CANCEL_FILE = "cancel"  # by anybody: stop the run
+SAVED_FILE = "saved"  # by the supervisor: all ranks have saved, and may end
 WATCHED_FILE = "watched"  # a page has the log from its server (`supervisor/heartbeat.py`)
 SHOWN_FILE = "shown"  # a kernel shows the run on a page
 
@@ -77,7 +78,10 @@ BEGUN_FILE = "begun-{}"  # `status.Owner`, by a rank that `mpirun` has started (
 SUCCEEDED_FILE = "succeeded-{}"  # empty: that rank has come to its end
 WHERE_FILE = "where-{}.json"  # one line: where that process is, as it said last (`rank/stacks.py`)
 HELD_FILE = "held-{}.txt"  # its stacks, by the watchdog of `faulthandler` while C code keeps it
+STOP_FILE = "stop-{}.json"  # `marks.Stop`: how far a rank is that saves when it is stopped
 PIPE = "pipe-{}.{}"  # a named pipe by which it reaches the log: stream `o` or `e`
+
+STEPS_FILE = "steps"  # on which step ranks agree to stop (`rank/agreement.py`)
 
 RESERVE_FILE = "reserve-{}"  # nothing but room, given up on a full disk
 

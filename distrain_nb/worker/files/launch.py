@@ -12,6 +12,8 @@ from distrain_nb.worker.files.folder import LAUNCH_FILE
 from distrain_nb.worker.files.status import Owner
 
 RUN = "${RUN}"
+# What a replica is told of `timeout` and `signal_before`, in seconds.
+TIMEOUT_VARIABLE, SIGNAL_VARIABLE = "DISTRAIN_TIMEOUT", "DISTRAIN_SIGNAL_BEFORE"
 # What a fork server may import before it forks: frameworks that start no thread when imported,
 # checked by a test. Whatever else a program imports, its ranks import themselves.
 FORK_SAFE = ("numpy", "scipy", "pandas", "sklearn", "torch", "tensorflow")
@@ -55,7 +57,8 @@ class Launch:
     `mpirun` has them started; `holds` is an address that is open for as long as this run lasts,
     and `follows` that of the primary, with which this one ends; `after` are folders of replicas
     that this one serves, and ends with the last of them; with `distributes` the ranks are to form
-    one world; times are in seconds.
+    one world; `signal_before` is how long ahead of its time limit a program is asked to save, and
+    how long it may then take; times are in seconds.
     """
 
     processes: Tuple[ProcessSpec, ...]
@@ -71,6 +74,7 @@ class Launch:
     kernel: Optional[Owner] = None
     grace: float = 1.5
     timeout: Optional[float] = None
+    signal_before: Optional[float] = None
     distributes: bool = True
 
     def write(self, folder: Path) -> None:

@@ -119,7 +119,7 @@ class _Reports:
     """The open event files of this process, and how often each name was reported."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # `on_stop` may interrupt a report with another
         self._files: Dict[Path, _EventFile] = {}
         self._calls: Dict[Tuple[str, str], int] = {}
 
@@ -150,7 +150,7 @@ class _Reports:
 
     def forget_files(self) -> None:
         """Forget the files in a forked child: they are the parent's, and its lock may be held."""
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         for file in self._files.values():
             file.close()
         self._files = {}

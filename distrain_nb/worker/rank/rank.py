@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import site
 import sys
 import time
@@ -16,7 +17,16 @@ from distrain_nb.worker.files.folder import PIPE, PROGRAM_FOLDER, RESULTS_FOLDER
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.metrics.step_times import CLOCK
-from distrain_nb.worker.rank import ending, program, stacks, step_hooks, tracebacks, values, world
+from distrain_nb.worker.rank import (
+    ending,
+    program,
+    stacks,
+    step_hooks,
+    stopping,
+    tracebacks,
+    values,
+    world,
+)
 from distrain_nb.worker.rank.wrapped import ResultWriter
 
 FAILED = 1
@@ -28,6 +38,7 @@ def run(folder: Path, process: int, results: Sequence[str]) -> int:
     _line_buffered_output()
     ending.begin()
     stacks.begin(folder, process, folder / PROGRAM_FOLDER)
+    stopping.begin(folder, process)
     world.watch(folder / PROGRAM_FOLDER)
     step_hooks.install()
     try:
@@ -102,6 +113,7 @@ def main(folder: Path) -> None:
     for number, stream in ((1, "o"), (2, "e")):
         os.dup2(os.open(str(folder / PIPE.format(process, stream)), os.O_WRONLY), number)
     launch = Launch.read(folder)
+    leave_notice(launch)
     spec = launch.processes[process]
     rank = os.environ["OMPI_COMM_WORLD_RANK"]
     if rank != str(spec.rank):
@@ -116,6 +128,12 @@ def main(folder: Path) -> None:
         # Finalizing MPI would wait for the ranks that are still at work.
         ending.leave(status, folder / PROGRAM_FOLDER)
     marks.succeed(folder, process)
+
+
+def leave_notice(launch: Launch) -> None:
+    """Leave the notice of a time limit, which Slurm sends to all processes, to the supervisor."""
+    ignores = launch.signal_before is not None
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN if ignores else signal.SIG_DFL)
 
 
 def add_packages() -> None:

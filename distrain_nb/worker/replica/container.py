@@ -8,7 +8,7 @@ import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import Dict, List, TextIO
+from typing import Dict, List, Optional, TextIO
 
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER, RESULTS_FOLDER
 from distrain_nb.worker.files.launch import Launch
@@ -65,6 +65,11 @@ def _variables() -> Dict[str, str]:
 def grace() -> float:
     """Return seconds that ranks have to end when they are told to."""
     return SAGEMAKER_GRACE_S if sagemaker.is_training_job() else GRACE_S
+
+
+def seconds(name: str) -> Optional[float]:
+    """Return the time that a variable has; None where it isn't set."""
+    return float(os.environ[name]) if name in os.environ else None
 
 
 def run(launch: Launch) -> int:

@@ -10,9 +10,15 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from typing import Mapping, Optional
 
-from distrain_nb.worker.files.launch import Launch, ProcessSpec
+from distrain_nb.worker.files.launch import (
+    SIGNAL_VARIABLE,
+    TIMEOUT_VARIABLE,
+    Launch,
+    ProcessSpec,
+)
 from distrain_nb.worker.replica import container
 from distrain_nb.worker.replica.replica import SAGEMAKER_PORT, label, place, rendezvous
 
@@ -34,7 +40,9 @@ def _launch(environment: Mapping[str, str]) -> Launch:
     spec = _spec(environment)
     names = environment.get("DISTRAIN_RESULTS", "") if spec.rank == 0 else ""
     results = tuple(filter(None, names.split(",")))
-    return Launch((spec,), os.getcwd(), results=results, grace=container.grace())
+    limit, before = (container.seconds(name) for name in (TIMEOUT_VARIABLE, SIGNAL_VARIABLE))
+    launch = Launch((spec,), os.getcwd(), results=results, grace=container.grace())
+    return replace(launch, timeout=limit, signal_before=before)
 
 
 def _spec(environment: Mapping[str, str]) -> ProcessSpec:

@@ -132,7 +132,7 @@ def _become_rank(
     """Run as a rank in the forked child; does not return."""
     status = rank.FAILED
     try:
-        _lead_group(supervisor)
+        _lead_group(supervisor, launch)
         system.name_process(launch.processes[index].label)
         for number, target in zip(outputs, (1, 2)):
             os.dup2(number, target)
@@ -157,12 +157,13 @@ def _become_rank(
         ending.leave(status, folder / PROGRAM_FOLDER)
 
 
-def _lead_group(supervisor: int) -> None:
+def _lead_group(supervisor: int, launch: Launch) -> None:
     """Make this process lead a process group within the run's session.
 
     Linux shares CPUs among sessions. So the notebook gets as much as all ranks together.
     """
     os.setpgid(0, 0)
+    rank.leave_notice(launch)
     system.die_with_parent(supervisor)
 
 
@@ -183,7 +184,7 @@ def _start_launcher(command: Sequence[str], folder: Path, launch: Launch, output
         stdin=subprocess.DEVNULL,
         stdout=pipes[0][1],
         stderr=pipes[1][1],
-        preexec_fn=partial(_lead_group, os.getpid()),
+        preexec_fn=partial(_lead_group, os.getpid(), launch),
     )
     for (read, write), stream in zip(pipes, "oe"):
         os.close(write)

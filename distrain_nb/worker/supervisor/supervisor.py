@@ -18,8 +18,9 @@ from distrain_nb.worker.files.log import LogLost
 from distrain_nb.worker.files.status import Owner, Process, State, Status
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.metrics.resources import Sampler
-from distrain_nb.worker.rank import world
+from distrain_nb.worker.rank import stopping, world
 from distrain_nb.worker.supervisor.charts import StrayCharts, stray_charts
+from distrain_nb.worker.supervisor.grace import Grace
 from distrain_nb.worker.supervisor.hangs import Doctor
 from distrain_nb.worker.supervisor.heartbeat import is_looked_at
 from distrain_nb.worker.supervisor.output import Output
@@ -41,6 +42,7 @@ DELETED_AFTER_S = 5.0
 # for them does it take longer than a moment.
 REDUCERS_END_WITHIN_S = 30.0
 NEVER = float("inf")
+ENDED_BY_SIGNAL = frozenset([-signal.SIGTERM, stopping.STOPPED])
 
 # Files that are given up one by one when the disk is full, for room to say so.
 RESERVE_FILES = 8
@@ -71,6 +73,8 @@ class Supervisor:
         self._judge_at = self._terminate_at = self._kill_at = NEVER
         self._failed_at: Dict[int, float] = {}
         self._deadline = time.monotonic() + (self._launch.timeout or NEVER)
+        self._notice_at = self._deadline - (self._launch.signal_before or 0.0)
+        self._grace = Grace(folder, self._launch, self._children)
         self._memory_kills = system.out_of_memory_kills()
         self._cancel = False
         self._gives_way = False
@@ -106,6 +110,7 @@ class Supervisor:
             os.set_blocking(end, False)
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
         signal.signal(signal.SIGTERM, self._on_terminate)
+        signal.signal(signal.SIGUSR1, self._on_notice)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         return read
@@ -113,13 +118,16 @@ class Supervisor:
     def _on_terminate(self, *_: Any) -> None:
         self._cancel = True
 
+    def _on_notice(self, *_: Any) -> None:
+        self._notice_at = 0.0
+
     def _cancel_requested(self) -> bool:
         return self._cancel or (self._folder / CANCEL_FILE).exists()
 
     def _start(self, output: Output) -> None:
         self._ports = [system.HeldPort() for _ in range(self._launch.ports)]
         numbers = [port.number for port in self._ports]
-        self._children = start(self._folder, self._launch, numbers, output)
+        self._children += start(self._folder, self._launch, numbers, output)
         processes = tuple(
             Process(index, spec.label, spec.role, spec.replica, spec.rank, child.pid)
             for child in self._children
@@ -182,9 +190,11 @@ class Supervisor:
     def _judge_exit(self, child: Child, status: int, peak: int) -> None:
         if status == 0:
             outcome = "succeeded"
-        elif self._ending and child.signalled:
+        elif child.signalled and (self._ending or status in ENDED_BY_SIGNAL):
             outcome = "stopped"
-            if self._ending[0] is State.SUCCEEDED and not child.roles <= self._endless_roles():
+            if not self._ending:
+                self._decide(State.FAILED, self._grace.reason)
+            elif self._ending[0] is State.SUCCEEDED and not child.roles <= self._endless_roles():
                 self._cut += [spec.label for spec in child.specs.values()]
         else:
             outcome = self._note_failure(child, status, peak)
@@ -240,7 +250,8 @@ class Supervisor:
 
     def _let_others_finish(self) -> None:
         """Give workers the grace period after the primary has succeeded; stop servers at once."""
-        self._ending = (State.SUCCEEDED, "")
+        agreed = self._grace.has_agreed
+        self._ending = (State.FAILED, self._grace.reason) if agreed else (State.SUCCEEDED, "")
         living = [child for child in self._children if child.alive]
         if living:
             self._enter(State.STOPPING, "the primary has ended: the others may finish")
@@ -282,11 +293,33 @@ class Supervisor:
             self._decide(State.SUCCEEDED, "")
         if now >= self._judge_at:
             self._decide(State.FAILED, "")
+        if now >= self._notice_at:
+            self._give_notice()
         if now >= self._terminate_at:
-            self._signal_living(signal.SIGTERM)
-            self._terminate_at, self._kill_at = NEVER, now + self._launch.grace
+            self._terminate(now)
+        if self._grace.has_saved:
+            self._decide(State.FAILED, self._grace.reason)
+            self._grace.end()
+            self._terminate_at, self._kill_at = NEVER, min(self._kill_at, now + self._launch.grace)
         if now >= self._kill_at:
             self._signal_living(signal.SIGKILL)
+
+    def _give_notice(self) -> None:
+        """Ask the program to save ahead of the time limit, if it can be asked."""
+        self._notice_at = NEVER
+        if not self._ending:
+            phase = "saving ahead of the time limit" if self._grace.ask(ahead=True) else ""
+            self._status = self._status.reach(phase or "near the time limit, without on_stop")
+
+    def _terminate(self, now: float) -> None:
+        """Ask those to end that handle it, or else all."""
+        self._terminate_at = NEVER
+        if not self._failures and (self._grace.ask() or self._grace.is_open):
+            self._kill_at = self._grace.until
+            self._status = self._status.reach("waiting for the program to end")
+        else:
+            self._grace.end()
+            self._kill_at = now + self._launch.grace
 
     def _is_deleted(self, now: float) -> bool:
         """Return whether somebody has deleted the folder: nobody can see or stop the run then."""
@@ -330,11 +363,11 @@ class Supervisor:
         note = (alone if state is State.SUCCEEDED else self._hung) or charts
         if lost:
             note = f"the last {lost} bytes of the log were lost: {output.trouble}"
-        self._save(note=note)
+        note = self._grace.words(state is State.SUCCEEDED) or note
         if self._failures and state is State.FAILED:
             failures = [f.because(output.assertions.get(f.process, "")) for f in self._failures]
             error = failure.report(failures, self._status.processes)
-        self._enter(state, str(state), error=error)
+        self._enter(state, str(state), error=error, note=note)
         give_up_at = time.monotonic() + LAST_STATUS_WITHIN_S
         while self._status != self._saved and time.monotonic() < give_up_at:
             time.sleep(TURN_S)

@@ -1,4 +1,4 @@
-// The button that stops a run.
+// The buttons that stop a run, and that start it again from what it has saved.
 
 import { button, element, write } from "../dom.js";
 import { Gone, request } from "../source.js";
@@ -78,4 +78,31 @@ export function stopButton(root, source, what = "run") {
   source.listeners.push(change);
   change();
   return [stop, () => clearTimeout(wait)];
+}
+
+/**
+ * Only a kernel starts a run again: the server may have another environment.
+ * @param {HTMLElement} root
+ * @param {RunSource} source
+ */
+export function resumeButton(root, source) {
+  const note = element("div", { class: "dn-note", role: "note", hidden: true });
+  root.append(note);
+  const say = (/** @type {string} */ text) => { write(note, text); note.hidden = false; };
+  const click = async () => {
+    resume.disabled = true;
+    try {
+      const { id, name } = await source.askKernel("resume", {});
+      say(`Run ${id} (${name}) goes on from what this run has saved. To see it, run: %distrain attach ${id}`);
+    } catch (error) {
+      resume.disabled = false;
+      const why = error instanceof Gone ? "The kernel has ended or restarted." : /** @type {Error} */ (error).message;
+      say(error instanceof Gone ? `${why} To resume this run, run: %distrain resume ${source.summary.id}` : why);
+    }
+  };
+  const resume = button("Resume", click, { class: "dn-stop dn-resume", title: "Start this run again from what it has saved" });
+  const change = () => { resume.hidden = !source.summary.resumable; };
+  source.listeners.push(change);
+  change();
+  return resume;
 }

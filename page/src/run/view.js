@@ -6,7 +6,7 @@ import { RunSource } from "../source.js";
 import { keepFocus } from "../standing.js";
 import { progressBar, StateLine } from "./head.js";
 import { report } from "./report.js";
-import { stopButton } from "./stop.js";
+import { resumeButton, stopButton } from "./stop.js";
 
 /** @import { Log } from "../log/log.js" */
 /** @import { Batch, Model, RunState, View } from "../protocol.d.ts" */
@@ -79,6 +79,7 @@ export function openRun(model) {
   const source = new RunSource(model);
   const [stop, endStop] = stopButton(root, source);
   const head = new StateLine(root, source, stop);
+  head.node.append(resumeButton(root, source));
   progressBar(root, source);
   report(root, source);
   const toolbar = new Toolbar(root, source);
