@@ -44,6 +44,8 @@ class Options(TypedDict, total=False):
     scheduling: str | None
     timeout: Seconds | None
     max_wait: Seconds | None
+    retries: Number | None
+    retry_on: str | None
     checkpoint: str | None
     tier: str | None
     spot: bool

@@ -36,6 +36,7 @@ class Layout:
     `mpi_options`: more options for `mpirun`.
     `scheduling`: Vertex AI's strategy; `SPOT` is managed spot training on SageMaker.
     `timeout`, `max_wait`: seconds that the job may run, and wait for machines.
+    `retries`: how often a run is started again after an end whose cause is in `retry_on`.
     `checkpoint`: URI that a job on spot machines saves its checkpoints under.
     `tier`: AI Platform's scale tier; None is CUSTOM.
     """
@@ -56,6 +57,8 @@ class Layout:
     scheduling: str | None = None
     timeout: int | None = None
     max_wait: int | None = None
+    retries: int | None = None
+    retry_on: str | None = None
     checkpoint: str | None = None
     tier: str | None = None
 

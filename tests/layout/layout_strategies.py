@@ -83,6 +83,8 @@ def layouts(places: tuple[str, ...] = PLACES) -> st.SearchStrategy[Layout]:
         scheduling=st.none() | st.sampled_from(["STANDARD", "SPOT", "FLEX_START", "ODD"]),
         timeout=_SECONDS,
         max_wait=_SECONDS,
+        retries=st.none() | st.integers(0, 9),
+        retry_on=st.none() | st.sampled_from(["75", "SIGKILL,lost", "signals"]),
         checkpoint=st.none() | st.sampled_from(["s3://bucket/checkpoints", "gs://bucket"]),
         tier=st.none() | st.sampled_from(["CUSTOM", "BASIC_GPU", "STANDARD_1", "ODD"]),
     )

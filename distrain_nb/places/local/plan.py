@@ -122,6 +122,8 @@ def plan(job: LocalJob) -> LocalPlan:
         mpirun=_mpirun(job, len(processes)) if launcher == "mpi" else (),
         grace=job.config.grace,
         timeout=job.layout.timeout,
+        retries=job.layout.retries or 0,
+        retried=tuple(filter(None, (job.layout.retry_on or "").split(","))),
         distributes=launcher != "python",
     )
     return LocalPlan(job, launcher, per_replica, gpus, launch, tuple(findings))

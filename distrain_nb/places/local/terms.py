@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from distrain_nb.layout.place import Place
+from distrain_nb.layout.place import RETRIES, Place
 from distrain_nb.layout.pool import Role
 
 PLACE = Place(
     "local",
     "this machine",
     tuple(Role),
-    frozenset(["launcher", "ranks_per_replica", "mpi_options", "timeout"]),
+    frozenset(["launcher", "ranks_per_replica", "mpi_options", "timeout", *RETRIES]),
     implies_primary=True,
 )

@@ -54,7 +54,8 @@ class Launch:
     ranks instead of a fork; `awaits` is this host's address, `host:port`, where another host's
     `mpirun` has them started; `holds` is an address that is open for as long as this run lasts,
     and `follows` that of the primary, with which this one ends; with `distributes` the ranks are
-    to form one world; times are in seconds.
+    to form one world; times are in seconds. The run is started again up to `retries` times after
+    ends of the causes in `retried` (`supervisor/retries.py`).
     """
 
     processes: Tuple[ProcessSpec, ...]
@@ -70,6 +71,8 @@ class Launch:
     grace: float = 1.5
     timeout: Optional[float] = None
     distributes: bool = True
+    retries: int = 0
+    retried: Tuple[str, ...] = ()
 
     def write(self, folder: Path) -> None:
         replace_file(folder / LAUNCH_FILE, fields.encode(self, indent=1))

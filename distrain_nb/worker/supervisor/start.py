@@ -18,6 +18,7 @@ from distrain_nb.worker.files.failure import Failure
 from distrain_nb.worker.files.folder import PIPE, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import Launch, ProcessSpec, fill
 from distrain_nb.worker.machine import system, threads
+from distrain_nb.worker.metrics.resources import SampledProcess
 from distrain_nb.worker.rank import after_fork, ending, rank, trackers
 from distrain_nb.worker.reduction import reducer
 from distrain_nb.worker.supervisor import parameter_server
@@ -103,6 +104,14 @@ def start(folder: Path, launch: Launch, ports: Sequence[int], output: Output) ->
         ]
         return [_start_launcher(waiting, folder, launch, output)]
     return [_fork(folder, launch, index, output) for index in range(len(launch.processes))]
+
+
+def processes_of(child: Child) -> Iterator[SampledProcess]:
+    """Yield the processes of a child whose use of the machine is sampled."""
+    for spec in child.specs.values():
+        environment = {**os.environ, **spec.environment}
+        mpi_rank = spec.rank if isinstance(child, Launcher) else None
+        yield SampledProcess(spec.label, child.pid, environment, mpi_rank)
 
 
 def _filled(folder: Path, launch: Launch, ports: Sequence[int]) -> Iterator[ProcessSpec]:

@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from distrain_nb.worker.files import disk, failure
 from distrain_nb.worker.files.failure import Failure, Memory
@@ -17,13 +17,14 @@ from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.log import LogLost
 from distrain_nb.worker.files.status import Owner, Process, State, Status
 from distrain_nb.worker.machine import system
-from distrain_nb.worker.metrics.resources import SampledProcess, Sampler
+from distrain_nb.worker.metrics.resources import Sampler
 from distrain_nb.worker.rank import world
 from distrain_nb.worker.supervisor.charts import StrayCharts, stray_charts
 from distrain_nb.worker.supervisor.heartbeat import is_looked_at
 from distrain_nb.worker.supervisor.output import Output
 from distrain_nb.worker.supervisor.primary import Primary
-from distrain_nb.worker.supervisor.start import Child, Launcher, start
+from distrain_nb.worker.supervisor.retries import Retries
+from distrain_nb.worker.supervisor.start import Child, Launcher, processes_of, start
 
 OTHERS_FAIL_WITHIN_S = 0.3
 # A rank may wait for others when it has failed: JAX's says goodbye to all of them first.
@@ -63,48 +64,60 @@ class Supervisor:
         self._launch = Launch.read(folder)
         self._status = Status.read(folder)
         self._saved: Optional[Status] = None
+        self._retries = Retries(folder, self._launch)
+        self._began = time.monotonic()
+        self._deadline = self._began + (self._launch.timeout or NEVER)
+        self._begin()
+        self._cancel = False
+        self._gives_way = False
+        self._look_at = 0.0
+        self._place = disk.DeletableFolder(folder)
+        self._primary = Primary(self._launch.follows) if self._launch.follows else None
+        self._held = system.listen(self._launch.holds) if self._launch.holds else None
+
+    def _begin(self) -> None:
+        """Know nothing yet of an attempt."""
         self._children: List[Child] = []
         self._failures: List[Failure] = []
         self._cut: List[str] = []
         self._ending: Optional[Tuple[State, str]] = None
         self._judge_at = self._terminate_at = self._kill_at = NEVER
         self._failed_at: Dict[int, float] = {}
-        self._deadline = time.monotonic() + (self._launch.timeout or NEVER)
         self._memory_kills = system.out_of_memory_kills()
-        self._cancel = False
-        self._gives_way = False
-        self._look_at = 0.0
-        self._place, self._there_at = disk.DeletableFolder(folder), time.monotonic()
         self._ports: List[system.HeldPort] = []
         self._sampler: Optional[Sampler] = None
         self._charts: Optional[StrayCharts] = None
-        self._primary = Primary(self._launch.follows) if self._launch.follows else None
-        self._held = system.listen(self._launch.holds) if self._launch.holds else None
 
     def run(self) -> None:
         """Start the processes and see them, and all that they have started, to their end."""
         system.adopt_orphans()
-        wakeup = self._listen_for_signals()
+        signal.signal(signal.SIGTERM, self._on_terminate)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         disk.reserve(self._folder, RESERVE_FILES, RESERVE_BYTES)
         self._save(supervisor=Owner.of(os.getpid()))
         output = Output(self._folder, self._echo)
-        output.wake_by(wakeup)
+        output.wake_by(system.wakeup())
         if self._cancel_requested():
             self._ending = (State.CANCELLED, "")
-        else:
+        while not self._ending:
             self._start(output)
             self._watch(output)
+            failed = self._ending == (State.FAILED, "") and not self._cancel_requested()
+            if failed and self._retries.go_on(self._failures):
+                self._try_again(output)
         self._end(output)
 
-    def _listen_for_signals(self) -> int:
-        read, write = os.pipe()
-        for end in (read, write):
-            os.set_blocking(end, False)
-        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-        signal.signal(signal.SIGTERM, self._on_terminate)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        return read
+    def _try_again(self, output: Output) -> None:
+        """Say why, and wait a moment."""
+        words = self._retries.after(self._failures, self._status.processes)
+        self._begin()
+        self._retries.forget()
+        self._say(output, words)
+        self._enter(State.STARTING, words)
+        until = time.monotonic() + self._retries.attempt.pause
+        while time.monotonic() < until and not self._ending:
+            output.turn(TURN_S)
+            self._keep_time()
 
     def _on_terminate(self, *_: Any) -> None:
         self._cancel = True
@@ -115,15 +128,16 @@ class Supervisor:
     def _start(self, output: Output) -> None:
         self._ports = [system.HeldPort() for _ in range(self._launch.ports)]
         numbers = [port.number for port in self._ports]
-        self._children = start(self._folder, self._launch, numbers, output)
+        self._children = start(self._folder, self._retries.launch(), numbers, output)
         processes = tuple(
             Process(index, spec.label, spec.role, spec.replica, spec.rank, child.pid)
             for child in self._children
             for index, spec in child.specs.items()
         )
-        self._enter(State.RUNNING, "running", processes=processes)
-        sampled = chain.from_iterable(map(_sampled, self._children))
-        self._sampler = Sampler(self._folder, list(sampled))
+        processes += self._status.processes[len(processes) :]
+        self._enter(State.RUNNING, f"running{self._retries.which}", processes=processes)
+        sampled = list(chain.from_iterable(map(processes_of, self._children)))
+        self._sampler = Sampler(self._folder, sampled, began=self._began)
         self._sampler.start()
         self._charts = stray_charts(self._launch, self._children)
 
@@ -137,10 +151,14 @@ class Supervisor:
             self._keep_time()
             self._give_way()
             self._save(note=output.trouble)
+        self._ending = self._ending or (State.FAILED, "")
         self._ports.clear()
         for pid in system.descendants(os.getpid()):
             system.kill(pid)
         output.drain(DRAIN_S)
+        output.end_streams()
+        if self._charts:
+            self._charts.finish()
         if self._cut:
             self._say_what_was_cut(output)
 
@@ -156,7 +174,7 @@ class Supervisor:
                 if child.pid == pid:
                     child.alive = False
                     peak = used.ru_maxrss << 10  # in KiB, on Linux
-                    self._judge_exit(child, exit_status(wait_status), peak)
+                    self._judge_exit(child, failure.exit_status(wait_status), peak)
 
     def _judge_exit(self, child: Child, status: int, peak: int) -> None:
         if status == 0:
@@ -176,8 +194,8 @@ class Supervisor:
     def _note_failure(self, child: Child, status: int, peak: int) -> str:
         for_memory = system.out_of_memory_kills() > self._memory_kills
         words = [w for w in (failure.read(self._folder, i) for i in child.specs) if w is not None]
-        if not words and isinstance(child, Launcher):
-            words = [child.failed(status)]
+        if isinstance(child, Launcher):
+            words.append(failure.of_launcher(status) if words else child.failed(status))
         if not words:
             memory = self._sampler.memory_of(child.pid, peak) if self._sampler else Memory(peak)
             words = [failure.of_exit(min(child.specs), status, for_memory, memory)]
@@ -192,14 +210,18 @@ class Supervisor:
         return {*SERVING_ROLES, "workers"} if "servers" in roles else set(SERVING_ROLES)
 
     def _say_what_was_cut(self, output: Output) -> None:
-        index = len(self._status.processes)
-        self._save(processes=(*self._status.processes, replace(SERVICE, index=index)))
         for label in self._cut:
-            output.say(
-                index,
+            self._say(
+                output,
                 f"{label} was still running {self._launch.grace:g} s after the primary had ended, "
                 "and was stopped: what it had not printed or saved is lost",
             )
+
+    def _say(self, output: Output, text: str) -> None:
+        """Have it in the log as no process's of the run."""
+        ranks = self._status.processes[: len(self._launch.processes)]
+        self._save(processes=(*ranks, replace(SERVICE, index=len(ranks))))
+        output.say(len(ranks), text)
 
     def _set_outcome(self, child: Child, outcome: str) -> None:
         def ended(process: Process) -> Process:
@@ -249,7 +271,8 @@ class Supervisor:
             self._decide(State.CANCELLED, "")
         if self._launch.kernel and not self._launch.kernel.alive:
             self._decide(State.CANCELLED, "the kernel that waited for it has ended")
-        if self._echo is None and self._is_deleted(now):  # who hears its log has other means
+        # Nobody can see or stop the run then; who hears its log has other means.
+        if self._echo is None and self._place.away() > DELETED_AFTER_S:
             self._decide(State.CANCELLED, "its folder has been deleted")
         if self._launch.timeout and now >= self._deadline:
             self._decide(State.FAILED, f"it ran longer than --timeout {self._launch.timeout:g}")
@@ -262,13 +285,6 @@ class Supervisor:
             self._terminate_at, self._kill_at = NEVER, now + self._launch.grace
         if now >= self._kill_at:
             self._signal_living(signal.SIGKILL)
-
-    def _is_deleted(self, now: float) -> bool:
-        """Return whether somebody has deleted the folder, and not just now: nobody can see or stop
-        the run then."""
-        if self._place.is_there:
-            self._there_at = now
-        return now - self._there_at > DELETED_AFTER_S
 
     def _look_at_failed(self, now: float) -> None:
         """End the run for a process that has failed and doesn't end."""
@@ -299,8 +315,6 @@ class Supervisor:
 
     def _end(self, output: Output) -> None:
         state, error = self._ending or (State.FAILED, "")
-        if self._charts:
-            self._charts.finish()
         lost = output.close()
         alone = world.note(self._folder, len(self._launch.processes))
         charts = self._charts.passed_over() if self._charts else ""
@@ -310,7 +324,8 @@ class Supervisor:
         self._save(note=note)
         if self._failures and state is State.FAILED:
             failures = [f.because(output.assertions.get(f.process, "")) for f in self._failures]
-            error = failure.report(failures, self._status.processes)
+            ranks = self._status.processes[: len(self._launch.processes)]
+            error = self._retries.explained(failure.report(failures, ranks))
         self._enter(state, str(state), error=error)
         give_up_at = time.monotonic() + LAST_STATUS_WITHIN_S
         while self._status != self._saved and time.monotonic() < give_up_at:
@@ -331,17 +346,3 @@ class Supervisor:
             except OSError:
                 return
             self._saved = self._status
-
-
-def _sampled(child: Child) -> Iterator[SampledProcess]:
-    for spec in child.specs.values():
-        environment = {**os.environ, **spec.environment}
-        mpi_rank = spec.rank if isinstance(child, Launcher) else None
-        yield SampledProcess(spec.label, child.pid, environment, mpi_rank)
-
-
-def exit_status(wait_status: int) -> int:
-    """Return the exit status as `subprocess` does: negative for a signal."""
-    if os.WIFSIGNALED(wait_status):
-        return -os.WTERMSIG(wait_status)
-    return os.WEXITSTATUS(wait_status)
