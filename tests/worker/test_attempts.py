@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb.worker.files.failure import Failure
+from distrain_nb.worker.files.failure import Failure, cause_of, decisive
 from distrain_nb.worker.metrics import writer
 from distrain_nb.worker.supervisor.retries import (
     RETRIED,
     RunAttempt,
     Standing,
-    cause_of,
-    decisive,
     highest_step,
     is_retried,
     read_causes,

@@ -128,6 +128,7 @@ def plan(job: RayJob) -> RayPlan:
     bundles = tuple(_bundle(job, role, ranks) for role, _ in _members(job))
     findings = (
         *_about_cluster(job, bundles),
+        *_about_retries(job),
         *about_processes(job.program, job.layout, ranks, gpus),
     )
     return RayPlan(job, address, ranks, gpus, bundles, findings)
@@ -182,6 +183,15 @@ def _about_cluster(job: RayJob, bundles: tuple[demand.Bundle, ...]) -> Iterator[
     where = "workers" if job.layout.workers else "primary"
     fixes = tuple(_repairs(job, bundles, nodes)) if severity is Severity.ERROR else ()
     yield Finding("ray.no-room", severity, where, f"{why}.", fixes)
+
+
+def _about_retries(job: RayJob) -> Iterator[Finding]:
+    if job.layout.retries and not job.options.folder:
+        message = (
+            "each attempt begins with an empty AIP_CHECKPOINT_DIR, as nodes keep what they save: "
+            "name a folder that all have with --folder, or save to a bucket"
+        )
+        yield Finding("ray.retries", Severity.WARNING, "retries", message)
 
 
 def _repairs(

@@ -42,7 +42,7 @@ PLACE = Place(
     frozenset(
         [
             *("region", "framework", "image", "launcher", "ranks_per_replica", "timeout"),
-            *("mpi_options", "scheduling", "max_wait", "distribution", "checkpoint"),
+            *("mpi_options", "scheduling", "max_wait", "distribution", "checkpoint", "retries"),
         ]
     ),
     frozenset(["machine", "disk_gb", "image", "alternatives"]),

@@ -23,6 +23,11 @@ DEATH_IS_SEEN_LATE_S = 0.25
 # The first line of `report` where nobody says that the machine ran out of memory.
 _KILLED = re.compile(r"[^\n:]+ failed(?: first)?: killed by SIGKILL(?!:)")
 
+# Nothing that a program does wrong ends in these: another rank's error follows from them.
+_FROM_OUTSIDE = frozenset(["SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "SIGPWR", "SIGXCPU"])
+_SHELLS = 128  # what a shell adds to the number of a signal
+_DEATH = re.compile(r"killed by (SIG[A-Z0-9]+)|(?:it ended|exited) with status (\d+)")
+
 # What is said of a death besides, in a report.
 _DETAIL = re.compile(r" \(it had taken .*\)$| and left no traceback$|^it |; what failed is .*$")
 
@@ -134,6 +139,33 @@ def exit_status(wait_status: int) -> int:
     return os.WEXITSTATUS(wait_status)
 
 
+def cause_of(status: Optional[int]) -> str:
+    """Return the name of the signal that an exit status stands for, negative or as a shell has it,
+    else the status; empty for None."""
+    if status is None:
+        return ""
+    try:
+        return signal.Signals(-status if status < 0 else status - _SHELLS).name
+    except ValueError:
+        return str(status)
+
+
+def decisive(failures: Sequence[Failure]) -> Failure:
+    """Return the failure that the others followed from. A rank may hear of another's death before
+    we do, so what came from outside precedes what a program says."""
+    outside = [failure for failure in failures if cause_of(failure.status) in _FROM_OUTSIDE]
+    return first(outside or failures)
+
+
+def of_report(report: str, began: float) -> Failure:
+    """Return the failure that a report begins with, as far as can be told."""
+    label, _, summary = report.partition("\n")[0].partition(" failed")
+    summary = summary.partition(": ")[2]
+    death = _DEATH.match(summary)
+    status = int(death[2] or -signal.Signals[death[1]]) if death else None
+    return Failure(LAUNCHER, began, summary, label=label, status=status)
+
+
 def first(failures: Iterable[Failure]) -> Failure:
     """Return the one that the others followed from."""
     return min(failures, key=lambda failure: failure.began)
@@ -141,7 +173,7 @@ def first(failures: Iterable[Failure]) -> Failure:
 
 def report(failures: Sequence[Failure], processes: Sequence[Process]) -> str:
     """Return the first failure whole, then a line for each other process."""
-    cause = first(failures)
+    cause = decisive(failures)
     rest = [p for p in processes if p.index != cause.process]
     failed = "failed first" if rest else "failed"
     head = f"{_label(cause, processes)} {failed}: {cause.summary}"

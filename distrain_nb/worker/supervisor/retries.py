@@ -14,9 +14,9 @@ import struct
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Dict, FrozenSet, Iterable, Iterator, Optional, Sequence
+from typing import Dict, FrozenSet, Iterable, Iterator, Sequence
 
-from distrain_nb.worker.files.failure import Failure, first, headline
+from distrain_nb.worker.files.failure import Failure, cause_of, decisive, headline
 from distrain_nb.worker.files.folder import (
     ALONE_FILE,
     BEGUN_FILE,
@@ -29,6 +29,7 @@ from distrain_nb.worker.files.launch import Launch, fill
 from distrain_nb.worker.files.status import Process
 from distrain_nb.worker.metrics.writer import first_event, record
 
+OWN = "own"  # an end that is never one to start again after, whatever else is known of it
 SIGNALS, PREEMPTION, LOST = "signals", "preemption", "lost"
 # EX_TEMPFAIL of sysexits.h: whoever exits with it asks to be tried again.
 RETRIED = (SIGNALS, PREEMPTION, LOST, "75")
@@ -43,9 +44,6 @@ _OF_AN_ATTEMPT = [
     name.format(*"**") for name in (FAILURE_FILE, ALONE_FILE, BEGUN_FILE, SUCCEEDED_FILE, PIPE)
 ]
 
-# Nothing that a program does wrong ends in these: another rank's error follows from them.
-_FROM_OUTSIDE = frozenset(["SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "SIGPWR", "SIGXCPU"])
-_SHELLS = 128  # what a shell adds to the number of a signal
 _HEAD, _STEP = struct.Struct("<QI"), 9  # of a record; where an event has its step
 _LONGEST_STEP = 11
 
@@ -79,7 +77,8 @@ class RunAttempt:
         came_on = standing.step > self.standing.step
         came_on |= standing.checkpoints not in ("", self.standing.checkpoints)
         farthest = replace(standing, step=max(standing.step, self.standing.step))
-        return RunAttempt(self.number + 1, 0 if came_on else self.fruitless + 1, time.time(), farthest)
+        fruitless = 0 if came_on else self.fruitless + 1
+        return RunAttempt(self.number + 1, fruitless, time.time(), farthest)
 
     @property
     def is_of_use(self) -> bool:
@@ -120,6 +119,8 @@ class Retries:
     def launch(self) -> Launch:
         """Return what starts the present attempt; charts know then that it begins."""
         number, retries = self.attempt.number, self._launch.retries
+        if not retries:
+            return self._launch
         if number > 1:
             mark(self._events, number)
         own = variables(number, retries)
@@ -160,25 +161,6 @@ class Retries:
             for path in self._folder.glob(names):
                 path.unlink()
         shutil.rmtree(str(self._folder / RESULTS_FOLDER), ignore_errors=True)
-
-
-def cause_of(status: Optional[int]) -> str:
-    """Return the cause that an exit status stands for, negative for a signal, or as a shell has
-    it."""
-    if status is None:
-        return ""
-    number = -status if status < 0 else status - _SHELLS
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return str(status)
-
-
-def decisive(failures: Sequence[Failure]) -> Failure:
-    """Return the failure that the others followed from. A rank may hear of another's death before
-    we do, so what came from outside precedes what a program says."""
-    outside = [failure for failure in failures if cause_of(failure.status) in _FROM_OUTSIDE]
-    return first(outside or failures)
 
 
 def is_retried(cause: str, retried: Iterable[str]) -> bool:

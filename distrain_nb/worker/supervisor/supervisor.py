@@ -177,9 +177,10 @@ class Supervisor:
                     self._judge_exit(child, failure.exit_status(wait_status), peak)
 
     def _judge_exit(self, child: Child, status: int, peak: int) -> None:
+        by_others = status == -signal.SIGKILL and time.monotonic() < self._kill_at
         if status == 0:
             outcome = "succeeded"
-        elif self._ending and child.signalled:
+        elif self._ending and child.signalled and not by_others:
             outcome = "stopped"
             if self._ending[0] is State.SUCCEEDED and not child.roles <= self._endless_roles():
                 self._cut += [spec.label for spec in child.specs.values()]
