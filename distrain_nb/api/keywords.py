@@ -45,6 +45,8 @@ class Options(TypedDict, total=False):
     timeout: Seconds | None
     max_wait: Seconds | None
     signal_before: Seconds | None
+    retries: Number | None
+    retry_on: str | None
     checkpoint: str | None
     tier: str | None
     spot: bool

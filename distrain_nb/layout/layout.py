@@ -37,6 +37,7 @@ class Layout:
     `scheduling`: Vertex AI's strategy; `SPOT` is managed spot training on SageMaker.
     `timeout`, `max_wait`: seconds that the job may run, and wait for machines.
     `signal_before`: seconds ahead of `timeout` at which the program is asked to save.
+    `retries`: how often a run is started again after an end whose cause is in `retry_on`.
     `checkpoint`: URI that a job on spot machines saves its checkpoints under.
     `tier`: AI Platform's scale tier; None is CUSTOM.
     """
@@ -58,6 +59,8 @@ class Layout:
     timeout: int | None = None
     max_wait: int | None = None
     signal_before: int | None = None
+    retries: int | None = None
+    retry_on: str | None = None
     checkpoint: str | None = None
     tier: str | None = None
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 LAUNCHERS = ("auto", "torchrun", "mpi", "tensorflow", "parameter-server", "python")
 
+MOST_RETRIES = 1000
+
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _PLAIN = re.compile(r"[\w@%+=:,./*?-]+")
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
@@ -60,6 +62,25 @@ def _place(text: str) -> str:
     if not _NAME.fullmatch(text):
         raise ValueError(text)
     return text
+
+
+def _count(text: str) -> int:
+    if not 0 <= int(text) <= MOST_RETRIES:
+        raise OptionError(f"{text} is not between 0 and {MOST_RETRIES}")
+    return int(text)
+
+
+def _causes(text: str) -> str:
+    """Accept what may end an attempt, separated by commas."""
+    from distrain_nb.worker.supervisor.retries import read_causes
+
+    try:
+        return ",".join(sorted(read_causes(text)))
+    except ValueError as error:
+        raise OptionError(
+            f"{error} is none of an exit status from 1 to 255, a signal such as SIGTERM, "
+            "signals, preemption and lost"
+        ) from None
 
 
 def _pool(field: str, form: str, about: str) -> Option:
@@ -119,6 +140,15 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "signal_before", _DURATION_FORM, "how long ahead of its end the program is asked to save",
         read=seconds, write=duration, label="Warned ahead", hint="such as 60s", extra=True,
+    ),
+    Option(
+        "retries", "N", "how often a run is started again after a kill or a lost machine",
+        read=_count, label="Retries", kind="number", hint="0", extra=True,
+    ),
+    Option(
+        "retry_on", "CAUSE,…",
+        "what it is started again after: exit statuses, signals, SIGKILL, preemption, lost",
+        read=_causes, label="Retry on", hint="signals,preemption,lost,75", extra=True,
     ),
     Option(
         "checkpoint", "URI", "folder in a bucket for checkpoints",

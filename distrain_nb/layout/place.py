@@ -26,6 +26,10 @@ GROUP = "distrain_nb.layouts"
 PLACES = ("local", "vertex", "sagemaker", "ai-platform")
 
 
+# The fields of those that start runs again.
+RETRIES = ("retries", "retry_on")
+
+
 @dataclass(frozen=True)
 class Successor:
     """The place that takes the layouts of one that has ended.

@@ -84,6 +84,8 @@ def layouts(places: tuple[str, ...] = PLACES) -> st.SearchStrategy[Layout]:
         timeout=_SECONDS,
         max_wait=_SECONDS,
         signal_before=_SECONDS,
+        retries=st.none() | st.integers(0, 9),
+        retry_on=st.none() | st.sampled_from(["75", "SIGKILL,lost", "signals"]),
         checkpoint=st.none() | st.sampled_from(["s3://bucket/checkpoints", "gs://bucket"]),
         tier=st.none() | st.sampled_from(["CUSTOM", "BASIC_GPU", "STANDARD_1", "ODD"]),
     )

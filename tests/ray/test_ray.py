@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 
 import distrain_nb as d
@@ -218,3 +219,50 @@ def test_a_lost_node(cluster: RayCluster) -> None:
     assert f"on node {SECOND}, was lost: " in str(failed.value)
     wait_for(lambda: not cluster.replicas() and not cluster.ranks())
     assert Dashboard(cluster.address, Headers()).nodes()
+
+
+RESUMES = """
+import json, os, time
+import torch, torch.distributed as dist
+from distrain_nb import log_metrics
+
+dist.init_process_group("gloo")
+path = os.path.join(os.environ["AIP_CHECKPOINT_DIR"], "last.json")
+first, total = json.load(open(path)) if os.path.exists(path) else (0, 0.0)
+for step in range(first, 40):
+    value = torch.tensor(float(step))
+    dist.all_reduce(value)
+    total += value.item()
+    if dist.get_rank() == 0:
+        print("step", step)
+        log_metrics(total=total, step=step)
+        if (step + 1) % 5 == 0:
+            with open(path + ".new", "w") as file:
+                json.dump([step + 1, total], file)
+            os.replace(path + ".new", path)
+    time.sleep(0.1 if "DISTRAIN_ATTEMPT" not in os.environ else 0)
+dist.destroy_process_group()
+"""
+
+
+def test_a_lost_actor_is_replaced_and_training_goes_on(cluster: RayCluster, tmp_path: Path) -> None:
+    run = d.submit(
+        RESUMES, **cluster.options(cpus="1", folder=str(tmp_path / "shared")), workers=2,
+        name="resumed", retries=2, result="total",
+    )  # fmt: skip
+    wait_for(lambda: "step 11" in run.logs())
+    actors = [p for p in psutil.process_iter(["cmdline"]) if "ReplicaActor" in words(p)]
+    actors[-1].kill()
+    run.wait(300)
+    lines = run.logs().splitlines()
+    (mark,) = [line for line in lines if line.startswith("[service] attempt")]
+    assert mark.startswith("[service] attempt 2 of 3, after ")
+    assert " was lost: " in mark
+    assert run.results["total"] == sum(2.0 * step for step in range(40))
+    assert run.metrics()["step"].tolist() == list(range(40))
+    steps = [int(line.split()[-1]) for line in lines if line.startswith("[rank 0] step")]
+    assert len(steps) <= 40 + 5 + 1
+
+
+def words(process: psutil.Process) -> str:
+    return " ".join(process.info["cmdline"] or [])

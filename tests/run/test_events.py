@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,11 +16,9 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from distrain_nb.run.metrics.events import EventFolder, Key, scalars, table
 from distrain_nb.run.metrics.records import read_stretch
 from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.supervisor import retries
 from tests.fuzzing import several
 from tests.run.torch_writer import torch_writer
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def record(step: int, **numbers: float) -> bytes:
@@ -152,6 +151,40 @@ def test_a_restart_takes_back_what_was_written_from_its_step_on(tmp_path: Path) 
     assert steps(folder, "old") == list(range(60))
     assert {key.tag for key in changed} == {"loss", "old"}
     assert_like_tensorboard(tmp_path)
+
+
+def attempt(folder: Path, number: int, began: float) -> None:
+    """What the worker leaves as an attempt begins."""
+    name = retries.MARK.format(began, number)
+    (folder / name).write_bytes(writer.record(writer.first_event(began)))
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["in time", "late"])
+def test_steps_that_an_attempt_does_again_replace_those_before(late: bool, tmp_path: Path) -> None:
+    def at(time: float, first: int, end: int, **values: float) -> bytes:
+        events = [writer.event(time, step, values) for step in range(first, end)]
+        return b"".join(map(writer.record, events))
+
+    file = tmp_path / "events.out.tfevents.{}"
+    (tmp_path / "rank-1").mkdir()
+    Path(str(file).format(1)).write_bytes(at(1.0, 0, 40, loss=1.0) + at(1.0, 0, 3, epoch=1.0))
+    (tmp_path / "rank-1" / file.name.format(1)).write_bytes(at(1.0, 0, 40, loss=1.0))
+    folder = EventFolder(tmp_path)
+    folder.read()
+    if not late:
+        attempt(tmp_path, 2, 5.0)
+    Path(str(file).format(2)).write_bytes(at(6.0, 30, 35, loss=0.5))
+    folder.read()
+    if late:
+        attempt(tmp_path, 2, 5.0)
+    attempt(tmp_path, 3, 7.0)
+    Path(str(file).format(3)).write_bytes(at(8.0, 33, 34, loss=0.25))
+    folder.read()
+    assert steps(folder, "loss") == list(range(34))
+    values = folder.points(Key("", "loss"))["value"].tolist()
+    assert values == [1.0] * 30 + [0.5] * 3 + [0.25]
+    assert steps(folder, "epoch") == [0, 1, 2]
+    assert len(folder.points(Key("rank-1", "loss"))) == 40
 
 
 def test_a_restart_within_one_stretch(tmp_path: Path) -> None:

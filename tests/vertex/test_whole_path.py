@@ -167,6 +167,19 @@ def test_a_pipeline_is_preempted_and_resumes_from_a_checkpoint(base: str) -> Non
     assert said[-1] == "[service] Job completed successfully."
 
 
+def test_a_preempted_job_is_sent_again_from_its_checkpoint(base: str) -> None:
+    trouble = "preempt=workerpool0-0@step 3"
+    run = rehearsed(RESUMES, base, result="total", retries=2, rehearse=trouble)
+    steps = [f"step {number}" for number in range(6)]
+    expected = ["from step 0", *steps[:4], "from step 4", *steps[4:]]
+    assert run.logs(0).splitlines() == [f"[rank 0] {line}" for line in expected]
+    assert run.results["total"] == 4
+    assert (
+        "[service] attempt 2 of 3, after The replica primary 0 was preempted, and retries are "
+        "disabled." in run.logs().replace("Replica primary", "The replica primary")
+    )
+
+
 READS = """
 import os
 total = sum(int(open(os.path.join(train, name)).read()) for name in os.listdir(train))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from distrain_nb import __version__
 from distrain_nb.backends.plugins import find
+from distrain_nb.backends.remote.attempts import again, which
 from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Carried, brief
 from distrain_nb.backends.remote.collector import Collector, kinds
 from distrain_nb.backends.remote.links import write_links
@@ -107,23 +108,39 @@ class Carrier:
         self._doing = doing
         self._asked = self._linked = False
 
+    @property
+    def _which(self) -> str:
+        return which(self._run, self._submission)
+
     def run(self) -> None:
         """Whatever is not yet done: stage, create, follow, fetch."""
         run = self._run
         run.kernel = self._submission.kernel
         run.take(self._submission.processes)
-        send(run, self._service)
-        forget(run.folder)
-        with closing(Collector(run, self._service)) as collector:
-            observed = self._follow(
-                ("fetch the job's lines", lambda: collector.allowed(collector.lines)),
-                ("fetch event files", lambda: collector.allowed(collector.events)),
-            )
-            succeeded = observed.state is State.SUCCEEDED
-            missing = collector.all_of(kinds(results=succeeded), run.pace.fetch)
+        is_sent_again, vain = True, ""
+        while is_sent_again:
+            send(run, self._service)
+            if not self._submission.spec.get("retries"):
+                forget(run.folder)
+            with closing(Collector(run, self._service)) as collector:
+                observed, missing = self._to_its_end(collector)
+                is_sent_again, vain = again(
+                    run, self._submission, self._service, observed, collector
+                )
+            self._linked = False
         run.keep(replace(run.journal, missing=missing))
         error = with_report(run, observed.state, observed.error)
+        error = "\n".join(filter(None, (error, vain)))
         run.end(observed.state, error, self._note(observed.state, missing))
+
+    def _to_its_end(self, collector: Collector) -> tuple[Observed, dict[str, str]]:
+        """Follow a job; return how it has ended, and what it left that could not be fetched."""
+        observed = self._follow(
+            ("fetch the job's lines", lambda: collector.allowed(collector.lines)),
+            ("fetch event files", lambda: collector.allowed(collector.events)),
+        )
+        succeeded = observed.state is State.SUCCEEDED
+        return observed, collector.all_of(kinds(results=succeeded), self._run.pace.fetch)
 
     def fetch_again(self) -> None:
         """What was missing when the run had ended, if the service gives it now."""
@@ -211,7 +228,7 @@ class Carrier:
     def _see(self, observed: Observed) -> None:
         state = State.STOPPING if self._asked else observed.state
         step = self._doing.before(state) if self._doing else None
-        phase = step.phase if step else phase_of(observed, state)
+        phase = step.phase if step else phase_of(observed, state) + self._which
         status = self._run.status
         entered = status.reach(phase) if state is status.state else status.enter(state, phase)
         self._run.put(replace(entered, progress=step))

@@ -64,6 +64,10 @@ class Collector:
         """What event files have grown by."""
         fetch.events(self._service.output, self._run.folder)
 
+    def say(self, text: str, journal: Journal) -> None:
+        """Have a line of our own in the log; it counts with the rest of that journal."""
+        self._keep([LogEntry(time.time(), SERVICE, 0, text)], journal)
+
     def allowed(self, what: Callable[[], object]) -> None:
         """Do it; that a permission is missing, or an object refused, is said once, in the log, and
         done without."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from distrain_nb.backends.remote.fetch import SERVICE
 from distrain_nb.worker.files.folder import LOG_FILE
 from distrain_nb.worker.files.log import parse
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.rank import stopping
 from distrain_nb.worker.rank.world import note_in
 from distrain_nb.worker.supervisor.hangs import GOES_ON, SAID
-from distrain_nb.worker.supervisor.supervisor import SERVICE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _END = 256 << 10  # bytes at the end of a log; a worker's report is the last that a replica says
 _OF_A_RANK = re.compile(r"(rank|ps|reducer|evaluator) \d+")
+_ATTEMPT = re.compile(r"attempt \d+ of \d+, after ")
 _BEGINS = re.compile(rf"({_OF_A_RANK.pattern}|the launcher) failed")
 
 
@@ -38,16 +39,23 @@ def first_report(folder: Path, labels: Sequence[str]) -> str:
 
     `labels` name the processes of the run's log.
     """
+    return next(iter(last_reports(folder, labels)), "")
+
+
+def last_reports(folder: Path, labels: Sequence[str]) -> list[str]:
+    """What each replica reported of its failure in the last attempt, the earliest first."""
     reports: dict[int, list[str]] = {}
     for record in _last_records(folder):
         _, process, stream, text = parse(record)
+        if labels[process] == SERVICE and _ATTEMPT.match(text):
+            reports.clear()
         if stream != "e" or _OF_A_RANK.fullmatch(labels[process]):
             continue
         if process in reports:
             reports[process].append(text)
         elif _BEGINS.match(text):
             reports[process] = [text]
-    return "\n".join(next(iter(reports.values()), ()))
+    return ["\n".join(lines) for lines in reports.values()]
 
 
 def warning(folder: Path) -> str:
@@ -61,7 +69,7 @@ def stands_still(folder: Path) -> str:
     said: dict[int, str] = {}
     for record in _last_records(folder):
         _, process, _, text = parse(record)
-        word = text.removeprefix(f"[{SERVICE.label}] ")
+        word = text.removeprefix(f"[{SERVICE}] ")
         if word.startswith(SAID):
             said[process] = word.removeprefix(SAID)
         elif word.startswith(GOES_ON):

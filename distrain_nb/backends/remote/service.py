@@ -54,7 +54,8 @@ class Observed:
 
     `reason` says why it is where it is, such as what it waits for. `expected` is when the service
     expects it to start, in seconds since the epoch, 0 where it doesn't say. `attempt` counts from
-    1: a service may start a job anew that has lost its machines. `processes` are those of the job,
+    1: a service may start a job anew that has lost its machines. `cause` is `preemption` or `lost`
+    where that has ended it (`worker/supervisor/retries.py`). `processes` are those of the job,
     where the service has decided on them since it was submitted.
     """
 
@@ -64,6 +65,7 @@ class Observed:
     reason: str = ""
     expected: float = 0.0
     attempt: int = 1
+    cause: str = ""
     processes: tuple[Process, ...] = ()
 
 
@@ -95,10 +97,12 @@ class Pace:
 
 @dataclass(frozen=True)
 class Stored:
-    """An object in the job's output folder: its name below that folder, its size in bytes."""
+    """An object in the job's output folder: its name below that folder, its size in bytes, and
+    when it was last written, in any form."""
 
     name: str
     size: int
+    changed: str = ""
 
 
 class OutputFolder(Protocol):

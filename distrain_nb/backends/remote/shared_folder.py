@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.delivery import Laid, loose_files
 from distrain_nb.backends.remote.service import LogEntry, Observed, Stored
-from distrain_nb.backends.remote.submission import Spec
+from distrain_nb.backends.remote.submission import Spec, causes
 from distrain_nb.backends.remote.variables import variables_of
 from distrain_nb.backends.tuning import trial_variables
 from distrain_nb.cluster import choose, preload, time_limit
@@ -31,6 +31,7 @@ from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.log import parse
 from distrain_nb.worker.files.status import Progress, State, Status
 from distrain_nb.worker.replica import shared, start
+from distrain_nb.worker.supervisor.retries import variables as retried_variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,8 +44,9 @@ if TYPE_CHECKING:
     from distrain_nb.image import Listener
     from distrain_nb.layout import Layout
     from distrain_nb.types import JsonObject
+    from distrain_nb.worker.supervisor.retries import RunAttempt
 
-START = "start.py"
+START, ATTEMPT = "start.py", "attempt"
 READ_AT_MOST = 8 << 20  # bytes of a replica's log at a time
 _REPLICA = re.compile(r"(\d+)(?:\.\d+)?")
 
@@ -76,6 +78,8 @@ class SharedSpec(Spec):
             "folder": str(job.folder / Path(folder).expanduser() / name),
             "environment": environment(job, ranks_per_replica),
             "variables": variables(job.options.env),
+            "retries": job.layout.retries or 0,
+            "retried": causes(job.layout),
         }
         return cls(**values)  # type: ignore[arg-type]
 
@@ -157,12 +161,32 @@ class SharedFolderService(ABC, Generic[SpecT]):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
         shutil.copy(start.__file__, self.folder / START)
-        told = {**self.spec.environment, **self.spec.variables}
+        self._tell({})
+        return {"folder": str(self.folder)}
+
+    def _tell(self, more: Mapping[str, str]) -> None:
+        """Write down what each replica is told."""
+        told = {**self.spec.environment, **self.spec.variables, **more}
         mode = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         descriptor = os.open(self.folder / shared.VARIABLES, mode, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             json.dump(told, file)
-        return {"folder": str(self.folder)}
+
+    one_log = True
+
+    def again(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
+        """Tell the replicas of the next attempt of it."""
+        (self.folder / ATTEMPT).write_text(str(attempt.number))
+        self._tell(retried_variables(attempt.number, retries))
+        return request
+
+    @property
+    def attempt(self) -> int:
+        """The number of the attempt that the folder was last made ready for."""
+        try:
+            return int((self.folder / ATTEMPT).read_text())
+        except FileNotFoundError:
+            return 1
 
     @abstractmethod
     def create(self, request: JsonObject) -> str: ...
@@ -221,7 +245,8 @@ class SharedFolderService(ABC, Generic[SpecT]):
         """Return the files below the output folder whose names start so; links are none."""
         output = self.folder / shared.OUTPUT
         paths = [path for path in sorted((output / below).rglob("*")) if _is_own(path, output)]
-        return [Stored(str(path.relative_to(output)), path.stat().st_size) for path in paths]
+        found = [(str(path.relative_to(output)), path.stat()) for path in paths]
+        return [Stored(name, stat.st_size, str(stat.st_mtime_ns)) for name, stat in found]
 
     def read(self, name: str, start: int, end: int) -> bytes:
         """Return bytes of a file there."""
@@ -236,7 +261,9 @@ class SharedFolderService(ABC, Generic[SpecT]):
         return sorted(known, key=lambda path: tuple(map(int, path.name.split("."))))
 
     def _last_attempts(self) -> Iterable[Path]:
-        return {path.name.partition(".")[0]: path for path in self._folders()}.values()
+        attempt = self.attempt
+        present = [p for p in self._folders() if int(p.name.partition(".")[2] or 1) >= attempt]
+        return {path.name.partition(".")[0]: path for path in present}.values()
 
     def _member(self, folder: Path) -> tuple[str, int]:
         return self.members[int(folder.name.partition(".")[0])]

@@ -17,12 +17,14 @@ from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import JOURNAL_FILE, SUBMISSION_FILE
 from distrain_nb.worker.files.status import Owner, Process, State, Status
+from distrain_nb.worker.supervisor.retries import RunAttempt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from typing_extensions import Self
 
+    from distrain_nb.layout import Layout
     from distrain_nb.types import JsonObject
 
 _SPEC = "told"  # its key in the file
@@ -42,7 +44,8 @@ class Spec:
 
     `job` is the name of a job that was there before its run, which is only followed; all else that
     is known then is where it is, and of a study's trial `run`, by which its output is found.
-    `study` says that the request is for a study.
+    `study` says that the request is for a study. The job is sent again up to `retries` times after
+    ends of the causes in `retried`.
     """
 
     region: str = ""
@@ -61,11 +64,18 @@ class Spec:
     deliveries: tuple[Delivery, ...] = ()
     uploads: tuple[Upload, ...] = ()
     variables: dict[str, str] = field(default_factory=dict, repr=False)
+    retries: int = 0
+    retried: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, raw: JsonObject) -> Self:
         """From a submission's JSON. Raises `fields.Damaged`."""
         return fields.decode(cls, dict(raw), Path(SUBMISSION_FILE))
+
+
+def causes(layout: Layout) -> tuple[str, ...]:
+    """Return what a run is started again after; empty for what that usually is."""
+    return tuple(filter(None, (layout.retry_on or "").split(",")))
 
 
 def substituted(request: JsonT, values: Mapping[str, str]) -> JsonT:
@@ -122,7 +132,7 @@ class Journal:
     answered. `cursor` is how far the service's log has been read, which makes `log_size` bytes of
     ours and `points_size` of metrics; `labels` names the log's processes by their index; `denied`
     is what the log says of missing permissions. `missing` is what could not be fetched when the
-    job had ended, and why.
+    job had ended, and why. `attempt` is the one that the request is for.
     """
 
     request: dict[str, Json] | None = None
@@ -134,6 +144,7 @@ class Journal:
     labels: list[str] = field(default_factory=list)
     denied: list[str] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
+    attempt: RunAttempt = field(default_factory=RunAttempt)
 
     @classmethod
     def read(cls, folder: Path) -> Journal:

@@ -123,6 +123,8 @@ def plan(job: LocalJob) -> LocalPlan:
         grace=job.config.grace,
         timeout=job.layout.timeout,
         signal_before=job.layout.signal_before,
+        retries=job.layout.retries or 0,
+        retried=tuple(filter(None, (job.layout.retry_on or "").split(","))),
         distributes=launcher != "python",
     )
     return LocalPlan(job, launcher, per_replica, gpus, launch, tuple(findings))

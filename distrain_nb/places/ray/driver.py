@@ -36,6 +36,10 @@ class Failed(Exception):
     """The job has failed for a reason that no rank knows."""
 
 
+class LostReplica(Failed):
+    """The job has failed because a machine, or a process of Ray's there, is gone."""
+
+
 class Parcels:
     """What goes from the job to whoever follows it, as numbered files that never change."""
 
@@ -108,7 +112,7 @@ class Driver:
         for number, why in self._lost.items():
             role, index = self._request["members"][number]
             where = f", on node {self._nodes[number]}," if self._nodes else ""
-            raise Failed(f"{role} {index}{where} was lost: {why}")
+            raise LostReplica(f"{role} {index}{where} was lost: {why}")
 
     def _training(self) -> Iterator[int]:
         members = self._request["members"]
@@ -158,7 +162,7 @@ class Driver:
             hosts = ",".join(addresses)
             ray.get([actor.start.remote(hosts) for actor in self._actors])
         except ray.exceptions.RayError as error:
-            raise Failed(f"a replica could not be started: {_brief(error)}") from None
+            raise LostReplica(f"a replica could not be started: {_brief(error)}") from None
         print("replicas on", ", ".join(self._nodes), flush=True)
         self._parcels.say(phase="running", nodes=self._nodes)
 
@@ -247,7 +251,8 @@ def main() -> int:
     try:
         code = driver.run()
     except Failed as error:
-        parcels.say(phase="failed", error=str(error))
+        cause = "lost" if isinstance(error, LostReplica) else ""
+        parcels.say(phase="failed", error=str(error), cause=cause)
         print(error, file=sys.stderr, flush=True)
         return 1
     parcels.say(phase="ended", code=code)

@@ -129,6 +129,7 @@ def plan(job: RayJob) -> RayPlan:
     findings = (
         *_about_cluster(job, bundles),
         *(_about_mpi(job) if launcher == "mpi" else ()),
+        *_about_retries(job),
         *about_processes(job.program, job.layout, ranks, gpus),
     )
     return RayPlan(job, address, ranks, gpus, bundles, findings)
@@ -195,6 +196,15 @@ def _about_mpi(job: RayJob) -> Iterator[Finding]:
         apply = partial(_written, name="--placement", value=demand.SPREAD_OUT)
         fix: Fix[str] = Fix(f"Write `--placement {demand.SPREAD_OUT}`", apply)
         yield Finding("ray.mpi-nodes", Severity.ERROR, "placement", message, (fix,))
+
+
+def _about_retries(job: RayJob) -> Iterator[Finding]:
+    if job.layout.retries and not job.options.folder:
+        message = (
+            "each attempt begins with an empty AIP_CHECKPOINT_DIR, as nodes keep what they save: "
+            "name a folder that all have with --folder, or save to a bucket"
+        )
+        yield Finding("ray.retries", Severity.WARNING, "retries", message)
 
 
 def _repairs(

@@ -6,6 +6,7 @@ It travels with each job: standard library, Ray and our worker only, Python 3.8.
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import shutil
 import signal
@@ -30,6 +31,8 @@ class ReplicaActor:
 
     def __init__(self, index: int, shared: str, variables: str) -> None:
         self._index, self._shared = index, bool(shared)
+        attempt = json.loads(variables or "{}").get("DISTRAIN_ATTEMPT", "1")
+        self._name = f"{index}.{attempt}" if int(attempt) > 1 else str(index)
         self._folder = Path(shared or tempfile.mkdtemp(prefix="distrain-"))
         self._process: Optional[subprocess.Popen[bytes]] = None
         self._sent: Dict[str, Tuple[Tuple[int, int], int]] = {}
@@ -56,7 +59,7 @@ class ReplicaActor:
         """Start the worker; `hosts` are the addresses of all replicas."""
         environment = dict(os.environ)
         environment.pop("OMP_NUM_THREADS", None)  # Ray counts the CPUs of all ranks together
-        words = self._folder / "replicas" / str(self._index) / "said"
+        words = self._folder / "replicas" / self._name / "said"
         words.parent.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, str(self._folder / "start.py"), str(self._index), hosts]
         with words.open("wb") as output:
@@ -104,7 +107,7 @@ class ReplicaActor:
         return ""
 
     def _files(self) -> Iterator[str]:
-        folder = Path("replicas") / str(self._index)
+        folder = Path("replicas") / self._name
         names = [str(folder / name) for name in ("launch.json", "log.tsv", "status.json", "said")]
         for name in FETCHED:
             below = (self._folder / "output" / name).rglob("*")

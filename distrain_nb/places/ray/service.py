@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from distrain_nb import __version__
 from distrain_nb.backends.remote.service import Gone, Observed, Unanswered
-from distrain_nb.backends.remote.shared_folder import SharedFolderService
+from distrain_nb.backends.remote.shared_folder import START, SharedFolderService
 from distrain_nb.errors import DistrainError
 from distrain_nb.places.ray.dashboard import Dashboard, Headers
 from distrain_nb.places.ray.plan import RaySpec
@@ -22,15 +22,19 @@ from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.replica import shared
+from distrain_nb.worker.supervisor.retries import LOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from distrain_nb.image import Listener
     from distrain_nb.types import JsonObject
+    from distrain_nb.worker.supervisor.retries import RunAttempt
 
 TRAVEL = ("demand.py", "driver.py", "replica.py")  # of this package, with each job
 JOB, STATE, NEXT, NODE = "job.json", "driver.json", "next-parcel", "node"
+SENT = (shared.CODE, START, JOB, shared.VARIABLES)  # what of the folder travels with a job
+_DRIVER_LOST = frozenset(["JOB_SUPERVISOR_ACTOR_DIED"])
 _LAST_WORDS = 2000
 _AT_ONCE = 200  # parcels
 
@@ -62,17 +66,33 @@ class RayService(SharedFolderService[RaySpec]):
         target.mkdir(parents=True, exist_ok=True)
         for name in TRAVEL:
             shutil.copy(Path(__file__).with_name(name), target / name)
-        row = {**self.spec.driver, "name": self.spec.run, "shared": self.spec.folder}
-        (self.folder / JOB).write_text(json.dumps(row), encoding="utf-8")
+        self._tell_driver()
         where = self.spec.folder or "$PWD"
         command = f'PYTHONPATH="{where}/{shared.CODE}/worker:$PYTHONPATH" exec {self.spec.python}'
         packages = {"pip": list(self.spec.packages)} if self.spec.packages else {}
         return {
             "entrypoint": f'{command} -m {package}.driver "{where}"',
-            "submission_id": self.spec.run,
+            "submission_id": self._id,
             "runtime_env": packages,
             "metadata": {"distrain-nb": __version__},
         }
+
+    def again(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
+        """Forget how the last job has ended: the next one has another id."""
+        request = super().again(request, attempt, retries)
+        for name in (STATE, NEXT, NODE):
+            (self.folder / name).unlink(missing_ok=True)
+        self._tell_driver()
+        return {**request, "submission_id": self._id}
+
+    @property
+    def _id(self) -> str:
+        attempt = self.attempt
+        return self.spec.run if attempt < 2 else f"{self.spec.run}-{attempt}"
+
+    def _tell_driver(self) -> None:
+        row = {**self.spec.driver, "name": self._id, "shared": self.spec.folder}
+        (self.folder / JOB).write_text(json.dumps(row), encoding="utf-8")
 
     def create(self, request: JsonObject) -> str:
         """Upload the code, unless nodes have it in a shared folder, and send the job."""
@@ -90,7 +110,7 @@ class RayService(SharedFolderService[RaySpec]):
         except DistrainError as error:
             if "already exists" not in str(error):  # a request of ours that got no answer
                 raise
-            job = self.spec.run
+            job = self._id
         return self._sent(job)
 
     def _package(self) -> bytes:
@@ -98,7 +118,7 @@ class RayService(SharedFolderService[RaySpec]):
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
             for path in sorted(self.folder.rglob("*")):
-                if path.is_file():
+                if path.is_file() and path.relative_to(self.folder).parts[0] in SENT:
                     entry = zipfile.ZipInfo(str(path.relative_to(self.folder)))
                     entry.compress_type = zipfile.ZIP_DEFLATED
                     entry.external_attr = (0o600 | path.stat().st_mode & 0o100) << 16
@@ -115,10 +135,10 @@ class RayService(SharedFolderService[RaySpec]):
     def find(self, request: JsonObject) -> str:  # noqa: ARG002
         """Return the job's id if the cluster has it."""
         try:
-            self._dashboard.job(self.spec.run)
+            self._dashboard.job(self._id)
         except Gone:
             return ""
-        return self._sent(self.spec.run)
+        return self._sent(self._id)
 
     def observe(self, job: str) -> Observed:
         """Return how it is doing, by the cluster's words, the driver's and those of the ranks."""
@@ -148,7 +168,8 @@ class RayService(SharedFolderService[RaySpec]):
         if status == "STOPPED":
             cancelled = (self.home.parent / CANCEL_FILE).exists()
             return Observed(State.CANCELLED, error="" if cancelled else "stopped on the cluster")
-        return Observed(State.FAILED, error=self._why() or self._of_ray(row))
+        cause = self._cause() or (LOST if str(row.get("error_type")) in _DRIVER_LOST else "")
+        return Observed(State.FAILED, error=self._why() or self._of_ray(row), cause=cause)
 
     def _running(self) -> Observed:
         state = self._driver_state()
@@ -165,8 +186,11 @@ class RayService(SharedFolderService[RaySpec]):
         if state.get("phase") == "ended" and state.get("code") == 0:
             return Observed(State.SUCCEEDED)
         if state.get("phase") in ("ended", "failed"):
-            return Observed(State.FAILED, error=self._why())
+            return Observed(State.FAILED, error=self._why(), cause=self._cause())
         return None
+
+    def _cause(self) -> str:
+        return str(self._driver_state().get("cause", ""))
 
     def _why(self) -> str:
         """Return why the job has failed: what the driver knows, and the rank that failed first."""
@@ -206,7 +230,7 @@ class RayService(SharedFolderService[RaySpec]):
         """Unpack the parcels that have come since. One that is unpacked again changes nothing."""
         number = self._next()
         for _ in range(_AT_ONCE):
-            data = self._dashboard.file(node, f"distrain/{self.spec.run}/{number:08d}")
+            data = self._dashboard.file(node, f"distrain/{self._id}/{number:08d}")
             if data is None:
                 return
             for path, at, content in pieces(unwrapped(data)):

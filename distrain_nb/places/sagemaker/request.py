@@ -128,7 +128,9 @@ def request_of(job: SageMakerJob, settings: Settings, start: Start) -> dict[str,
         },
         TensorBoardOutputConfig={"LocalPath": TENSORBOARD, "S3OutputPath": settings.folder},
         Environment=_environment(job, start),
-        RetryStrategy=present(MaximumRetryAttempts=options.attempts(given.attempts)),
+        RetryStrategy=present(
+            MaximumRetryAttempts=options.attempts(given.attempts) or job.layout.retries or None
+        ),
         RemoteDebugConfig=present(EnableRemoteDebug=given.web_access or None),
         InfraCheckConfig=present(EnableInfraCheck=given.check_machines or None),
     )

@@ -42,14 +42,8 @@ PLACE = Place(
     frozenset(
         [
             *("region", "framework", "image", "launcher", "ranks_per_replica", "timeout"),
-            *(
-                "mpi_options",
-                "scheduling",
-                "max_wait",
-                "distribution",
-                "checkpoint",
-                "signal_before",
-            ),
+            *("mpi_options", "scheduling", "max_wait", "distribution", "checkpoint"),
+            *("signal_before", "retries"),
         ]
     ),
     frozenset(["machine", "disk_gb", "image", "alternatives"]),

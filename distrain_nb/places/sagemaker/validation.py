@@ -38,6 +38,7 @@ def findings(job: SageMakerJob, start: Start, base: str) -> Iterator[Finding]:
     yield from _of_builder(job)
     yield from _of_network(job)
     yield from _of_machines(job)
+    yield from _of_retries(job)
     if job.options.isolate and _names_secrets(job):
         message = "a job with --isolate reaches no Secrets Manager: leave one of the two out"
         yield _error("isolated-secret", "env", message)
@@ -49,6 +50,20 @@ def findings(job: SageMakerJob, start: Start, base: str) -> Iterator[Finding]:
     if start.delivery is Delivery.IMAGE and start.launcher == "mpi" and base.startswith(BARE):
         message = f"{base} has no mpirun, which launcher mpi needs: name an image that has it"
         yield _warning("mpirun", "base", message)
+
+
+def _of_retries(job: SageMakerJob) -> Iterator[Finding]:
+    if not job.layout.retries:
+        return
+    if job.options.attempts:
+        yield _error(
+            "retries", "attempts", "--attempts and --retries are one number: leave one out"
+        )
+    message = (
+        "SageMaker starts the job again by itself, after errors of its own and after spot "
+        "interruptions: an end by a signal or an exit status is not retried"
+    )
+    yield Finding("sagemaker.retries", Severity.INFO, "retries", message)
 
 
 def _names_secrets(job: SageMakerJob) -> bool:

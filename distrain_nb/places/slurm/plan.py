@@ -54,6 +54,8 @@ class SlurmPlan:
             folder=spec.folder,
             environment=spec.environment,
             variables=spec.variables,
+            retries=spec.retries,
+            retried=spec.retried,
             options=options,
             script=script(spec.folder, options, job.options.sbatch, self._python),
         )

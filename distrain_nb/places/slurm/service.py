@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from distrain_nb.image import Listener
     from distrain_nb.places.slurm.queue import QueuedJob
     from distrain_nb.types import JsonObject
+    from distrain_nb.worker.supervisor.retries import RunAttempt
 
 CANCEL = "cancel"
 # What the replicas leave may be seen here later than the job's end.
@@ -53,11 +54,22 @@ class SlurmService(SharedFolderService[SlurmSpec]):
     def create(self, request: JsonObject) -> str:  # noqa: ARG002
         """Submit the script. Raises Refused in Slurm's own words."""
         try:
-            printed = run("sbatch", "--parsable", str(self.folder / SCRIPT))
+            name = f"--job-name={self._name}"
+            printed = run("sbatch", "--parsable", name, str(self.folder / SCRIPT))
         except Refused as error:
             raise Refused(refusal(str(error), self.spec.options)) from None
         self._times[JOB] = time.time()
         return printed.strip().partition(";")[0]
+
+    def again(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
+        """Forget how the last job has ended: the next one has another name."""
+        request = super().again(request, attempt, retries)
+        for name in (JOB, ENDED):
+            (self.folder / name).unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            (self.folder / JOB_OUTPUT).replace(self.folder / f"{JOB_OUTPUT}.{attempt.number - 1}")
+        self._times.clear()
+        return request
 
     def find(self, request: JsonObject) -> str:  # noqa: ARG002
         """Look for the job by its name, which no other job has. Raises Away."""
@@ -92,7 +104,8 @@ class SlurmService(SharedFolderService[SlurmSpec]):
 
     @property
     def _name(self) -> str:
-        return self.spec.options["job-name"]
+        name, attempt = self.spec.options["job-name"], self.attempt
+        return name if attempt < 2 else f"{name}-{attempt}"
 
     @property
     def _likely(self) -> State:
@@ -127,7 +140,8 @@ class SlurmService(SharedFolderService[SlurmSpec]):
             return Observed(State.CANCELLED, error="" if ours else "cancelled in Slurm, by scancel")
         ending = states.ending(state)
         if ending:
-            return Observed(State.FAILED, error=_joined(ending, outcome.error if outcome else ""))
+            error = _joined(ending, outcome.error if outcome else "")
+            return Observed(State.FAILED, error=error, cause=states.retried(state))
         if outcome:
             return outcome
         if time.time() < self._times.setdefault(ENDED, time.time()) + LEFT_WITHIN_S:

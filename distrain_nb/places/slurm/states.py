@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from distrain_nb.worker.files.status import State
+from distrain_nb.worker.supervisor.retries import LOST, OWN, PREEMPTION
 
 WAITING = frozenset(["PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"])
 _LIVE = {
@@ -26,6 +27,9 @@ _ENDS = {
     "BOOT_FAIL": "a node could not be started",
     "REVOKED": "the job runs in another cluster of the federation",
 }
+_RETRIED = {
+    "NODE_FAIL": LOST, "BOOT_FAIL": LOST, "PREEMPTED": PREEMPTION, "TIMEOUT": OWN, "DEADLINE": OWN,
+}  # fmt: skip
 # What srun and slurmstepd write when Slurm ends a job.
 _CAUSES = (
     ("DUE TO TIME LIMIT", "TIMEOUT"),
@@ -82,6 +86,11 @@ def accounted(text: str) -> str:
     empty where the accounting has not heard of the end, which the controller tells it later."""
     state = text.partition("\n")[0].partition(" ")[0]
     return "" if live(state) else state
+
+
+def retried(state: str) -> str:
+    """Return the cause by which a job that ended so is sent again; empty for none."""
+    return _RETRIED.get(state, "")
 
 
 def cause(output: str) -> str:

@@ -12,6 +12,7 @@ from distrain_nb.backends.remote.service import Gone, Observed, Unanswered
 from distrain_nb.places.vertex import client
 from distrain_nb.places.vertex.request import RUN_LABEL
 from distrain_nb.worker.files.status import State
+from distrain_nb.worker.supervisor.retries import PREEMPTION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +36,7 @@ _STATES = {
     "UPDATING": (State.RUNNING, "being updated"),
 }
 _ROLES = ("primary", "worker", "server", "evaluator")
+_PREEMPTED = re.compile(r"\bpreempt", re.IGNORECASE)
 _REPLICA = re.compile(r"\bThe replica workerpool([0-3])-(\d+)\b")
 
 
@@ -77,7 +79,8 @@ class Jobs:
         state, phase = _STATES.get(name, (State.STARTING, "not known yet"))
         if state is not State.FAILED:
             return Observed(state, phase)
-        return Observed(state, phase, readable(found.error.message) or f"Vertex AI: {phase}")
+        said = readable(found.error.message) or f"Vertex AI: {phase}"
+        return Observed(state, phase, said, cause=PREEMPTION if _PREEMPTED.search(said) else "")
 
     def cancel(self, job: str) -> None:
         """Ask for it; a job that has ended stays as it is. Raises DistrainError."""

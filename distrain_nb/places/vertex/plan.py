@@ -10,7 +10,7 @@ from distrain_nb.backends.found import notes as notes_of
 from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.equipment import equipped
 from distrain_nb.backends.remote.naming import run_name, short_name
-from distrain_nb.backends.remote.submission import Spec, substituted
+from distrain_nb.backends.remote.submission import Spec, causes, substituted
 from distrain_nb.backends.remote.variables import NOTE, plain
 from distrain_nb.cluster import PER_GPU, about_processes, ranks_per_replica
 from distrain_nb.layout.formats.images import IMAGE
@@ -95,6 +95,8 @@ class VertexPlan:
             deliveries=self.deliveries,
             request=substituted(sent, {request.RUN: run}),
             variables=self._values(),
+            retries=self.job.layout.retries or 0,
+            retried=causes(self.job.layout),
         )
 
     def _values(self) -> dict[str, str]:

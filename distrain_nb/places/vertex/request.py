@@ -144,7 +144,9 @@ def with_variables(
 def _job_spec(job: VertexJob, settings: Settings, ranks: int, base: str) -> dict[str, Json]:
     given = job.options
     again = present(
-        restartJobOnWorkerRestart=given.restart or None, disableRetries=given.no_retries or None
+        restartJobOnWorkerRestart=given.restart or None,
+        # One of the two counts the attempts.
+        disableRetries=bool(given.no_retries or job.layout.retries) or None,
     )
     specs = worker_pool_specs(job.layout)
     variables = environment(job, settings, ranks)

@@ -22,8 +22,9 @@ from distrain_nb.places.vertex.logs import read
 from distrain_nb.places.vertex.making import make_bucket, make_repository
 from distrain_nb.places.vertex.output import BucketOutput
 from distrain_nb.places.vertex.plan import VertexSpec
-from distrain_nb.places.vertex.request import with_variables
+from distrain_nb.places.vertex.request import RUN_LABEL, with_variables
 from distrain_nb.places.vertex.settings import own_bucket, own_repository
+from distrain_nb.worker.supervisor.retries import variables as retried_variables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.remote.delivery import Laid
     from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, OutputFolder
     from distrain_nb.types import JsonObject
+    from distrain_nb.worker.supervisor.retries import RunAttempt
 
 CONSOLE = "https://console.cloud.google.com"
 
@@ -54,9 +56,23 @@ class VertexService(CloudService[VertexSpec]):
             with_variables(request, lambda hidden: filled(hidden, self.spec.variables))
         )
 
-    def find(self, request: JsonObject) -> str:  # noqa: ARG002 - the label names the run
+    def find(self, request: JsonObject) -> str:
         """Return the run's job, empty if there is none. Raises DistrainError."""
-        return self._jobs.find(self.spec.run)
+        labels = request.get("labels")
+        named = labels.get(RUN_LABEL) if isinstance(labels, dict) else None
+        return self._jobs.find(str(named or self.spec.run))
+
+    one_log = False
+
+    def again(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
+        """Return the request of an attempt: its job has a label of its own, and all else that the
+        first had."""
+        labels = {RUN_LABEL: f"{self.spec.run}-{attempt.number}"}
+        told = with_variables(
+            request, lambda env: {**env, **retried_variables(attempt.number, retries)}
+        )
+        old = told.get("labels")
+        return {**told, "labels": {**(old if isinstance(old, dict) else {}), **labels}}
 
     def observe(self, job: str) -> Observed:
         """Return how the job is doing. Raises DistrainError."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from distrain_nb.layout.formats.form import CommandForm, Export, MappingForm, PythonForm, as_json
-from distrain_nb.layout.place import Place
+from distrain_nb.layout.place import RETRIES, Place
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.yamls import data_yaml
 from distrain_nb.places.kubernetes import forms as kubernetes
@@ -47,7 +47,7 @@ PLACE = Place(
     "vertex",
     "Vertex AI",
     tuple(Role),
-    CLOUD_FIELDS | {"mpi_options", "scheduling", "max_wait", "signal_before"},
+    CLOUD_FIELDS | {"mpi_options", "scheduling", "max_wait", "signal_before", *RETRIES},
     MACHINE_FIELDS | {"topology"},
     tunes=True,
     offers=VertexOffers(),

@@ -54,8 +54,9 @@ def findings(job: VertexJob, settings: Settings, base: str) -> Iterator[Finding]
 
 def _of_network(job: VertexJob, settings: Settings) -> Iterator[Finding]:
     given = job.options
-    if given.no_retries and given.restart:
-        message = "--no-retries rules --restart out: the service would start nothing again"
+    if given.restart and (given.no_retries or job.layout.retries):
+        other = "--no-retries" if given.no_retries else "--retries"
+        message = f"{other} rules --restart out: the service would start nothing again"
         yield _error("retries", "restart", message)
     if given.ip_range and not settings.network:
         message = "--ip-range is a range of a VPC network: name it with --network"

@@ -6,6 +6,7 @@ By hand, as TensorBoard's own reader takes sixteen times as long (`benchmarks/RE
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,11 +17,13 @@ from distrain_nb.run.metrics.records import POINT, ParsedStretch, Points, read_s
 from distrain_nb.worker.files.folder import STEP_TIMES_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pandas as pd
 
 STRETCH_BYTES = 4 << 20
+# An empty event file that the worker leaves when a run is started again (`supervisor/retries.py`).
+_ATTEMPT = re.compile(r"events\.out\.tfevents\.(\d+\.\d+)\.attempt-\d+")
 
 
 class Key(NamedTuple):
@@ -35,6 +38,7 @@ class EventFolder:
 
     A folder that does not exist yet is one without metrics. A last record that is not whole yet
     is read when it is; a corrupt record is left out, and said in `notes`; nothing raises.
+    What an attempt of a run writes of a line replaces what is there from its first step on.
     """
 
     stacked = False  # whether the lines of a chart are parts of a whole
@@ -43,6 +47,7 @@ class EventFolder:
         self.path = path
         self._files: dict[Path, _File] = {}
         self._lines: dict[Key, _Line] = {}
+        self._attempts: list[float] = []  # when those after the first began
         self.non_scalars = NonScalars()
 
     def read(self) -> dict[Key, Points]:
@@ -51,8 +56,11 @@ class EventFolder:
         Where a restarted writer took points back, or wrote a file anew, their key is there too, if
         only with an empty array: then `points` is shorter than what was read before.
         """
-        news = self._begin_anew() if any(file.replaced for file in self._files.values()) else {}
-        for path in sorted(event_files(self.path)):
+        paths = sorted(event_files(self.path))
+        is_late = self._hear_of_attempts(paths)
+        is_old = is_late or any(file.replaced for file in self._files.values())
+        news = self._begin_anew() if is_old else {}
+        for path in paths:
             file = self._files.setdefault(path, _File(path))
             series = path.parent.relative_to(self.path).as_posix().removeprefix(".")
             for base, stretch in file.read():
@@ -77,6 +85,14 @@ class EventFolder:
         """What could not be read, a sentence for each file."""
         return tuple(file.note for file in self._files.values() if file.note)
 
+    def _hear_of_attempts(self, paths: Iterable[Path]) -> bool:
+        """Return whether points of an attempt have come before the word of it."""
+        known = self._attempts
+        self._attempts = sorted(float(m[1]) for p in paths if (m := _ATTEMPT.fullmatch(p.name)))
+        new = [began for began in self._attempts if began not in known]
+        lines = self._lines.values() if new else ()
+        return any((line.points["wall_time"] >= new[0]).any() for line in lines)
+
     def _begin_anew(self) -> dict[Key, list[Points]]:
         """Forget everything: nobody knows which points came from a file that is there no more."""
         forgotten = {key: [np.empty(0, dtype=POINT)] for key in self._lines}
@@ -85,17 +101,36 @@ class EventFolder:
 
     def _take(self, series: str, stretch: ParsedStretch, news: dict[Key, list[Points]]) -> None:
         for _, step in stretch.restarts:
-            for key, line in self._lines.items():
-                if key.series == series and line.take_back(step):
-                    earlier = [piece[piece["step"] < step] for piece in news.get(key, [])]
-                    news[key] = earlier or [np.empty(0, dtype=POINT)]
+            for key in self._lines:
+                if key.series == series:
+                    self._take_back(key, step, news)
         for tag, points in stretch.points.items():
             key = Key(series, tag)
-            if key in self._lines:
-                self._lines[key].append(points)
-            else:
-                self._lines[key] = _Line(points)
-            news.setdefault(key, []).append(points)
+            for attempt, part in self._by_attempt(points):
+                if key not in self._lines:
+                    self._lines[key] = _Line(part)
+                else:
+                    if attempt > self._lines[key].attempt:
+                        self._take_back(key, part["step"][0], news)
+                    self._lines[key].append(part)
+                self._lines[key].attempt = max(attempt, self._lines[key].attempt)
+                news.setdefault(key, []).append(part)
+
+    def _take_back(self, key: Key, step: int, news: dict[Key, list[Points]]) -> None:
+        """Forget the points of a line from that step on."""
+        if self._lines[key].take_back(step):
+            earlier = [piece[piece["step"] < step] for piece in news.get(key, [])]
+            news[key] = earlier or [np.empty(0, dtype=POINT)]
+
+    def _by_attempt(self, points: Points) -> Iterator[tuple[int, Points]]:
+        """Yield points in order, those of one attempt together, behind its number."""
+        if not self._attempts or not len(points):
+            yield 0, points
+            return
+        numbers = np.searchsorted(self._attempts, points["wall_time"], side="right")
+        edges = np.flatnonzero(np.diff(numbers)) + 1
+        for place, part in zip([0, *edges], np.split(points, edges), strict=True):
+            yield int(numbers[place]), part
 
 
 def scalars(path: Path) -> Mapping[Key, Points]:
@@ -167,9 +202,10 @@ def event_files(path: Path) -> Iterator[Path]:
 class _Line:
     """A growing array; what is beyond `count` is room for more."""
 
-    __slots__ = ("count", "room")
+    __slots__ = ("attempt", "count", "room")
 
     def __init__(self, points: Points) -> None:
+        self.attempt = 0
         self.room = points
         self.count = len(points)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 from pathlib import Path
 
 from distrain_nb.worker.files.folder import RESERVE_FILE
@@ -111,6 +112,7 @@ class DeletableFolder:
         self._folder = folder
         self._descriptor = os.open(str(folder), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._has_links = os.fstat(self._descriptor).st_nlink > 0  # not every file system counts
+        self._there_at = time.monotonic()
 
     @property
     def is_there(self) -> bool:
@@ -122,6 +124,13 @@ class DeletableFolder:
             return False
         except OSError:
             return True
+
+    def away(self) -> float:
+        """Return for how many seconds looks have not seen it."""
+        now = time.monotonic()
+        if self.is_there:
+            self._there_at = now
+        return now - self._there_at
 
 
 def reserve(folder: Path, files: int, size: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sys
@@ -22,6 +23,14 @@ DEATH_IS_SEEN_LATE_S = 0.25
 # The first line of `report` where nobody says that the machine ran out of memory.
 _KILLED = re.compile(r"[^\n:]+ failed(?: first)?: killed by SIGKILL(?!:)")
 
+# Nothing that a program does wrong ends in these: another rank's error follows from them.
+_FROM_OUTSIDE = frozenset(["SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "SIGPWR", "SIGXCPU"])
+_SHELLS = 128  # what a shell adds to the number of a signal
+_DEATH = re.compile(r"killed by (SIG[A-Z0-9]+)|(?:it ended|exited) with status (\d+)")
+
+# What is said of a death besides, in a report.
+_DETAIL = re.compile(r" \(it had taken .*\)$| and left no traceback$|^it |; what failed is .*$")
+
 # What PyTorch's exception says of an assertion on a GPU.
 _ASSERTED = "device-side assert triggered"
 
@@ -36,7 +45,8 @@ LONGEST_OUTCOME = 160
 class Failure:
     """`began` is in seconds since the epoch; `traceback` is empty where there is none.
 
-    `label` says who failed where that is no process of this host.
+    `label` says who failed where that is no process of this host. `status` is the exit status, as
+    subprocess has it; None for an exception of the program's.
     """
 
     process: int
@@ -44,6 +54,7 @@ class Failure:
     summary: str
     traceback: str = ""
     label: str = "the launcher"
+    status: Optional[int] = None
 
     def because(self, assertion: str) -> Failure:
         """Return it with the assertion that has failed on its GPU, if that is what it tells of."""
@@ -92,7 +103,7 @@ def of_exit(process: int, status: int, killed_for_memory: bool, memory: Memory) 
     summary = describe_exit(status, killed_for_memory)
     if status == -signal.SIGKILL:
         summary += f" ({memory})"
-    return Failure(process, time.time() - DEATH_IS_SEEN_LATE_S, summary)
+    return Failure(process, time.time() - DEATH_IS_SEEN_LATE_S, summary, status=status)
 
 
 def was_killed(report: str) -> bool:
@@ -105,7 +116,7 @@ def of_launcher(status: int) -> Failure:
     """Return the failure of what starts the ranks of several hosts, when none of this host's
     failed."""
     summary = f"it ended with status {status}; what failed is in the log of the rank's own host"
-    return Failure(LAUNCHER, time.time(), summary)
+    return Failure(LAUNCHER, time.time(), summary, status=status)
 
 
 def describe_exit(status: int, killed_for_memory: bool = False) -> str:
@@ -121,6 +132,40 @@ def describe_exit(status: int, killed_for_memory: bool = False) -> str:
     return f"killed by {name}"
 
 
+def exit_status(wait_status: int) -> int:
+    """Return the exit status as `subprocess` does: negative for a signal."""
+    if os.WIFSIGNALED(wait_status):
+        return -os.WTERMSIG(wait_status)
+    return os.WEXITSTATUS(wait_status)
+
+
+def cause_of(status: Optional[int]) -> str:
+    """Return the name of the signal that an exit status stands for, negative or as a shell has it,
+    else the status; empty for None."""
+    if status is None:
+        return ""
+    try:
+        return signal.Signals(-status if status < 0 else status - _SHELLS).name
+    except ValueError:
+        return str(status)
+
+
+def decisive(failures: Sequence[Failure]) -> Failure:
+    """Return the failure that the others followed from. A rank may hear of another's death before
+    we do, so what came from outside precedes what a program says."""
+    outside = [failure for failure in failures if cause_of(failure.status) in _FROM_OUTSIDE]
+    return first(outside or failures)
+
+
+def of_report(report: str, began: float) -> Failure:
+    """Return the failure that a report begins with, as far as can be told."""
+    label, _, summary = report.partition("\n")[0].partition(" failed")
+    summary = summary.partition(": ")[2]
+    death = _DEATH.match(summary)
+    status = int(death[2] or -signal.Signals[death[1]]) if death else None
+    return Failure(LAUNCHER, began, summary, label=label, status=status)
+
+
 def first(failures: Iterable[Failure]) -> Failure:
     """Return the one that the others followed from."""
     return min(failures, key=lambda failure: failure.began)
@@ -128,12 +173,18 @@ def first(failures: Iterable[Failure]) -> Failure:
 
 def report(failures: Sequence[Failure], processes: Sequence[Process]) -> str:
     """Return the first failure whole, then a line for each other process."""
-    cause = first(failures)
+    cause = decisive(failures)
     rest = [p for p in processes if p.index != cause.process]
     failed = "failed first" if rest else "failed"
     head = f"{_label(cause, processes)} {failed}: {cause.summary}"
     lines = [f"{p.label}: {_short(p.outcome)}" for p in rest]
     return "\n".join([head, *cause.traceback.splitlines(), *lines])
+
+
+def headline(failed: Failure, processes: Sequence[Process]) -> str:
+    """Return who has failed and how, in a few words: `rank 1 was killed by SIGKILL`."""
+    summary = _DETAIL.sub("", failed.summary)
+    return f"{_label(failed, processes)} {'was ' * summary.startswith('killed')}{summary}"
 
 
 def _short(outcome: str) -> str:

@@ -58,7 +58,8 @@ class Launch:
     and `follows` that of the primary, with which this one ends; `after` are folders of replicas
     that this one serves, and ends with the last of them; with `distributes` the ranks are to form
     one world; `signal_before` is how long ahead of its time limit a program is asked to save, and
-    how long it may then take; times are in seconds.
+    how long it may then take; times are in seconds. The run is started again up
+    to `retries` times after ends of the causes in `retried` (`supervisor/retries.py`).
     """
 
     processes: Tuple[ProcessSpec, ...]
@@ -76,6 +77,8 @@ class Launch:
     timeout: Optional[float] = None
     signal_before: Optional[float] = None
     distributes: bool = True
+    retries: int = 0
+    retried: Tuple[str, ...] = ()
 
     def write(self, folder: Path) -> None:
         replace_file(folder / LAUNCH_FILE, fields.encode(self, indent=1))

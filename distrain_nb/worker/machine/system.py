@@ -244,6 +244,16 @@ def listen(address: str) -> socket.socket:
     return listener
 
 
+def wakeup() -> int:
+    """Return a descriptor that can be read once a signal has come, also one of a child's end."""
+    read, write = os.pipe()
+    for end in (read, write):
+        os.set_blocking(end, False)
+    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    return read
+
+
 def _prctl(option: int, value: Any) -> None:
     if hasattr(os, "uname") and os.uname().sysname == "Linux":
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)

@@ -61,14 +61,19 @@ class Sampler:
     """Samples from a thread of its own every two seconds, or less often where that is dear."""
 
     def __init__(
-        self, folder: Path, sampled: Sequence[SampledProcess], every: float = EVERY_S
+        self,
+        folder: Path,
+        sampled: Sequence[SampledProcess],
+        every: float = EVERY_S,
+        began: Optional[float] = None,
     ) -> None:
         self._folder = folder / RESOURCES_FOLDER
         self._processes = sampled
         self._every = every
         self._before: Dict[str, Usage] = {}
         self._available: Dict[int, Tuple[int, float]] = {}  # bytes and when, by process
-        self._began = self._sampled = time.monotonic()
+        self._sampled = time.monotonic()
+        self._began = self._sampled if began is None else began
         self._thread = threading.Thread(target=self._run, name="resources", daemon=True)
 
     def start(self) -> None:

@@ -79,7 +79,7 @@ def _requested_exit(request: SystemExit, folder: Path, process: int) -> int:
         print(request.code, file=sys.stderr)
     summary = f"exited with status {status}{reason}"
     text = tracebacks.format_exception(request)
-    Failure(process, time.time(), summary, text).write(folder)
+    Failure(process, time.time(), summary, text, status=status).write(folder)
     return status
 
 

@@ -18,6 +18,7 @@ from distrain_nb.worker.machine import threads
 from distrain_nb.worker.metrics.goals import TRIAL_VARIABLE
 from distrain_nb.worker.rank import rank
 from distrain_nb.worker.replica import sagemaker, secret_stores, shared, tracker
+from distrain_nb.worker.supervisor.retries import ATTEMPT_VARIABLE, mark
 from distrain_nb.worker.supervisor.supervisor import SERVICE, Supervisor
 
 EXIT_STATUS = {State.SUCCEEDED: 0, State.FAILED: 1, State.CANCELLED: 143}
@@ -84,6 +85,9 @@ def run(launch: Launch) -> int:
     trouble = tracker.take(folder, any(process.rank == 0 for process in launch.processes))
     if trouble:
         _print(trouble, sys.stderr)
+    attempt = int(os.environ.get(ATTEMPT_VARIABLE, "1"))
+    if attempt > 1 and any(process.rank == 0 for process in launch.processes):
+        mark(os.environ.get("AIP_TENSORBOARD_LOG_DIR", ""), attempt)
     labels = [process.label for process in launch.processes]
     Supervisor(folder, echo=None if shares else lambda records: _echo(records, labels)).run()
     status = Status.read(folder)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Tuple
 
 from distrain_nb.worker.files.launch import ProcessSpec
 from distrain_nb.worker.reduction.groups import VARIABLE as REDUCERS_VARIABLE
+from distrain_nb.worker.supervisor.retries import ATTEMPT_VARIABLE, RETRIES_VARIABLE, variables
 
 # SageMaker tells an algorithm's container of its hosts here.
 SAGEMAKER_RESOURCES = Path("/opt/ml/input/config/resourceconfig.json")
@@ -82,14 +84,21 @@ class Replica:
         if self.group is None:
             name = label(self.role, self.index, None)
             return (ProcessSpec(name, self.role, self.index, None, {}),)
-        meeting = rendezvous(self.addresses[0], run_id)
+        meeting = {**rendezvous(self.addresses[0], run_id), **_attempt()}
         ranks = []
         for local in range(per_replica):
-            variables = place(local, per_replica, self.group, len(self.addresses))
-            rank = int(variables["RANK"])
+            numbers = place(local, per_replica, self.group, len(self.addresses))
+            rank = int(numbers["RANK"])
             name = label(self.role, self.index, rank)
-            ranks.append(ProcessSpec(name, self.role, self.index, rank, {**variables, **meeting}))
+            ranks.append(ProcessSpec(name, self.role, self.index, rank, {**numbers, **meeting}))
         return tuple(ranks)
+
+
+def _attempt() -> Dict[str, str]:
+    """Return what ranks are told of their attempt, of a job that is sent again."""
+    if ATTEMPT_VARIABLE not in os.environ:
+        return {}
+    return variables(int(os.environ[ATTEMPT_VARIABLE]), int(os.environ.get(RETRIES_VARIABLE, "0")))
 
 
 def label(role: str, index: int, rank: Optional[int]) -> str:

@@ -23,11 +23,12 @@ from distrain_nb.worker.machine import system
 from distrain_nb.worker.reduction.groups import VARIABLE as REDUCERS_VARIABLE
 from distrain_nb.worker.replica import contracts
 from distrain_nb.worker.replica.replica import TRAINING_ROLES
+from distrain_nb.worker.supervisor.retries import ATTEMPT_VARIABLE
 
 JOB_VARIABLE, INDEX_VARIABLE, REPLICAS_VARIABLE = (
     "DISTRAIN_JOB", "DISTRAIN_INDEX", "DISTRAIN_REPLICAS",
 )  # fmt: skip
-HOSTS_VARIABLE, ATTEMPT_VARIABLE = "DISTRAIN_HOSTS", "DISTRAIN_ATTEMPT"
+HOSTS_VARIABLE = "DISTRAIN_HOSTS"
 
 CODE, OUTPUT, VARIABLES, REPLICAS = "code", "output", "variables.json", "replicas"
 ADDRESSES = "addresses"

@@ -30,7 +30,6 @@ from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.request import TAKEN, Asked, Request, Warming, listen, receive, send
 from distrain_nb.worker.files.status import OF_SUPERVISOR, Owner, State, Status
 from distrain_nb.worker.machine import system, threads
-from distrain_nb.worker.supervisor.start import exit_status
 from distrain_nb.worker.supervisor.supervisor import Supervisor
 
 TURN_S, TURN_WITH_RUNS_S = 1.0, 0.1
@@ -252,7 +251,7 @@ def _see_to_its_end(folder: Path, wait_status: int) -> None:
             return
     except Exception:  # deleted, or broken: then there is nothing to say, or more
         pass
-    _give_up(folder, f"failed: {failure.describe_exit(exit_status(wait_status))}")
+    _give_up(folder, f"failed: {failure.describe_exit(failure.exit_status(wait_status))}")
 
 
 def _give_up(folder: Path, why: str) -> None:

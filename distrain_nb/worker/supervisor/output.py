@@ -65,11 +65,18 @@ class Output:
         while self._splitters and time.monotonic() < end:
             self.turn(0.05)
 
+    def end_streams(self) -> None:
+        """End the lines of processes that are gone; others may be added."""
+        for descriptor, splitter in self._splitters.items():
+            self._write(splitter.finish())
+            self._selector.unregister(descriptor)
+            os.close(descriptor)
+        self._splitters.clear()
+
     def close(self) -> int:
         """End the log; the bytes of it that could not be written."""
         end = time.monotonic() + HELD_RETRIES_S
-        for splitter in self._splitters.values():
-            self._write(splitter.finish())
+        self.end_streams()
         while not self._log.flush() and time.monotonic() < end:
             time.sleep(0.25)
         return self._log.close()

@@ -106,6 +106,14 @@ def start(folder: Path, launch: Launch, ports: Sequence[int], output: Output) ->
     return [_fork(folder, launch, index, output) for index in range(len(launch.processes))]
 
 
+def processes_of(child: Child) -> Iterator[SampledProcess]:
+    """Yield the processes of a child whose use of the machine is sampled."""
+    for spec in child.specs.values():
+        environment = {**os.environ, **spec.environment}
+        mpi_rank = spec.rank if isinstance(child, Launcher) else None
+        yield SampledProcess(spec.label, child.pid, environment, mpi_rank)
+
+
 def _filled(folder: Path, launch: Launch, ports: Sequence[int]) -> Iterator[ProcessSpec]:
     """Yield the processes with all variables that they are started with."""
     for index, process in enumerate(launch.processes):
@@ -199,18 +207,3 @@ def _listen(descriptor: int, index: int, stream: str, output: Output) -> None:
         pass
     os.set_blocking(descriptor, False)
     output.add(descriptor, index, stream)
-
-
-def sampled(child: Child) -> Iterator[SampledProcess]:
-    """Yield the processes of a child whose use of the machine is to be sampled."""
-    for spec in child.specs.values():
-        environment = {**os.environ, **spec.environment}
-        mpi_rank = spec.rank if isinstance(child, Launcher) else None
-        yield SampledProcess(spec.label, child.pid, environment, mpi_rank)
-
-
-def exit_status(wait_status: int) -> int:
-    """Return the exit status as `subprocess` does: negative for a signal."""
-    if os.WIFSIGNALED(wait_status):
-        return -os.WTERMSIG(wait_status)
-    return os.WEXITSTATUS(wait_status)

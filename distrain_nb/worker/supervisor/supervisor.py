@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
@@ -25,7 +26,8 @@ from distrain_nb.worker.supervisor.hangs import Doctor
 from distrain_nb.worker.supervisor.heartbeat import is_looked_at
 from distrain_nb.worker.supervisor.output import Output
 from distrain_nb.worker.supervisor.primary import Others, Primary
-from distrain_nb.worker.supervisor.start import Child, Launcher, exit_status, sampled, start
+from distrain_nb.worker.supervisor.retries import Retries
+from distrain_nb.worker.supervisor.start import Child, Launcher, processes_of, start
 
 OTHERS_FAIL_WITHIN_S = 0.3
 # A rank may wait for others when it has failed: JAX's says goodbye to all of them first.
@@ -66,54 +68,66 @@ class Supervisor:
         self._launch = Launch.read(folder)
         self._status = Status.read(folder)
         self._saved: Optional[Status] = None
+        self._retries = Retries(folder, self._launch)
+        self._began = time.monotonic()
+        self._deadline = self._began + (self._launch.timeout or NEVER)
+        self._notice_at = self._deadline - (self._launch.signal_before or 0.0)
+        self._begin()
+        self._cancel = False
+        self._gives_way = False
+        self._look_at = 0.0
+        self._place = disk.DeletableFolder(folder)
+        self._primary = Primary(self._launch.follows) if self._launch.follows else None
+        self._others = Others(self._launch.after) if self._launch.after else None
+        self._held = system.listen(self._launch.holds) if self._launch.holds else None
+
+    def _begin(self) -> None:
+        """Know nothing yet of an attempt."""
         self._children: List[Child] = []
         self._failures: List[Failure] = []
         self._cut: List[str] = []
         self._ending: Optional[Tuple[State, str]] = None
         self._judge_at = self._terminate_at = self._kill_at = NEVER
         self._failed_at: Dict[int, float] = {}
-        self._deadline = time.monotonic() + (self._launch.timeout or NEVER)
-        self._notice_at = self._deadline - (self._launch.signal_before or 0.0)
-        self._grace = Grace(folder, self._launch, self._children)
+        self._grace = Grace(self._folder, self._launch, self._children)
         self._memory_kills = system.out_of_memory_kills()
-        self._cancel = False
-        self._gives_way = False
-        self._look_at = 0.0
-        self._place, self._there_at = disk.DeletableFolder(folder), time.monotonic()
         self._ports: List[system.HeldPort] = []
         self._sampler: Optional[Sampler] = None
         self._charts: Optional[StrayCharts] = None
         self._doctor: Optional[Doctor] = None
         self._hung = ""
-        self._primary = Primary(self._launch.follows) if self._launch.follows else None
-        self._others = Others(self._launch.after) if self._launch.after else None
-        self._held = system.listen(self._launch.holds) if self._launch.holds else None
 
     def run(self) -> None:
         """Start the processes and see them, and all that they have started, to their end."""
         system.adopt_orphans()
-        wakeup = self._listen_for_signals()
+        signal.signal(signal.SIGTERM, self._on_terminate)
+        signal.signal(signal.SIGUSR1, self._on_notice)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         disk.reserve(self._folder, RESERVE_FILES, RESERVE_BYTES)
         self._save(supervisor=Owner.of(os.getpid()))
         output = Output(self._folder, self._echo)
-        output.wake_by(wakeup)
+        output.wake_by(system.wakeup())
         if self._cancel_requested():
             self._ending = (State.CANCELLED, "")
-        else:
+        while not self._ending:
             self._start(output)
             self._watch(output)
+            failed = self._ending == (State.FAILED, "") and not self._cancel_requested()
+            if failed and self._retries.go_on(self._failures):
+                self._try_again(output)
         self._end(output)
 
-    def _listen_for_signals(self) -> int:
-        read, write = os.pipe()
-        for end in (read, write):
-            os.set_blocking(end, False)
-        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-        signal.signal(signal.SIGTERM, self._on_terminate)
-        signal.signal(signal.SIGUSR1, self._on_notice)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        return read
+    def _try_again(self, output: Output) -> None:
+        """Say why, and wait a moment."""
+        words = self._retries.after(self._failures, self._status.processes)
+        self._begin()
+        self._retries.forget()
+        self._say(output, words)
+        self._enter(State.STARTING, words)
+        until = time.monotonic() + self._retries.attempt.pause
+        while time.monotonic() < until and not self._ending:
+            output.turn(TURN_S)
+            self._keep_time()
 
     def _on_terminate(self, *_: Any) -> None:
         self._cancel = True
@@ -127,15 +141,16 @@ class Supervisor:
     def _start(self, output: Output) -> None:
         self._ports = [system.HeldPort() for _ in range(self._launch.ports)]
         numbers = [port.number for port in self._ports]
-        self._children += start(self._folder, self._launch, numbers, output)
+        self._children += start(self._folder, self._retries.launch(), numbers, output)
         processes = tuple(
             Process(index, spec.label, spec.role, spec.replica, spec.rank, child.pid)
             for child in self._children
             for index, spec in child.specs.items()
         )
-        self._enter(State.RUNNING, "running", processes=processes)
-        used = chain.from_iterable(map(sampled, self._children))
-        self._sampler = Sampler(self._folder, list(used))
+        processes += self._status.processes[len(processes) :]
+        self._enter(State.RUNNING, f"running{self._retries.which}", processes=processes)
+        sampled = list(chain.from_iterable(map(processes_of, self._children)))
+        self._sampler = Sampler(self._folder, sampled, began=self._began)
         self._sampler.start()
         self._charts = stray_charts(self._launch, self._children)
         self._doctor = Doctor(self._folder, self._children, output).start()
@@ -150,17 +165,21 @@ class Supervisor:
             self._keep_time()
             self._give_way()
             self._save(note=output.trouble or self._hear_doctor(output))
+        self._ending = self._ending or (State.FAILED, "")
         self._ports.clear()
         for pid in system.descendants(os.getpid()):
             system.kill(pid)
         output.drain(DRAIN_S)
+        output.end_streams()
+        if self._charts:
+            self._charts.finish()
         if self._cut:
             self._say_what_was_cut(output)
 
     def _hear_doctor(self, output: Output) -> str:
         """Log what the doctor has to say; return why the run stands, or stood, still."""
         if self._doctor and self._ending is None:
-            self._hung = self._doctor.tell(lambda line: output.say(self._service(), line))
+            self._hung = self._doctor.tell(partial(self._say, output))
             if self._hung and self._doctor.is_stopped:
                 self._decide(State.FAILED, f"stopped by --stop-when-hung: {self._hung}")
         return self._hung
@@ -185,12 +204,13 @@ class Supervisor:
                 if child.pid == pid:
                     child.alive = False
                     peak = used.ru_maxrss << 10  # in KiB, on Linux
-                    self._judge_exit(child, exit_status(wait_status), peak)
+                    self._judge_exit(child, failure.exit_status(wait_status), peak)
 
     def _judge_exit(self, child: Child, status: int, peak: int) -> None:
+        by_others = status == -signal.SIGKILL and time.monotonic() < self._kill_at
         if status == 0:
             outcome = "succeeded"
-        elif child.signalled and (self._ending or status in ENDED_BY_SIGNAL):
+        elif child.signalled and not by_others and (self._ending or status in ENDED_BY_SIGNAL):
             outcome = "stopped"
             if not self._ending:
                 self._decide(State.FAILED, self._grace.reason)
@@ -207,8 +227,8 @@ class Supervisor:
     def _note_failure(self, child: Child, status: int, peak: int) -> str:
         for_memory = system.out_of_memory_kills() > self._memory_kills
         words = [w for w in (failure.read(self._folder, i) for i in child.specs) if w is not None]
-        if not words and isinstance(child, Launcher):
-            words = [child.failed(status)]
+        if isinstance(child, Launcher):
+            words.append(failure.of_launcher(status) if words else child.failed(status))
         if not words:
             memory = self._sampler.memory_of(child.pid, peak) if self._sampler else Memory(peak)
             words = [failure.of_exit(min(child.specs), status, for_memory, memory)]
@@ -226,13 +246,16 @@ class Supervisor:
         return {*SERVING_ROLES, "workers"} if "servers" in roles else set(SERVING_ROLES)
 
     def _say_what_was_cut(self, output: Output) -> None:
-        index = self._service()
         for label in self._cut:
-            output.say(
-                index,
+            self._say(
+                output,
                 f"{label} was still running {self._launch.grace:g} s after the primary had ended, "
                 "and was stopped: what it had not printed or saved is lost",
             )
+
+    def _say(self, output: Output, text: str) -> None:
+        """Have it in the log as no process's of the run."""
+        output.say(self._service(), text)
 
     def _set_outcome(self, child: Child, outcome: str) -> None:
         def ended(process: Process) -> Process:
@@ -283,7 +306,8 @@ class Supervisor:
             self._decide(State.CANCELLED, "")
         if self._launch.kernel and not self._launch.kernel.alive:
             self._decide(State.CANCELLED, "the kernel that waited for it has ended")
-        if self._echo is None and self._is_deleted(now):  # who hears its log has other means
+        # Nobody can see or stop the run then; who hears its log has other means.
+        if self._echo is None and self._place.away() > DELETED_AFTER_S:
             self._decide(State.CANCELLED, "its folder has been deleted")
         if self._launch.timeout and now >= self._deadline:
             self._decide(State.FAILED, f"it ran longer than --timeout {self._launch.timeout:g}")
@@ -321,12 +345,6 @@ class Supervisor:
             self._grace.end()
             self._kill_at = now + self._launch.grace
 
-    def _is_deleted(self, now: float) -> bool:
-        """Return whether somebody has deleted the folder: nobody can see or stop the run then."""
-        if self._place.is_there:
-            self._there_at = now
-        return now - self._there_at > DELETED_AFTER_S
-
     def _look_at_failed(self, now: float) -> None:
         """End the run for a process that has failed and doesn't end."""
         for child in filter(lambda child: child.alive and not self._ending, self._children):
@@ -355,8 +373,6 @@ class Supervisor:
 
     def _end(self, output: Output) -> None:
         state, error = self._ending or (State.FAILED, "")
-        if self._charts:
-            self._charts.finish()
         lost = output.close()
         alone = world.note(self._folder, len(self._launch.processes))
         charts = self._charts.passed_over() if self._charts else ""
@@ -366,7 +382,8 @@ class Supervisor:
         note = self._grace.words(state is State.SUCCEEDED) or note
         if self._failures and state is State.FAILED:
             failures = [f.because(output.assertions.get(f.process, "")) for f in self._failures]
-            error = failure.report(failures, self._status.processes)
+            ranks = self._status.processes[: len(self._launch.processes)]
+            error = self._retries.explained(failure.report(failures, ranks))
         self._enter(state, str(state), error=error, note=note)
         give_up_at = time.monotonic() + LAST_STATUS_WITHIN_S
         while self._status != self._saved and time.monotonic() < give_up_at:

@@ -1,0 +1,102 @@
+"""A job that has failed is sent again, as the run's next attempt: by its carrier, nobody else.
+
+Services that could do so by themselves are told not to: one of the two counts. Which ends are worth
+it, and when attempts are of no more use, `worker/supervisor/retries.py` says.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from distrain_nb.backends.remote.report import last_reports
+from distrain_nb.worker.files.failure import cause_of, decisive, headline, of_report
+from distrain_nb.worker.files.folder import CHECKPOINTS_FOLDER, EVENTS_FOLDER
+from distrain_nb.worker.files.status import State
+from distrain_nb.worker.supervisor.retries import (
+    RETRIED,
+    RunAttempt,
+    Standing,
+    digest,
+    highest_step,
+    is_retried,
+)
+
+if TYPE_CHECKING:
+    from distrain_nb.backends.remote.carried import Carried
+    from distrain_nb.backends.remote.collector import Collector
+    from distrain_nb.backends.remote.service import Observed, Service
+    from distrain_nb.backends.remote.submission import Submission
+    from distrain_nb.types import JsonObject
+
+_log = logging.getLogger(__name__)
+
+
+@runtime_checkable
+class StartsAgain(Protocol):
+    """What a service has besides whose jobs can be sent again, with what the program has saved."""
+
+    one_log: bool
+    """Whether its log goes on with the next attempt's, so that a cursor stays good."""
+
+    def again(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
+        """Make all ready for an attempt, the second or a later one, and return its request."""
+
+
+def again(
+    run: Carried, submission: Submission, service: Service, observed: Observed, log: Collector
+) -> tuple[bool, str]:
+    """Have the run's next attempt follow an ended job, if one is to: return whether, and else why
+    attempts are over where that is worth saying.
+
+    All lines and event files of the job have been fetched.
+    """
+    spec, present = submission.spec, run.journal.attempt
+    retries = int(str(spec.get("retries") or 0))
+    failed = observed.state is State.FAILED and not run.stop_wanted()
+    if not (failed and present.number <= retries and isinstance(service, StartsAgain)):
+        return False, ""
+    reports = last_reports(run.folder, run.journal.labels)
+    failures = [of_report(text, place) for place, text in enumerate(reports)]
+    cause = observed.cause or (cause_of(decisive(failures).status) if failures else "")
+    given = spec.get("retried")
+    retried = tuple(map(str, given)) if isinstance(given, list) else ()
+    if not is_retried(cause, retried or RETRIED):
+        return False, ""
+    attempt = present.next(_standing(run, service, present.began))
+    if not attempt.is_of_use:
+        return False, attempt.vain
+    why = observed.error if observed.cause or not failures else headline(decisive(failures), ())
+    words = f"{attempt.words(retries)}, after {_brief(why)}"
+    _log.info("%s", words)
+    request = service.again(run.journal.request or {}, attempt, retries)
+    journal = replace(run.journal, attempt=attempt, request=dict(request), job="", sent=0.0)
+    log.say(words, journal if service.one_log else replace(journal, cursor={}))
+    run.put(run.status.enter(State.STARTING, words, note=""))
+    run.rest(attempt.pause)
+    return True, ""
+
+
+def which(run: Carried, submission: Submission) -> str:
+    """Return which attempt it is, behind a comma; empty for the first."""
+    attempt = run.journal.attempt
+    retries = int(str(submission.spec.get("retries") or 0))
+    return f", {attempt.words(retries)}" if attempt.number > 1 else ""
+
+
+def _standing(run: Carried, service: Service, since: float) -> Standing:
+    """Return how far the program has come, by the charts and what is in its checkpoint folder."""
+    try:
+        stored = service.output.objects(f"{CHECKPOINTS_FOLDER}/")
+    except Exception:
+        _log.warning("can't look at the checkpoints", exc_info=True)
+        stored = ()
+    files = (f"{item.name} {item.size} {item.changed}" for item in stored)
+    return Standing(highest_step(run.folder / EVENTS_FOLDER, since), digest(files))
+
+
+def _brief(why: str) -> str:
+    """Return the first line, as the end of a sentence: `a node failed`."""
+    return why.partition("\n")[0].strip() or f"it ended at {time.strftime('%H:%M')}"
