@@ -6,9 +6,7 @@ Everything that a reader changes (smoothing, axes, zoom, what is shown) is done 
 
 from __future__ import annotations
 
-import contextvars
 import html
-import threading
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import traitlets
 from ipywidgets import HTML
 
-from distrain_nb.errors import RunUnreadable
 from distrain_nb.run.charts import drawing, figure, packed
 from distrain_nb.run.charts.lines import Metrics
 from distrain_nb.run.metrics.step_times import StepTimesFolder
 from distrain_nb.ui import document
 from distrain_nb.ui.media import LiveMedia
+from distrain_nb.ui.outputs import in_background
 from distrain_nb.ui.widgets import STATIC, LiveWidget, about_run, answers, mark, plotly
 from distrain_nb.worker.files.folder import RESOURCES_FOLDER
 
@@ -189,18 +187,12 @@ def follow(runs: Sequence[Run], charts: Refreshed) -> None:
     """Keep the charts current from a thread until all the runs have ended."""
 
     def refresh() -> None:
-        try:
-            while not all(run.state.final for run in runs):
-                time.sleep(SHORTEST_WAIT_S)
-                charts.refresh()
-            charts.refresh(last=True)
-        except (RunUnreadable, FileNotFoundError):  # a run has been deleted
-            return
+        while not all(run.state.final for run in runs):
+            time.sleep(SHORTEST_WAIT_S)
+            charts.refresh()
+        charts.refresh(last=True)
 
-    # In the context of the cell or message, so that what the thread sends has a parent.
-    name = f"distrain-charts-{'-'.join(str(run.id) for run in runs)}"
-    target = partial(contextvars.copy_context().run, refresh)
-    threading.Thread(target=target, name=name, daemon=True).start()
+    in_background(refresh, f"distrain-charts-{'-'.join(str(run.id) for run in runs)}").start()
 
 
 def _widget(folder: Path, path: str, *, title: str = "", **drawn: Any) -> ChartsWidget:

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.run.pages.differences import CAUSE, STATE, rows
+from distrain_nb.run.summary import clock
 from distrain_nb.ui import document
 from distrain_nb.ui.frontend import frontend
 from distrain_nb.ui.outputs import LITERAL
@@ -46,7 +47,7 @@ class ComparisonView:
         heads = "".join(f'<th scope="col">{html.escape(t)}</th>' for t in self.compared.titles)
         body = "".join(map(_row_html, self._rows))
         goes_on = any(not summary.summary.final for summary in self.compared.summaries)
-        when = f'<p class="dn-soft">as of {time.strftime("%H:%M:%S")}</p>' if goes_on else ""
+        when = f'<p class="dn-soft">as of {clock(time.time())}</p>' if goes_on else ""
         return (
             f'{document.style()}<div class="distrain {LITERAL}" style="overflow-x:auto">'
             f'<table class="dn-table"><thead><tr><th scope="col">what differs</th>{heads}</tr>'

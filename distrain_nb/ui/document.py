@@ -176,7 +176,7 @@ def _run_html(summary: RunSummary, tail: Tail) -> str:
             style(),
             f'<section class="distrain dn-styled {LITERAL}" hidden="hidden"',
             f' data-state="{summary.state}" aria-label="run {summary.id}"',
-            f' style="--dn-tags:{_tag_width(summary)}ch">',
+            f' style="--dn-tags:{min(24, max([4, *map(len, summary.labels.values())]) + 1)}ch">',
             head(summary, time.time()),
             _progress(summary),
             f'<div class="dn-note">{html.escape(summary.note)}</div>' if summary.note else "",
@@ -300,10 +300,6 @@ def _rules(name: str, key: str) -> str:
 def _notes(summary: RunSummary, metrics: Metrics) -> list[str]:
     notes = (summary.note, *metrics.notes, *index(metrics.non_scalars)["notes"])
     return [f"note: {note}" for note in notes if note]
-
-
-def _tag_width(summary: RunSummary) -> int:
-    return min(24, max([4, *map(len, summary.labels.values())]) + 1)
 
 
 @lru_cache

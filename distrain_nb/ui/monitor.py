@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextvars
-import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import RunUnreadable
@@ -20,6 +19,7 @@ from distrain_nb.ui.terminal import TerminalView
 from distrain_nb.worker.files.folder import RESOURCES_FOLDER
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Mapping
 
     from distrain_nb.run import Run
@@ -86,10 +86,7 @@ class Monitor:
         self._let_go = self._frontend is Frontend.SERVER and not over
         if self._live:
             self._live.let_go()
-        # In the cell's own context, so that what the thread sends belongs to the cell.
-        context = contextvars.copy_context()
-        name = f"distrain-monitor-{self._run.id}"
-        thread = threading.Thread(target=context.run, args=(self._follow,), name=name, daemon=True)
+        thread = outputs.in_background(self._follow, f"distrain-monitor-{self._run.id}")
         if self._frontend is Frontend.TERMINAL and not over:
             self._terminal.let_go(self._summary)
         else:
@@ -114,13 +111,11 @@ class Monitor:
         return {"id": resumed.id, "name": resumed.name}
 
     def _follow(self) -> None:
-        try:
+        with suppress(RunUnreadable, FileNotFoundError):  # the run has been deleted
             while not self._summary.final:
                 time.sleep(REFRESH_EVERY_S)
                 self.refresh()
             self.finish()
-        except (RunUnreadable, FileNotFoundError):  # the run has been deleted
-            return
 
     def _update(self) -> bool:
         """Read and show what is new; say whether there were new lines."""

@@ -6,14 +6,20 @@ all of ours is displayed anew, as long as the cell has no other output that woul
 
 from __future__ import annotations
 
+import contextvars
+import threading
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from distrain_nb.errors import RunUnreadable
 from distrain_nb.escapes import coloured
 from distrain_nb.ui.frontend import Frontend, frontend, running_cell
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from IPython.display import DisplayHandle
 
 Bundle = dict[str, Any]  # what is displayed, by MIME type
@@ -56,6 +62,20 @@ def say(text: str) -> None:
         show({"text/plain": text})
     else:
         print(coloured(text))
+
+
+def in_background(work: Callable[[], None], name: str) -> threading.Thread:
+    """Return a thread, not started yet, that ends quietly where a run or a study is deleted.
+
+    It has the context of the cell or message, so that what it sends has a parent.
+    """
+
+    def until_deleted() -> None:
+        with suppress(RunUnreadable, FileNotFoundError):
+            work()
+
+    context = contextvars.copy_context()
+    return threading.Thread(target=context.run, args=(until_deleted,), name=name, daemon=True)
 
 
 def replaceable() -> bool:

@@ -3,13 +3,10 @@ trials come and go; in a terminal, a line each."""
 
 from __future__ import annotations
 
-import contextvars
-import threading
 import time
 from typing import TYPE_CHECKING
 
 from distrain_nb import escapes
-from distrain_nb.errors import RunUnreadable
 from distrain_nb.study.importances import Importances
 from distrain_nb.study.summary import summary_of
 from distrain_nb.ui import outputs
@@ -72,14 +69,7 @@ class StudyMonitor:
         if self._frontend is Frontend.TERMINAL:
             return
         self._let_go = True
-        context = contextvars.copy_context()
-        threading.Thread(target=context.run, args=(self._follow,), daemon=True).start()
-
-    def _follow(self) -> None:
-        try:
-            self.wait()
-        except RunUnreadable:  # it has been deleted
-            return
+        outputs.in_background(self.wait, f"distrain-study-{self._study.id}").start()
 
     def _refresh(self) -> None:
         self._summary = summary_of(self._study)
