@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 __all__ = ["Study", "attach", "find_study", "prepare", "studies", "tune"]
 
 _HOMES = {
-    "Study": "study",
-    "attach": "following",
-    "find_study": "listing",
-    "prepare": "starting",
-    "studies": "listing",
-    "tune": "starting",
+    "Study": "distrain_nb.study.study",
+    "attach": "distrain_nb.study.following",
+    "find_study": "distrain_nb.study.listing",
+    "prepare": "distrain_nb.study.starting",
+    "studies": "distrain_nb.study.listing",
+    "tune": "distrain_nb.study.starting",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(_HOMES[name]), name)
