@@ -171,7 +171,8 @@ class Monitor:
         if self._live is None:
             times = Metrics(self._run.folder, events=StepTimesFolder(self._run.folder))
             resources = Metrics(self._run.folder, RESOURCES_FOLDER)
-            times.read(), resources.read()
+            times.read()
+            resources.read()
             charts = self._of_run(document.chart_bundle(self._metrics, times, resources))
             outputs.replace_all((self._places[0], bundle), (self._places[1], charts))
             return
