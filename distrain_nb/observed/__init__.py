@@ -271,7 +271,7 @@ class Observer:
         """Keep how that is which code, with the functions that it names, may fill."""
         codes = [code for outer in running for code, _ in run_by(outer, self.namespace)]
         names = {n for code in codes for n in code.co_names if n in self.namespace}
-        stores = {n for code in codes for n in stored_by(code, self.namespace)}
+        stores = {n for code in codes for n in stored_by(code, with_globals=True)}
         self._keep(sites, [*values, *map(self.namespace.__getitem__, names)], stores)
 
     def _keep(self, sites: list[Site], values: Iterable[object], stores: set[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from dis import get_instructions
+from functools import lru_cache
 from itertools import islice
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -123,8 +124,7 @@ def run_by(code: CodeType, names: Mapping[str, Any]) -> Iterator[tuple[CodeType,
         code = waiting.pop()
         if code.co_flags & _FUNCTION:
             waiting += [c for c in code.co_consts if isinstance(c, CodeType)]
-        loads = (i.argval for i in get_instructions(code) if i.opname in _LOADS)
-        new = {*loads} - names_read
+        new = _loaded(code) - names_read
         names_read |= new
         said |= {*code.co_names}
         for value in map(names.get, new):
@@ -135,6 +135,11 @@ def run_by(code: CodeType, names: Mapping[str, Any]) -> Iterator[tuple[CodeType,
         called = [name for name in methods if name[:2] == "__" or name in said]
         waiting += [method for name in called for method in methods.pop(name)]
         yield code, new
+
+
+@lru_cache(maxsize=4096)
+def _loaded(code: CodeType) -> set[str]:
+    return {i.argval for i in get_instructions(code) if i.opname in _LOADS}
 
 
 def _methods(value: object, module: object) -> Iterator[tuple[str, CodeType]]:
@@ -161,20 +166,23 @@ def _run_with(code: CodeType) -> Iterator[CodeType]:
                 yield from _run_with(inner)
 
 
-def stored_by(code: CodeType, names: Mapping[str, Any] | None = None) -> Iterator[str]:
-    """Yield the attributes that code sets; `*` for any, `[]` for items, `fill` for whole arrays;
-    and of the module with these `names` the `global` ones."""
+@lru_cache(maxsize=4096)
+def stored_by(code: CodeType, *, with_globals: bool = False) -> frozenset[str]:
+    """Return the attributes that code sets; `*` for any, `[]` for items, `fill` for whole arrays,
+    and `global x` for the module's x."""
+    stored: set[str] = set()
     for instruction in get_instructions(code):
         if instruction.opname == "STORE_ATTR":
-            yield str(instruction.argval)
+            stored.add(str(instruction.argval))
         elif instruction.opname == "STORE_SUBSCR":
-            yield "[]"
-        elif instruction.opname == "STORE_GLOBAL" and names is not None:
-            yield f"global {instruction.argval}"
+            stored.add("[]")
+        elif instruction.opname == "STORE_GLOBAL" and with_globals:
+            stored.add(f"global {instruction.argval}")
     if "setattr" in code.co_names:
-        yield "*"
+        stored.add("*")
     if "fill" in code.co_names or any("out" in c for c in code.co_consts if type(c) is tuple):
-        yield "fill"
+        stored.add("fill")
+    return frozenset(stored)
 
 
 def may_have_taken(thing: object, stores: set[str]) -> bool:

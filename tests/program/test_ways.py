@@ -61,6 +61,7 @@ WAYS = {
         "class A:\n    r = RANK\nclass B(A):\n    def get(self): return self.r",
         "B",
     ),
+    "a class of its own name": ("v = [6, RANK]", "class C(C):\n    c = v", "C"),
     "an item that is another by now": ("l = [RANK]", "w = l[0]", "l[0] = 5", "w"),
     "a name that is deleted": ("r = RANK", "v = {'seed': r + 1}", "del r", "v"),
     "a loop": ("total = 0\nfor i in range(3): total += RANK + i", "total"),

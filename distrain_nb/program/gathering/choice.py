@@ -92,9 +92,12 @@ class Choices:
         """Return whether the text is sure to be right, or nothing else will do."""
         bases = value.__bases__ if isinstance(value, type) else ()
         classes = [base for base in bases if self.definitions.owns(base)]
+        readings = [*filter(None, map(self.world.asked_by, how.chain))]
+        if any(reading.kind == "world" for reading in readings):
+            return True
         if any(not [*self.definitions.paths(base)] for base in classes):
             return False  # made of a class whose name means another by now
-        asks = any(self.world.asked_by(e) or asks_machine(e.statement.node) for e in how.chain)
+        asks = readings or any(asks_machine(e.statement.node) for e in how.chain)
         notes = [note for executed in how.chain for note in executed.statement.notes]
         if asks or any(note.severity is Severity.ERROR for note in notes):
             return True
