@@ -10,7 +10,7 @@ from distrain_nb.places.slurm.forms import IS_SCRIPT, from_script, text
 READS = (
     *Role,
     *(f"{role}.machine" for role in Role),
-    *("launcher", "ranks_per_replica", "mpi_options", "timeout"),
+    *("launcher", "ranks_per_replica", "mpi_options", "timeout", "image"),
 )
 
 PLACE = described(
