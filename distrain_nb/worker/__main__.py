@@ -72,7 +72,8 @@ def _launch(replica: Replica) -> Launch:
     names = os.environ.get("DISTRAIN_RESULTS", "") if replica.role == "primary" else ""
     results = tuple(filter(None, names.split(",")))
     launch = Launch(processes, os.getcwd(), ports=1, results=results, grace=container.grace())
-    launch = replace(launch, distributes=launcher != "python", after=shared.served(replica.role))
+    served = "\n".join(shared.served(replica.role))
+    launch = replace(launch, distributes=launcher != "python", follows=served)
     if replica.group is None:
         return launch
     if launcher == "mpi":
