@@ -110,6 +110,8 @@ class Options(TypedDict, total=False):
     qos: str | None
     sbatch: Texts | None
     jobs_folder: str | None
+    container: str | None
+    mount: Texts | None
     project: str | None
     service_account: str | None
     pipeline: bool

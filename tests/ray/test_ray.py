@@ -102,11 +102,6 @@ def test_how_jobs_wait_fail_and_are_stopped(cluster: RayCluster, tmp_path: Path)
     )  # fmt: skip
     long = d.submit(ENDLESS, **options, primary=1, name="long", folder=str(tmp_path / "shared"))
     stopped = d.submit(ENDLESS, **options, primary=1, name="stopped")
-    mpi = d.submit(
-        "from mpi4py import MPI\nprint('sum', MPI.COMM_WORLD.allreduce(1))",
-        **options, workers=2, launcher="mpi", name="mpi",
-        mpi_options="--mca btl ^vader",  # the shared memory of both nodes has the same names
-    )  # fmt: skip
     wait_for(lambda: "begun" in str(long.logs()) and "begun" in str(stopped.logs()))
     with pytest.raises(RunFailed, match="rank 1 failed") as failed:
         broken.wait()
@@ -123,14 +118,21 @@ def test_how_jobs_wait_fail_and_are_stopped(cluster: RayCluster, tmp_path: Path)
     httpx.post(f"{cluster.address}/api/jobs/{job}/stop").raise_for_status()
     for run in (long, waiting):
         run.cancel()
-    mpi.wait()
-    assert sorted(str(mpi.logs()).splitlines()) == ["[rank 0] sum 2", "[rank 1] sum 2"]
     for run in (long, stopped, waiting):
         with contextlib.suppress(RunCancelled):
             run.wait()
         assert run.state is State.CANCELLED
     assert (long.status.error, stopped.status.error) == ("", "stopped on the cluster")
     wait_for(lambda: not cluster.replicas() and not cluster.ranks())
+
+
+def test_mpirun_starts_ranks_on_two_nodes(cluster: RayCluster) -> None:
+    mpi = d.submit(
+        "from mpi4py import MPI\nprint('sum', MPI.COMM_WORLD.allreduce(1))",
+        **cluster.options(cpus="1"), workers=2, launcher="mpi", name="mpi", wait=True,
+        mpi_options="--mca btl ^vader",  # the shared memory of both nodes has the same names
+    )  # fmt: skip
+    assert sorted(str(mpi.logs()).splitlines()) == ["[rank 0] sum 2", "[rank 1] sum 2"]
 
 
 def test_what_the_cluster_lacks_is_said_before_anything_is_sent(

@@ -211,6 +211,7 @@ def test_who_serves_ends_with_those_that_it_serves(staged: Make) -> None:
     assert "was stopped" not in str(service.log("job", {}, last=True)[0])
 
 
+@pytest.mark.slow
 def test_reducers_sum_and_end_with_the_last_rank(staged: Make) -> None:
     service = staged(REDUCED, layout=Layout.of("local", workers="1", reducers="1"), ranks=1)
     assert service.run(3) == [0, 0, 0], (service.folder / "err").read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from pathlib import Path
 
@@ -223,3 +224,33 @@ def test_what_the_accounting_says_of_an_end(printed: str, state: str) -> None:
     """As `sacct` printed it where slurmdbd kept accounts; of a job that it takes for a live one,
     and the controller doesn't know any more, the end hasn't come there yet."""
     assert states.accounted(printed) == state
+
+
+def srun_of(line: str, **options: object) -> list[str]:
+    """What comes after `--cpu-bind=none`, and before the file that a replica starts with."""
+    lines = str(planned(line, **options)).splitlines()
+    (words,) = [shlex.split(text) for text in lines if text.startswith("srun")]
+    assert words[-2:] == ["/jobs/abc/start.py", "SLURM_PROCID"]
+    return words[words.index("--cpu-bind=none") + 1 : -2]
+
+
+def test_an_image_is_run_by_apptainer_or_pyxis() -> None:
+    work, line = "/home/me/my work", "--workers 2*gpu:8 --image nvcr.io/nvidia/pytorch:24.01-py3"
+    assert srun_of(line, mount=("/data",)) == [
+        "apptainer", "exec", "--nv", "--bind", f"/jobs/abc,{work},/data", "--pwd", work,
+        "docker://nvcr.io/nvidia/pytorch:24.01-py3", "python3",
+    ]  # fmt: skip
+    assert srun_of(line, container="pyxis", python="/opt/python") == [
+        "--container-image=nvcr.io#nvidia/pytorch:24.01-py3",
+        f"--container-mounts=/jobs/abc:/jobs/abc,{work}:{work}",
+        f"--container-workdir={work}",
+        "/opt/python",
+    ]
+    assert "--rocm" in srun_of("--workers 2*gpu:mi250:8 --image rocm/pytorch")
+    assert srun_of("--workers 1 --image /images/torch.sif")[-2:] == ["/images/torch.sif", "python3"]
+    assert "--container-image=a/b" in srun_of("--workers 1 --image a/b", container="pyxis")
+    assert srun_of("--workers 1") == ["python3"]
+    with pytest.raises(OptionError, match="invalid --container 'docker': expected apptainer or py"):
+        planned("--workers 1", container="docker")
+    with pytest.raises(OptionError, match="invalid --mount 'data': expected a whole path"):
+        planned("--workers 1 --image ubuntu", mount=("data",))

@@ -7,14 +7,25 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from distrain_nb.backends.options import option
 from distrain_nb.backends.remote.options import RemoteOptions
+from distrain_nb.errors import OptionError
+from distrain_nb.layout.choices import Choice
 from distrain_nb.places.slurm import offering
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distrain_nb.backends.base import Job
+    from distrain_nb.layout import Layout
 
     SlurmJob: TypeAlias = "Job[SlurmOptions]"
+
+
+RUNNERS = ("apptainer", "pyxis")
+
+
+def _runners(_: Layout) -> Iterator[Choice]:
+    yield Choice(RUNNERS[0], "Apptainer · `apptainer exec` on each node")
+    yield Choice(RUNNERS[1], "Pyxis · the cluster's plugin for srun, with Enroot")
 
 
 @dataclass(frozen=True)
@@ -43,8 +54,14 @@ class SlurmOptions(RemoteOptions):
         setting="slurm_jobs",
     )  # fmt: skip
     python: str = option(
-        "PATH", "Python on the nodes (default: the notebook's)", "", setting="slurm_python"
-    )
+        "PATH", "Python on the nodes (default: the notebook's; with --image its python3)", "",
+        setting="slurm_python",
+    )  # fmt: skip
+    container: str = option(
+        "|".join(RUNNERS), "what runs --image on the nodes", RUNNERS[0], setting="slurm_container",
+        label="Containers", choices=_runners,
+    )  # fmt: skip
+    mount: tuple[str, ...] = option("FOLDER", "one more folder for the container of --image", ())
 
 
 def chosen(options: SlurmOptions) -> Iterator[tuple[str, str]]:
@@ -61,3 +78,39 @@ def chosen(options: SlurmOptions) -> Iterator[tuple[str, str]]:
             yield name, value
     if options.exclusive:
         yield "exclusive", ""
+
+
+def contained(job: SlurmJob, folder: str, gres: str) -> list[str]:
+    """Return what stands between `srun` and a command that runs in the job's image: options of
+    Pyxis, or Apptainer's own command. The container has the job's folder, the working folder and
+    `--mount`. Raises OptionError."""
+    image, runner = job.layout.image, job.options.container
+    if runner not in RUNNERS:
+        raise OptionError(f"invalid --container {runner!r}: expected {' or '.join(RUNNERS)}")
+    if not image:
+        return []
+    folders = list(dict.fromkeys([folder, str(job.folder), *job.options.mount]))
+    for path in folders:
+        if not path.startswith("/") or set(path) & set(",:"):
+            raise OptionError(f"invalid --mount {path!r}: expected a whole path without , and :")
+    if runner == "pyxis":
+        mounts = ",".join(f"{path}:{path}" for path in folders)
+        return [
+            f"--container-image={_for_enroot(image)}",
+            f"--container-mounts={mounts}",
+            f"--container-workdir={job.folder}",
+        ]
+    devices = [] if not gres.startswith("gpu") else ["--rocm" if ":mi" in gres else "--nv"]
+    source = image if image.startswith(("/", ".")) or "://" in image else f"docker://{image}"
+    command = ["apptainer", "exec", *devices, "--bind", ",".join(folders)]
+    return [*command, "--pwd", str(job.folder), source]
+
+
+def _for_enroot(image: str) -> str:
+    """Return an image's name as Enroot takes it: `#` ends the registry, which has a dot, a port, or
+    is localhost."""
+    registry, slash, rest = image.partition("/")
+    named = "." in registry or ":" in registry or registry == "localhost"
+    if image.startswith(("/", ".")) or "://" in image or "#" in image or not (slash and named):
+        return image
+    return f"{registry}#{rest}"

@@ -11,9 +11,10 @@ from distrain_nb.cluster import about_processes, choose, ranks_per_replica
 from distrain_nb.cluster.launchers import PER_GPU
 from distrain_nb.places.slurm import forms as sbatch
 from distrain_nb.places.slurm import validation
+from distrain_nb.places.slurm.options import contained
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from distrain_nb.findings import Finding
     from distrain_nb.places.slurm.options import SlurmJob
@@ -57,12 +58,14 @@ class SlurmPlan:
             retries=spec.retries,
             retried=spec.retried,
             options=options,
-            script=script(spec.folder, options, job.options.sbatch, self._python),
+            script=script(spec.folder, options, job.options.sbatch, self._start(spec.folder)),
         )
 
-    @property
-    def _python(self) -> str:
-        return self.job.options.python or self.job.machine.get(PYTHON, "python3")
+    def _start(self, folder: str) -> list[str]:
+        """Return what starts Python on a node, in the image if there is one."""
+        own = "python3" if self.job.layout.image else self.job.machine.get(PYTHON, "python3")
+        within = contained(self.job, folder, self.options.get("gres", ""))
+        return [*within, self.job.options.python or own]
 
     def __str__(self) -> str:
         """Return the script that sbatch gets."""
@@ -92,16 +95,20 @@ def plan(job: SlurmJob) -> SlurmPlan:
         *validation.findings(job, options),
         *about_processes(job.program, job.layout, ranks, gpus),
     )
-    return SlurmPlan(job, ranks, gpus, options, findings)
+    made = SlurmPlan(job, ranks, gpus, options, findings)
+    made.spec()  # raises for options of the script that can't be
+    return made
 
 
-def script(folder: str, options: Mapping[str, str], more: tuple[str, ...], python: str) -> str:
+def script(
+    folder: str, options: Mapping[str, str], more: tuple[str, ...], python: Sequence[str]
+) -> str:
     """Return the script that sbatch gets. It runs on the first node; `srun` starts the worker on
     each. A shell that is asked to end waits for `srun`, and leaves how that has ended: the
     controller forgets."""
     # Without --cpus-per-task the step has all CPUs that the job has of a node.
     srun = ["srun", "--kill-on-bad-exit=1", "--cpu-bind=none"]
-    srun += [python, f"{folder}/start.py", "SLURM_PROCID"]
+    srun += [*python, f"{folder}/start.py", "SLURM_PROCID"]
     return "\n".join(
         [
             "#!/bin/bash",

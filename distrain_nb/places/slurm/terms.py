@@ -10,7 +10,8 @@ from distrain_nb.places.slurm.forms import IS_SCRIPT, from_script, text
 READS = (
     *Role,
     *(f"{role}.machine" for role in Role),
-    *("launcher", "ranks_per_replica", "mpi_options", "timeout", "signal_before", *RETRIES),
+    *("launcher", "ranks_per_replica", "mpi_options", "timeout", "image", "signal_before"),
+    *RETRIES,
 )
 
 PLACE = described(

@@ -55,11 +55,11 @@ class Launch:
     modules that are imported before the ranks are forked; `mpirun` is the command that starts the
     ranks instead of a fork; `awaits` is this host's address, `host:port`, where another host's
     `mpirun` has them started; `holds` is an address that is open for as long as this run lasts,
-    and `follows` that of the primary, with which this one ends; `after` are folders of replicas
-    that this one serves, and ends with the last of them; with `distributes` the ranks are to form
-    one world; `signal_before` is how long ahead of its time limit a program is asked to save, and
-    how long it may then take; times are in seconds. The run is started again up
-    to `retries` times after ends of the causes in `retried` (`supervisor/retries.py`).
+    and `follows` that of the primary, with which this one ends, or the folders of the replicas that
+    this one serves, one a line; with `distributes` the ranks are to form one world; `signal_before`
+    is how long ahead of its time limit a program is asked to save, and how long it may then take;
+    times are in seconds. The run is started again up to `retries` times after ends of the causes in
+    `retried` (`supervisor/retries.py`).
     """
 
     processes: Tuple[ProcessSpec, ...]
@@ -71,7 +71,6 @@ class Launch:
     awaits: str = ""
     holds: str = ""
     follows: str = ""
-    after: Tuple[str, ...] = ()
     kernel: Optional[Owner] = None
     grace: float = 1.5
     timeout: Optional[float] = None

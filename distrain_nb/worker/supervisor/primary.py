@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from pathlib import Path
-from typing import Iterable, List, Optional
+from typing import Iterable, List, Optional, Union
 
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.status import Status
@@ -57,12 +57,19 @@ class Others:
         self._unfinished: List[Path] = [Path(folder) for folder in folders]
         self._look_at = 0.0
 
-    def have_ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Tell whether all of them have come to an end."""
         if time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + LOOK_EVERY_S
             self._unfinished = [path for path in self._unfinished if not _is_final(path)]
         return not self._unfinished
+
+
+def followed(text: str) -> Union[Primary, Others, None]:
+    """Return what a launch `follows`: an address, folders, or nothing."""
+    if text.startswith("/"):  # no field of its own, which version 0.1.0 would refuse
+        return Others(text.split("\n"))
+    return Primary(text) if text else None
 
 
 def _is_final(folder: Path) -> bool:

@@ -25,7 +25,7 @@ from distrain_nb.worker.supervisor.grace import Grace
 from distrain_nb.worker.supervisor.hangs import Doctor
 from distrain_nb.worker.supervisor.heartbeat import is_looked_at
 from distrain_nb.worker.supervisor.output import Output
-from distrain_nb.worker.supervisor.primary import Others, Primary
+from distrain_nb.worker.supervisor.primary import followed
 from distrain_nb.worker.supervisor.retries import Retries
 from distrain_nb.worker.supervisor.start import Child, Launcher, processes_of, start
 
@@ -77,8 +77,7 @@ class Supervisor:
         self._gives_way = False
         self._look_at = 0.0
         self._place = disk.DeletableFolder(folder)
-        self._primary = Primary(self._launch.follows) if self._launch.follows else None
-        self._others = Others(self._launch.after) if self._launch.after else None
+        self._primary = followed(self._launch.follows)
         self._held = system.listen(self._launch.holds) if self._launch.holds else None
 
     def _begin(self) -> None:
@@ -233,15 +232,14 @@ class Supervisor:
             memory = self._sampler.memory_of(child.pid, peak) if self._sampler else Memory(peak)
             words = [failure.of_exit(min(child.specs), status, for_memory, memory)]
         self._failures += words
-        follows = self._primary or self._others
-        wait = PRIMARY_ENDS_WITHIN_S if follows else OTHERS_FAIL_WITHIN_S
+        wait = PRIMARY_ENDS_WITHIN_S if self._primary else OTHERS_FAIL_WITHIN_S
         self._judge_at = min(self._judge_at, time.monotonic() + wait)
         return "stopped" if isinstance(child, Launcher) else words[0].summary
 
     def _endless_roles(self) -> Set[str]:
         """Return the roles that don't end by themselves: workers of servers wait for work."""
         roles = {spec.role for spec in self._launch.processes}
-        if self._others:
+        if self._primary:
             return roles
         return {*SERVING_ROLES, "workers"} if "servers" in roles else set(SERVING_ROLES)
 
@@ -312,8 +310,6 @@ class Supervisor:
         if self._launch.timeout and now >= self._deadline:
             self._decide(State.FAILED, f"it ran longer than --timeout {self._launch.timeout:g}")
         if self._primary and self._primary.has_ended():
-            self._decide(State.SUCCEEDED, "")
-        if self._others and self._others.have_ended():
             self._decide(State.SUCCEEDED, "")
         if now >= self._judge_at:
             self._decide(State.FAILED, "")
