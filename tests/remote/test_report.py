@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from distrain_nb.backends.remote.report import first_report, stands_still
+from distrain_nb.backends.remote.report import first_report, saving, stands_still
 
 LABELS = ("rank 0", "rank 1", "primary 0", "workers 0")
 LOG = """\
@@ -56,3 +56,16 @@ def test_what_workers_say_of_a_run_that_stands_still(tmp_path: Path) -> None:
     with log.open("a") as file:
         file.write("3\t2\te\t[service] distrain: the run goes on after 50 s of silence\n")
     assert stands_still(tmp_path) == f"it stands still: {both.partition('; ')[2]}"
+
+
+def test_a_replica_that_was_stopped_says_why_and_its_ranks_what_they_saved(tmp_path: Path) -> None:
+    asked = [f"1.0\t{n}\te\tdistrain: the run is being stopped: saving\n" for n in (0, 1)]
+    done = "1.0\t0\te\tdistrain: saved in 1.5 s\n"
+    why = "it was stopped near its time limit, 60 s ahead of --timeout 7200"
+    (tmp_path / "log.tsv").write_text(f"{asked[0]}{done}{asked[1]}2.0\t2\te\t{why}\n")
+    assert first_report(tmp_path, LABELS) == why
+    assert saving(tmp_path, LABELS) == "stopped: rank 1 did not finish saving"
+    (tmp_path / "log.tsv").write_text(asked[0] + done)
+    assert saving(tmp_path, LABELS) == "stopped after saving, in 1.5 s"
+    (tmp_path / "log.tsv").write_text("1.0\t0\to\tdistrain: 3 km\n1.0\t0\to\tstep\n")
+    assert saving(tmp_path, LABELS) == ""

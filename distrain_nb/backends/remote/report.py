@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _END = 256 << 10  # bytes at the end of a log; a worker's report is the last that a replica says
 _OF_A_RANK = re.compile(r"(rank|ps|reducer|evaluator) \d+")
 _ATTEMPT = re.compile(r"attempt \d+ of \d+, after ")
-_BEGINS = re.compile(rf"({_OF_A_RANK.pattern}|the launcher) failed")
+_BEGINS = re.compile(rf"({_OF_A_RANK.pattern}|the launcher) failed|it was stopped")
 
 
 def with_report(run: Carried, state: State, error: str) -> str:

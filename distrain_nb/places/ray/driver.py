@@ -96,11 +96,15 @@ class Driver:
         begun = time.monotonic()
         self._place()
         self._start()
-        limit = self._request["timeout"]
+        limit, before = self._request["timeout"], self._request.get("signal_before", 0)
         while not self._look():
             if self.stopped:
                 self._end(STOPS_WITHIN_S)
                 return 143
+            if limit and before and time.monotonic() > begun + limit - before:
+                before = 0
+                for number in filter(self._is_up, range(len(self._actors))):
+                    self._actors[number].notify.remote()
             if limit and time.monotonic() > begun + limit:
                 self._end(ENDS_WITHIN_S)
                 raise Failed(f"the job has not ended within its --timeout of {limit:g} s")

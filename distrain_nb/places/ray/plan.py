@@ -90,6 +90,7 @@ class RayPlan:
             "strategy": self.job.options.placement,
             "members": [list(member) for member in _members(self.job)],
             "timeout": layout.timeout or 0,
+            "signal_before": layout.signal_before or 0,
             "max_wait": layout.max_wait or 0,
         }
 

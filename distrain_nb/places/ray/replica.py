@@ -83,6 +83,11 @@ class ReplicaActor:
                     return pieces, code
         return pieces, code
 
+    def notify(self) -> None:
+        """Tell the worker that the time limit is near."""
+        if self._process:
+            self._process.send_signal(signal.SIGUSR1)
+
     def stop(self) -> None:
         """Have the ranks end."""
         if self._process:

@@ -5,12 +5,15 @@ This file lies in that folder. INDEX is the replica's number or the name of a va
 
 import os
 import runpy
+import signal
 import sys
 from pathlib import Path
 
 
 def main(index: str = "0", hosts: str = "") -> None:
-    """Say what the worker reads, and become the worker."""
+    """Say what the worker reads, and become the worker. A notice of the time limit that comes
+    before that is up is lost; it would end this process."""
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     job = Path(__file__).resolve().parent
     worker = str(job / "code" / "worker")
     others = filter(None, (worker, os.environ.get("PYTHONPATH", "")))

@@ -60,7 +60,8 @@ class Grace:
         """Send SIGTERM to all that live; a rank with a function for `on_stop` ends by it."""
         self._is_over = True
         if self._asked:
-            (self._folder / SAVED_FILE).touch()
+            with suppress(OSError):  # on a full disk, ranks go on until they are killed
+                (self._folder / SAVED_FILE).touch()
         for child in self._living():
             child.signal(signal.SIGTERM)
 
@@ -92,7 +93,9 @@ class Grace:
 
     @property
     def reason(self) -> str:
-        """Why a run has ended that was asked ahead of its time limit."""
+        """Why a run has ended whose program was asked before anybody stopped the run itself."""
+        if not self._is_ahead:
+            return "it was stopped: ranks of another machine were asked to end"
         before, limit = self._launch.signal_before, self._launch.timeout
         how = f", {before:g} s ahead of --timeout {limit:g}" if before and limit else ""
         return f"it was stopped near its time limit{how}"
