@@ -55,7 +55,7 @@ def sheet(metrics: Metrics, lines: Lines, *, drawn: bool) -> str:
             tag,
             brief(last[tag]) if tag in last else "",
             notes.get(tag, ""),
-            _svg(tag, curves[tag], colours, _height(tags)) if drawn else "",
+            _svg(tag, curves[tag], colours, _height(tags), metrics.in_bands) if drawn else "",
         )
         for tag in tags
     }
@@ -64,7 +64,7 @@ def sheet(metrics: Metrics, lines: Lines, *, drawn: bool) -> str:
     height = _height(tags)
     style = f"--dn-left:{_left_margin(curves.values(), height):.0f}px;--dn-plot:{height}px"
     return (
-        f'<div class="dn-sheet" style="{style}">{_legend(colours)}{body}'
+        f'<div class="dn-sheet" style="{style}">{_legend(colours, metrics.in_bands)}{body}'
         f"{_notes((figure.left_out(metrics.keys), *metrics.notes))}</div>"
     )
 
@@ -74,7 +74,7 @@ def _height(tags: Sequence[str]) -> int:
     return 240 if len(tags) <= 2 else 170
 
 
-def _legend(colours: Mapping[str, str]) -> str:
+def _legend(colours: Mapping[str, str], in_bands: bool) -> str:
     if len(colours) < 2:
         return ""
     names = "".join(
@@ -82,7 +82,7 @@ def _legend(colours: Mapping[str, str]) -> str:
         f"{html.escape(figure.name_of(series))}</span>"
         for series, colour in colours.items()
     )
-    if len(colours) <= figure.MANY:
+    if len(colours) <= figure.MANY or not in_bands:
         return f'<div class="dn-legend">{names}</div>'
     kept = (("#808080", "mean"), ("#80808059", f"min to max of {len(colours)}"))
     first = next((colour, figure.name_of(series)) for series, colour in colours.items())
@@ -145,12 +145,13 @@ class Plot:
     columns: list[tuple[float, str]]
 
 
-def plot(lines: Lines, colours: Mapping[str, str], height: float) -> Plot:
-    """Draw a chart. `height`, in pixels, is how high it will be shown."""
+def plot(lines: Lines, colours: Mapping[str, str], height: float, in_bands: bool = False) -> Plot:
+    """Draw a chart. `height`, in pixels, is how high it will be shown; `in_bands` draws many lines
+    as a band and the first."""
     x_range, y_range = _x_range(lines), _y_range(lines, height)
-    drawn = _band(lines, x_range, y_range) if len(lines) > figure.MANY else ""
+    drawn = _band(lines, x_range, y_range) if in_bands and len(lines) > figure.MANY else ""
     order = list(colours)
-    first = min(lines, key=lambda key: order.index(key.series))
+    first = min(lines, key=lambda key: order.index(key.series), default=None)
     drawn += "".join(
         _line(line, x_range, y_range, colours[key.series])
         for key, line in lines.items()
@@ -167,10 +168,10 @@ def ground(rows: Iterable[tuple[float, str]]) -> str:
     return f'<path class="dn-rows" d="{grid}"/><path class="dn-ground" d="M0 {SIDE}H{SIDE}"/>'
 
 
-def _svg(tag: str, lines: Lines, colours: Mapping[str, str], height: float) -> str:
+def _svg(tag: str, lines: Lines, colours: Mapping[str, str], height: float, in_bands: bool) -> str:
     if all(not np.isfinite(line.y).any() for line in lines.values()):
         return ""
-    return framed(plot(lines, colours, height), f"{tag} by step")
+    return framed(plot(lines, colours, height, in_bands), f"{tag} by step")
 
 
 def framed(drawn: Plot, label: str) -> str:

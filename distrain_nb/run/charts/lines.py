@@ -50,6 +50,8 @@ class Metrics:
     `events` are those files where somebody reads them already.
     """
 
+    in_bands = True  # many series are a band: they are ranks of one run
+
     def __init__(
         self, folder: Path, below: str = EVENTS_FOLDER, events: EventFolder | None = None
     ) -> None:

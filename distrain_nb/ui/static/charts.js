@@ -1144,6 +1144,7 @@ var Sheet = class {
     this.kept = kept;
     this.toggled = toggled;
     this.lit = lit;
+    this.many = null;
     this.all = false;
     this.series = [];
     this.pinned = void 0;
@@ -1175,11 +1176,9 @@ var Sheet = class {
     );
     this.series = [...names].map((name) => name.dataset.series ?? "");
     for (const name of names) this.answer(name);
-    const many = (
-      /** @type {HTMLDetailsElement | null} */
-      sheet.querySelector("details.dn-many")
-    );
-    if (many) this.unfold(many);
+    this.many = /** @type {HTMLDetailsElement | null} */
+    sheet.querySelector("details.dn-many");
+    if (this.many) this.unfold(this.many);
     this.pinned = element("div", { class: "dn-grid", "data-most": 3 });
     sheet.querySelector(".dn-group")?.before(element("div", { class: "dn-group dn-pinned" }, this.pinned));
     for (const chart of this.charts) this.offerPin(chart);
@@ -1479,7 +1478,7 @@ var Charts = class {
     keys.forEach(([, tag], number2) => charts.get(tag)?.push(number2));
     const kept = new Set(this.sheet.series.slice(0, 1));
     const data = [...charts].flatMap(([tag, numbers2]) => {
-      if (this.sheet.all || numbers2.length <= MANY) return numbers2.flatMap((number2) => this.traces(number2, dots));
+      if (this.sheet.all || !this.sheet.many || numbers2.length <= MANY) return numbers2.flatMap((number2) => this.traces(number2, dots));
       return this.band(tag, numbers2, dots, kept);
     });
     this.sheet.keep(kept);

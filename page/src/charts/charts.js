@@ -141,7 +141,7 @@ export class Charts {
     keys.forEach(([, tag], number) => charts.get(tag)?.push(number));
     const kept = new Set(this.sheet.series.slice(0, 1));
     const data = [...charts].flatMap(([tag, numbers]) => {
-      if (this.sheet.all || numbers.length <= MANY) return numbers.flatMap((number) => this.traces(number, dots));
+      if (this.sheet.all || !this.sheet.many || numbers.length <= MANY) return numbers.flatMap((number) => this.traces(number, dots));
       return this.band(tag, numbers, dots, kept);
     });
     this.sheet.keep(kept);

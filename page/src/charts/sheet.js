@@ -23,6 +23,8 @@ export class Sheet {
     this.kept = kept;
     this.toggled = toggled;
     this.lit = lit;
+    /** @type {HTMLDetailsElement | null} the names of many series, which are a band */
+    this.many = null;
     this.all = false;  // whether each of many series has its line
     /** @type {string[]} in the order of the legend */
     this.series = [];
@@ -53,8 +55,8 @@ export class Sheet {
     const names = /** @type {NodeListOf<HTMLElement>} */ (sheet.querySelectorAll(".dn-series[data-series]"));
     this.series = [...names].map((name) => name.dataset.series ?? "");
     for (const name of names) this.answer(name);
-    const many = /** @type {HTMLDetailsElement | null} */ (sheet.querySelector("details.dn-many"));
-    if (many) this.unfold(many);
+    this.many = /** @type {HTMLDetailsElement | null} */ (sheet.querySelector("details.dn-many"));
+    if (this.many) this.unfold(this.many);
     this.pinned = element("div", { class: "dn-grid", "data-most": 3 });
     sheet.querySelector(".dn-group")?.before(element("div", { class: "dn-group dn-pinned" }, this.pinned));
     for (const chart of this.charts) this.offerPin(chart);
