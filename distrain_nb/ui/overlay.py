@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 class OverlaidMetrics(Metrics):
     """The metrics of several runs as those of one, with the run as the series."""
 
+    in_bands = False  # the reader has chosen each run
+
     def __init__(self, folders: dict[str, Path]) -> None:
         self._runs = {title: Metrics(folder) for title, folder in folders.items()}
         self.command = f"%distrain compare {' '.join(folder.name for folder in folders.values())}"

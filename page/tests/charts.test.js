@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apart, bandOf } from "../src/charts/band.js";
+import { choiceOf, Kept } from "../src/charts/kept.js";
 import { asPicture, hoverMode } from "../src/charts/layout.js";
 import { across, byNumber, csv, refined, smoothed, stepsWithin, unpacked } from "../src/charts/lines.js";
 import { ridges } from "../src/charts/ridges.js";
@@ -104,4 +105,13 @@ test("those stand out that are several times as far from the middle as most, thr
   assert.deepEqual(apart([1, 1, 9, 1, 1.2, 1]), [2]);
   assert.deepEqual(apart([1, 1, 9, 7, 8, 6, 1, 1, 1, 1]), [2, 4, 3]);
   assert.deepEqual(apart([0, 0, 0]), []);
+});
+
+test("a choice is kept where the page may keep it, and taken only as far as it makes sense", () => {
+  const first = { pinned: [], mode: "step", scale: "linear", smoothing: 0 };
+  for (const odd of [null, 3, {}, { pinned: "loss", mode: "x", scale: 1, smoothing: 1 }]) assert.deepEqual(choiceOf(odd), first);
+  const kept = new Kept("metrics");  // there is no localStorage
+  for (const tag of ["loss", "rate", "loss"]) kept.pin(tag);
+  assert.deepEqual(kept.choice, { ...first, pinned: ["rate"] });
+  assert.ok(kept.isPinned("rate") && !kept.isPinned("loss"));
 });

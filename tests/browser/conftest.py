@@ -21,6 +21,7 @@ from tests.browser.jupyter import PATIENCE_MS, ROOT, Lab, OpenNotebook, chromium
 AXE = ROOT / "page" / "node_modules" / "axe-core" / "axe.min.js"
 AS_AT_FIRST = """async () => {
     if (!window.jupyterapp) return;
+    for (const path of ["metrics", "resources"]) localStorage.removeItem(`distrain-charts-${path}`);
     const { shell, commands } = window.jupyterapp;
     shell.expandLeft?.();
     await commands.execute("apputils:change-theme", { theme: "JupyterLab Light" });

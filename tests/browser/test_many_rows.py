@@ -9,6 +9,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, expect
 
 from distrain_nb.run.pages.charts import charts
+from distrain_nb.run.pages.curves import curves
+from distrain_nb.run.streams import streams
 from distrain_nb.study.answers import answer
 from distrain_nb.study.importances import Importances
 from tests.browser.test_accessibility import violations
@@ -84,6 +86,8 @@ def served(run: RunFolder) -> Callable[[str, dict[str, str]], object]:
             return {"runs": [{**listed(run.id, time.time()), **RUNNING}]}
         if path.endswith("/charts"):
             return charts(run.folder, query, end=False)
+        if path.endswith("/metrics"):
+            return curves(streams(run.folder).metrics, query)
         return NO_LINES if path.endswith("/log") else {**SUMMARY, "now": time.time()}
 
     return told
@@ -175,3 +179,37 @@ def test_many_ranks_are_a_band_until_all_are_wanted(
         page.mouse.move(0, 0)
         plot.wait_for_function(f"({DIM})() === 0", polling=100)
         assert violations(page, axe, ".distrain-charts") == []
+
+
+def test_pinned_metrics_and_axes_are_kept_from_run_to_run(
+    browser: Browser, tmp_path: Path, axe: str
+) -> None:
+    run = RunFolder(tmp_path / "runs" / "1", 1)
+    run.report(3, **{f"metric{number:02}": float(number) for number in range(62)})
+    with widget_page(browser, "runs", {"home": ""}, served(run)) as page:
+        page.get_by_role("button", name="Open").click()
+        figure, pinned = page.locator(".dn-figure"), page.locator(".dn-pinned .dn-chart")
+        expect(figure).to_have_attribute("data-drawn", "")
+        expect(pinned).to_have_count(0)
+        page.get_by_role("button", name="pin metric07", exact=True).click()
+        expect(page.get_by_role("button", name="pin metric07", exact=True)).to_be_focused()
+        expect(pinned).to_have_count(1)
+        page.get_by_label("Filter metrics").fill("metric61")  # the page holds the first sixty
+        page.get_by_role("button", name="pin metric61", exact=True).click()
+        page.get_by_label("X axis").select_option("relative")
+
+        page.reload()
+        page.get_by_role("button", name="Open").click()
+        expect(figure).to_have_attribute("data-drawn", "")
+        expect(pinned).to_have_count(2)
+        tags = pinned.evaluate_all("(charts) => charts.map((chart) => chart.dataset.tag)")
+        assert tags == ["metric07", "metric61"]
+        plot = next(frame for frame in page.frames if frame != page.main_frame)
+        plot.wait_for_function("() => plot.data?.filter((line) => line.x.length).length === 61")
+        expect(page.get_by_label("X axis")).to_have_value("relative")
+        for width in (1280, 420):
+            page.set_viewport_size({"width": width, "height": 900})
+            becomes(figure, "(it) => it.scrollWidth - it.clientWidth", 0)
+        assert violations(page, axe, ".distrain-charts") == []
+        page.get_by_role("button", name="pin metric61", exact=True).click()
+        expect(pinned).to_have_count(1)

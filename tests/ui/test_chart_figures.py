@@ -44,12 +44,15 @@ def test_many_ranks_are_drawn_as_a_band_with_the_first(tmp_path: Path) -> None:
     run = RunFolder(tmp_path / "runs" / "7")
     for rank in range(12):
         run.report(5, series=f"rank-{rank}", loss=float("nan") if rank == 3 else float(rank))
-    drawn = drawing.charts(metrics_of(run.folder))
+    metrics = metrics_of(run.folder)
+    drawn = drawing.charts(metrics)
     assert drawn.count('class="dn-band"') == 1
     assert drawn.count('class="dn-line"') == 2
     assert drawn.count("data-series=") == 12
     assert len(set(re.findall('--dn-ink:(#[0-9a-f]{6})"', drawn))) == 13
     assert "<summary>All 12 lines</summary>" in drawn
+    metrics.in_bands = False  # as those of runs that are compared
+    assert drawing.charts(metrics).count('class="dn-line"') == 12
 
 
 def test_of_very_many_metrics_the_first_are_drawn(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def sheet(metrics: Metrics, lines: Lines, *, drawn: bool) -> str:
             tag,
             brief(last[tag]) if tag in last else "",
             notes.get(tag, ""),
-            _svg(tag, curves[tag], colours, _height(tags), metrics.stacked) if drawn else "",
+            _svg(tag, curves[tag], colours, _height(tags), metrics) if drawn else "",
         )
         for tag in tags
     }
@@ -69,7 +69,7 @@ def sheet(metrics: Metrics, lines: Lines, *, drawn: bool) -> str:
     height = _height(tags)
     style = f"--dn-left:{_left_margin(curves.values(), height):.0f}px;--dn-plot:{height}px"
     return (
-        f'<div class="dn-sheet" style="{style}">{_legend(colours)}{body}'
+        f'<div class="dn-sheet" style="{style}">{_legend(colours, metrics.in_bands)}{body}'
         f"{_notes((figure.left_out(metrics.keys), *metrics.notes))}</div>"
     )
 
@@ -79,7 +79,7 @@ def _height(tags: Sequence[str]) -> int:
     return 240 if len(tags) <= 2 else 170
 
 
-def _legend(colours: Mapping[str, str]) -> str:
+def _legend(colours: Mapping[str, str], in_bands: bool) -> str:
     if len(colours) < 2:
         return ""
     names = "".join(
@@ -87,7 +87,7 @@ def _legend(colours: Mapping[str, str]) -> str:
         f"{html.escape(figure.name_of(series))}</span>"
         for series, colour in colours.items()
     )
-    if len(colours) <= figure.MANY:
+    if len(colours) <= figure.MANY or not in_bands:
         return f'<div class="dn-legend">{names}</div>'
     kept = (("#808080", "mean"), ("#80808059", f"min to max of {len(colours)}"))
     first = next((colour, figure.name_of(series)) for series, colour in colours.items())
@@ -150,15 +150,22 @@ class Plot:
     columns: list[tuple[float, str]]
 
 
-def plot(lines: Lines, colours: Mapping[str, str], height: float, stacked: bool = False) -> Plot:
+def plot(
+    lines: Lines,
+    colours: Mapping[str, str],
+    height: float,
+    *,
+    stacked: bool = False,
+    in_bands: bool = False,
+) -> Plot:
     """Draw a chart. `height`, in pixels, is how high it will be shown; `stacked` lines are sums,
-    the highest first, with all below them filled."""
+    the highest first, with all below them filled; `in_bands` draws many as a band and the first."""
     x_range, y_range = _x_range(lines), _y_range(lines, height, stacked)
     draw = _area if stacked else _line
-    has_band = len(lines) > figure.MANY and not stacked
+    has_band = in_bands and not stacked and len(lines) > figure.MANY
     drawn = _band(lines, x_range, y_range) if has_band else ""
     order = list(colours)
-    first = min(lines, key=lambda key: order.index(key.series))
+    first = min(lines, key=lambda key: order.index(key.series), default=None)
     drawn += "".join(
         draw(line, x_range, y_range, colours[key.series])
         for key, line in lines.items()
@@ -175,10 +182,13 @@ def ground(rows: Iterable[tuple[float, str]]) -> str:
     return f'<path class="dn-rows" d="{grid}"/><path class="dn-ground" d="M0 {SIDE}H{SIDE}"/>'
 
 
-def _svg(tag: str, lines: Lines, colours: Mapping[str, str], height: float, stacked: bool) -> str:
+def _svg(
+    tag: str, lines: Lines, colours: Mapping[str, str], height: float, metrics: Metrics
+) -> str:
     if all(not np.isfinite(line.y).any() for line in lines.values()):
         return ""
-    return framed(plot(lines, colours, height, stacked), f"{tag} by step")
+    drawn = plot(lines, colours, height, stacked=metrics.stacked, in_bands=metrics.in_bands)
+    return framed(drawn, f"{tag} by step")
 
 
 def framed(drawn: Plot, label: str) -> str:

@@ -51,6 +51,7 @@ class Metrics:
     """
 
     stacked = False  # whether the lines of a chart are parts of a whole
+    in_bands = True  # many series are a band: they are ranks of one run
 
     def __init__(
         self, folder: Path, below: str = EVENTS_FOLDER, events: EventFolder | None = None

@@ -1979,12 +1979,14 @@ var Found = class {
     this.lines = [];
   }
   /**
-   * Get the first of these metrics that have all the words; without words, none.
+   * Get the pinned ones of these metrics, and the first that have all the words; without words, none.
    * @param {string} words
    * @param {string[]} tags
+   * @param {Kept} kept
    */
-  async look(words2, tags) {
-    const wanted = words2.trim() ? tags.filter((tag) => fits(tag, words2)).slice(0, MOST) : [];
+  async look(words2, tags, kept) {
+    const fitting = words2.trim() ? tags.filter((tag) => fits(tag, words2)).slice(0, MOST) : [];
+    const wanted = [.../* @__PURE__ */ new Set([...tags.filter((tag) => kept.isPinned(tag)), ...fitting])];
     if (!wanted.length && !this.tags.length) return;
     this.tags = wanted;
     const answers = await Promise.all(wanted.map((tag) => this.ask({ tag, points: POINTS })));
@@ -2251,6 +2253,51 @@ var PlotFrame = class {
   }
 };
 
+// src/charts/kept.js
+var MOST_PINNED = 24;
+var FIRST = { pinned: [], mode: "step", scale: "linear", smoothing: 0 };
+var Kept = class {
+  /** @param {string} path which charts, as in `metrics` */
+  constructor(path) {
+    this.key = `distrain-charts-${path}`;
+    this.choice = choiceOf(read(this.key));
+  }
+  /** @param {Partial<Choice>} change */
+  change(change) {
+    this.choice = { ...this.choice, ...change };
+    try {
+      localStorage.setItem(this.key, JSON.stringify(this.choice));
+    } catch {
+    }
+  }
+  /** @param {string} tag a metric, pinned or no longer */
+  pin(tag) {
+    const { pinned } = this.choice;
+    const others = pinned.filter((other) => other !== tag);
+    this.change({ pinned: others.length < pinned.length ? others : [...pinned, tag].slice(-MOST_PINNED) });
+  }
+  /** @param {string} tag */
+  isPinned(tag) {
+    return this.choice.pinned.includes(tag);
+  }
+};
+function read(key) {
+  try {
+    return JSON.parse(localStorage.getItem(key) ?? "{}");
+  } catch {
+    return {};
+  }
+}
+function choiceOf(value) {
+  const { pinned, mode, scale: scale2, smoothing } = value ?? {};
+  return {
+    pinned: Array.isArray(pinned) ? pinned.filter((tag) => typeof tag === "string").slice(0, MOST_PINNED) : FIRST.pinned,
+    mode: ["step", "relative", "wall"].includes(mode) ? mode : FIRST.mode,
+    scale: ["linear", "log"].includes(scale2) ? scale2 : FIRST.scale,
+    smoothing: typeof smoothing === "number" && smoothing >= 0 && smoothing < 1 ? smoothing : FIRST.smoothing
+  };
+}
+
 // src/charts/layout.js
 var TOLD_TOGETHER = 8;
 var GREY = "#808080";
@@ -2324,15 +2371,19 @@ var Sheet = class {
    * Calls `toggled` when the reader hides or shows a series, or all of many, and `lit` for the series
    * whose name is pointed at, or none.
    * @param {HTMLElement} figure
+   * @param {Kept} kept
    * @param {() => void} toggled
    * @param {(series: string | null) => void} lit
    */
-  constructor(figure, toggled, lit) {
+  constructor(figure, kept, toggled, lit) {
     this.figure = figure;
+    this.kept = kept;
     this.toggled = toggled;
     this.lit = lit;
+    this.many = null;
     this.all = false;
     this.series = [];
+    this.pinned = void 0;
     this.hidden = /* @__PURE__ */ new Set();
     this.folded = /* @__PURE__ */ new Set();
     this.found = [];
@@ -2361,12 +2412,39 @@ var Sheet = class {
     );
     this.series = [...names].map((name) => name.dataset.series ?? "");
     for (const name of names) this.answer(name);
-    const many = (
-      /** @type {HTMLDetailsElement | null} */
-      sheet.querySelector("details.dn-many")
-    );
-    if (many) this.unfold(many);
+    this.many = /** @type {HTMLDetailsElement | null} */
+    sheet.querySelector("details.dn-many");
+    if (this.many) this.unfold(this.many);
+    this.pinned = element("div", { class: "dn-grid", "data-most": 3 });
+    sheet.querySelector(".dn-group")?.before(element("div", { class: "dn-group dn-pinned" }, this.pinned));
+    for (const chart of this.charts) this.offerPin(chart);
     this.add(this.found);
+  }
+  /**
+   * Pinned charts come first, in the order in which they were pinned.
+   * @param {Chart} chart
+   */
+  offerPin({ node, tag }) {
+    const pin = () => {
+      this.kept.pin(tag);
+      const { markup } = this;
+      this.markup = "";
+      this.show(markup);
+      this.toggled();
+      (this.charts.find((chart) => chart.tag === tag)?.node.querySelector(".dn-pin") ?? void 0)?.focus();
+    };
+    const isPinned = this.kept.isPinned(tag);
+    node.querySelector(".dn-title")?.append(button("", pin, {
+      class: "dn-pin",
+      "aria-pressed": String(isPinned),
+      "aria-label": `pin ${tag}`,
+      title: isPinned ? "Unpin" : "Show first, in all runs"
+    }));
+  }
+  /** Put the pinned charts into their place. */
+  bringPinned() {
+    const charts = this.kept.choice.pinned.flatMap((tag) => this.charts.find((chart) => chart.tag === tag)?.node ?? []);
+    this.pinned?.append(...charts);
   }
   /**
    * Have places for these metrics below the others, and for no more than these.
@@ -2380,8 +2458,11 @@ var Sheet = class {
       const made = tags.map((tag) => emptied(this.charts[0].node, tag));
       const grid = element("div", { class: "dn-grid", "data-most": tags.length > 4 ? 3 : Math.min(2, tags.length) }, ...made);
       [...this.figure.querySelectorAll(".dn-sheet > .dn-group")].at(-1)?.after(element("div", { class: "dn-group dn-found" }, grid));
-      this.charts.push(...made.map(chartOf));
+      const added = made.map(chartOf);
+      for (const chart of added) this.offerPin(chart);
+      this.charts.push(...added);
     }
+    this.bringPinned();
     this.filter(this.words);
   }
   /** @param {HTMLDetailsElement} group */
@@ -2488,6 +2569,7 @@ function emptied(chart, tag) {
     /** @type {HTMLElement} */
     chart.cloneNode(true)
   );
+  made.querySelector(".dn-pin")?.remove();
   made.dataset.tag = tag;
   made.querySelector(".dn-title")?.setAttribute("title", tag);
   for (const [place, text2] of [["b", tag], [".dn-newest", ""], [".dn-words", ""], [".dn-area", ""]]) {
@@ -2515,9 +2597,10 @@ var Charts = class {
   constructor(model, root, source, code) {
     this.model = model;
     this.source = source;
-    this.smoothing = 0;
-    this.mode = "step";
-    this.scale = "linear";
+    this.kept = new Kept(model.get("path"));
+    this.smoothing = this.kept.choice.smoothing;
+    this.mode = this.kept.choice.mode;
+    this.scale = this.kept.choice.scale;
     this.fine = /* @__PURE__ */ new Map();
     this.smooth = null;
     this.averagedAt = 0;
@@ -2526,10 +2609,13 @@ var Charts = class {
     this.isNewer = false;
     this.note = element("span", { class: "dn-chart-note", role: "status" });
     this.figure = element("div", { class: "dn-figure" });
-    this.sheet = new Sheet(this.figure, () => this.draw(), (series) => this.plot.light(series === "" ? "run" : series));
+    this.sheet = new Sheet(this.figure, this.kept, () => this.draw(), (series) => this.plot.light(series === "" ? "run" : series));
     this.reset = button("Reset zoom", () => this.plot.unzoom(), { disabled: true });
     this.search = element("input", { type: "search", placeholder: "filter", "aria-label": "Filter metrics", hidden: true, ...OWN_KEYS });
-    this.found = new Found((query) => this.ask(query), () => this.showFound());
+    this.found = new Found((query) => this.ask(query), () => {
+      this.sheet.add(this.found.tags);
+      this.draw();
+    });
     this.foundAt = 0;
     const look2 = debounce(SETTLED_MS, () => this.look());
     this.search.addEventListener("input", () => {
@@ -2558,28 +2644,36 @@ var Charts = class {
     this.draw();
   }
   tools() {
-    const slider = element("input", { type: "range", min: 0, max: 0.99, step: 0.01, value: 0, ...OWN_KEYS });
-    const shown = element("output", {}, "0.00");
+    const slider = element("input", { type: "range", min: 0, max: 0.99, step: 0.01, value: this.smoothing, ...OWN_KEYS });
+    const shown = element("output", {}, this.smoothing.toFixed(2));
     slider.addEventListener("input", () => {
       this.smoothing = Number(slider.value);
+      this.kept.change({ smoothing: this.smoothing });
       shown.textContent = this.smoothing.toFixed(2);
       this.draw();
       this.settled();
     });
-    return element(
-      "div",
-      { class: "dn-chart-tools", role: "group", "aria-label": "Chart tools" },
-      element("label", {}, "Smoothing ", slider, shown),
+    const [x, y] = [
       choice("X axis", X_AXES, (mode) => {
         this.mode = /** @type {Mode} */
         mode;
+        this.kept.change({ mode: this.mode });
         this.fine.clear();
         this.draw();
       }),
       choice("Y axis", Y_AXES, (scale2) => {
         this.scale = scale2;
+        this.kept.change({ scale: scale2 });
         this.draw();
-      }),
+      })
+    ];
+    [x.value, y.value] = [this.mode, this.scale];
+    return element(
+      "div",
+      { class: "dn-chart-tools", role: "group", "aria-label": "Chart tools" },
+      element("label", {}, "Smoothing ", slider, shown),
+      x,
+      y,
       this.reset,
       this.search,
       button("PNG", () => this.savePicture(), { title: "Save the charts as a picture" }),
@@ -2611,6 +2705,7 @@ var Charts = class {
     this.sheet.tell(newest);
     const count2 = Object.keys(newest).length;
     this.search.hidden = count2 < FILTERED_FROM;
+    if (!this.foundAt && this.kept.choice.pinned.length) this.look();
     this.search.placeholder = count2 > this.tags.length ? `filter all ${count2}` : "filter";
     this.start = Math.min(...lines.map(({ wall }) => wall.find((seconds) => Number.isFinite(seconds)) ?? Infinity));
     this.shown = lines.map((line2, number2) => this.closer(line2, number2));
@@ -2619,7 +2714,7 @@ var Charts = class {
     keys.forEach(([, tag], number2) => charts.get(tag)?.push(number2));
     const kept = new Set(this.sheet.series.slice(0, 1));
     const data = [...charts].flatMap(([tag, numbers2]) => {
-      if (this.sheet.all || numbers2.length <= MANY) return numbers2.flatMap((number2) => this.traces(number2, dots));
+      if (this.sheet.all || !this.sheet.many || numbers2.length <= MANY) return numbers2.flatMap((number2) => this.traces(number2, dots));
       return this.band(tag, numbers2, dots, kept);
     });
     this.sheet.keep(kept);
@@ -2675,11 +2770,7 @@ var Charts = class {
   look() {
     this.foundAt = Date.now();
     const drawn2 = new Set(this.shape.keys.map(([, tag]) => tag));
-    this.found.look(this.search.value, Object.keys(this.shape.newest).filter((tag) => !drawn2.has(tag)));
-  }
-  showFound() {
-    this.sheet.add(this.found.tags);
-    this.draw();
+    this.found.look(this.search.value, Object.keys(this.shape.newest).filter((tag) => !drawn2.has(tag)), this.kept);
   }
   /**
    * The line with the finer points that there are of it.

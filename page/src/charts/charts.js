@@ -6,6 +6,7 @@ import { apart, bandOf, MANY } from "./band.js";
 import { themeColours, whenThemed } from "./colours.js";
 import { Found, traceLike } from "./found.js";
 import { PlotFrame } from "./frame.js";
+import { Kept } from "./kept.js";
 import { asPicture, axisNumber, hoverMode, layoutFor } from "./layout.js";
 import { across, byNumber, csv, refined, smoothed, stepsWithin, unpacked, wholeLines } from "./lines.js";
 import { Sheet } from "./sheet.js";
@@ -38,10 +39,10 @@ export class Charts {
   constructor(model, root, source, code) {
     this.model = model;
     this.source = source;
-    this.smoothing = 0;
-    /** @type {Mode} */
-    this.mode = "step";
-    this.scale = "linear";
+    this.kept = new Kept(model.get("path"));
+    this.smoothing = this.kept.choice.smoothing;
+    this.mode = this.kept.choice.mode;
+    this.scale = this.kept.choice.scale;
     /** @type {Map<number, Range>} by the number of a subplot */
     this.fine = new Map();
     /** @type {{weight: number, lines: Map<number, ChartLine>} | null} averaged over all points */
@@ -53,10 +54,10 @@ export class Charts {
     this.isNewer = false;  // whether there is more than was drawn
     this.note = element("span", { class: "dn-chart-note", role: "status" });
     this.figure = element("div", { class: "dn-figure" });
-    this.sheet = new Sheet(this.figure, () => this.draw(), (series) => this.plot.light(series === "" ? "run" : series));
+    this.sheet = new Sheet(this.figure, this.kept, () => this.draw(), (series) => this.plot.light(series === "" ? "run" : series));
     this.reset = button("Reset zoom", () => this.plot.unzoom(), { disabled: true });
     this.search = element("input", { type: "search", placeholder: "filter", "aria-label": "Filter metrics", hidden: true, ...OWN_KEYS });
-    this.found = new Found((query) => this.ask(query), () => this.showFound());
+    this.found = new Found((query) => this.ask(query), () => { this.sheet.add(this.found.tags); this.draw(); });
     this.foundAt = 0;
     const look = debounce(SETTLED_MS, () => this.look());
     this.search.addEventListener("input", () => { this.sheet.filter(this.search.value); look(); });
@@ -81,19 +82,25 @@ export class Charts {
   }
 
   tools() {
-    const slider = element("input", { type: "range", min: 0, max: 0.99, step: 0.01, value: 0, ...OWN_KEYS });
-    const shown = element("output", {}, "0.00");
+    const slider = element("input", { type: "range", min: 0, max: 0.99, step: 0.01, value: this.smoothing, ...OWN_KEYS });
+    const shown = element("output", {}, this.smoothing.toFixed(2));
     slider.addEventListener("input", () => {
       this.smoothing = Number(slider.value);
+      this.kept.change({ smoothing: this.smoothing });
       shown.textContent = this.smoothing.toFixed(2);
       this.draw();
       this.settled();
     });
+    const [x, y] = [
+      choice("X axis", X_AXES, (mode) => { this.mode = /** @type {Mode} */ (mode); this.kept.change({ mode: this.mode }); this.fine.clear(); this.draw(); }),
+      choice("Y axis", Y_AXES, (scale) => { this.scale = scale; this.kept.change({ scale }); this.draw(); }),
+    ];
+    [x.value, y.value] = [this.mode, this.scale];
     return element(
       "div", { class: "dn-chart-tools", role: "group", "aria-label": "Chart tools" },
       element("label", {}, "Smoothing ", slider, shown),
-      choice("X axis", X_AXES, (mode) => { this.mode = /** @type {Mode} */ (mode); this.fine.clear(); this.draw(); }),
-      choice("Y axis", Y_AXES, (scale) => { this.scale = scale; this.draw(); }),
+      x,
+      y,
       this.reset,
       this.search,
       button("PNG", () => this.savePicture(), { title: "Save the charts as a picture" }),
@@ -124,6 +131,7 @@ export class Charts {
     this.sheet.tell(newest);
     const count = Object.keys(newest).length;
     this.search.hidden = count < FILTERED_FROM;
+    if (!this.foundAt && this.kept.choice.pinned.length) this.look();
     this.search.placeholder = count > this.tags.length ? `filter all ${count}` : "filter";
     this.start = Math.min(...lines.map(({ wall }) => wall.find((seconds) => Number.isFinite(seconds)) ?? Infinity));
     this.shown = lines.map((line, number) => this.closer(line, number));
@@ -133,7 +141,7 @@ export class Charts {
     keys.forEach(([, tag], number) => charts.get(tag)?.push(number));
     const kept = new Set(this.sheet.series.slice(0, 1));
     const data = [...charts].flatMap(([tag, numbers]) => {
-      if (this.sheet.all || numbers.length <= MANY) return numbers.flatMap((number) => this.traces(number, dots));
+      if (this.sheet.all || !this.sheet.many || numbers.length <= MANY) return numbers.flatMap((number) => this.traces(number, dots));
       return this.band(tag, numbers, dots, kept);
     });
     this.sheet.keep(kept);
@@ -183,12 +191,7 @@ export class Charts {
   look() {
     this.foundAt = Date.now();
     const drawn = new Set(this.shape.keys.map(([, tag]) => tag));
-    this.found.look(this.search.value, Object.keys(this.shape.newest).filter((tag) => !drawn.has(tag)));
-  }
-
-  showFound() {
-    this.sheet.add(this.found.tags);
-    this.draw();
+    this.found.look(this.search.value, Object.keys(this.shape.newest).filter((tag) => !drawn.has(tag)), this.kept);
   }
 
   /**

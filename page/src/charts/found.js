@@ -4,6 +4,7 @@ import { asLine } from "./lines.js";
 
 /** @import { CurveAnswer, Shape } from "../protocol.d.ts" */
 /** @import { Query } from "../source.js" */
+/** @import { Kept } from "./kept.js" */
 /** @import { ChartLine } from "./lines.js" */
 
 const MOST = 12;
@@ -35,12 +36,14 @@ export class Found {
   }
 
   /**
-   * Get the first of these metrics that have all the words; without words, none.
+   * Get the pinned ones of these metrics, and the first that have all the words; without words, none.
    * @param {string} words
    * @param {string[]} tags
+   * @param {Kept} kept
    */
-  async look(words, tags) {
-    const wanted = words.trim() ? tags.filter((tag) => fits(tag, words)).slice(0, MOST) : [];
+  async look(words, tags, kept) {
+    const fitting = words.trim() ? tags.filter((tag) => fits(tag, words)).slice(0, MOST) : [];
+    const wanted = [...new Set([...tags.filter((tag) => kept.isPinned(tag)), ...fitting])];
     if (!wanted.length && !this.tags.length) return;
     this.tags = wanted;
     const answers = await Promise.all(wanted.map((tag) => this.ask({ tag, points: POINTS })));

@@ -5,6 +5,7 @@ import { button, element, write } from "../dom.js";
 import { drawn } from "../markup.js";
 import { fits } from "./found.js";
 
+/** @import { Kept } from "./kept.js" */
 /** @typedef {{left: number, top: number, width: number, height: number}} Box pixels */
 /** @typedef {{node: HTMLElement, tag: string, area: HTMLElement, newest: Element | null}} Chart */
 
@@ -13,16 +14,22 @@ export class Sheet {
    * Calls `toggled` when the reader hides or shows a series, or all of many, and `lit` for the series
    * whose name is pointed at, or none.
    * @param {HTMLElement} figure
+   * @param {Kept} kept
    * @param {() => void} toggled
    * @param {(series: string | null) => void} lit
    */
-  constructor(figure, toggled, lit) {
+  constructor(figure, kept, toggled, lit) {
     this.figure = figure;
+    this.kept = kept;
     this.toggled = toggled;
     this.lit = lit;
+    /** @type {HTMLDetailsElement | null} the names of many series, which are a band */
+    this.many = null;
     this.all = false;  // whether each of many series has its line
     /** @type {string[]} in the order of the legend */
     this.series = [];
+    /** @type {HTMLElement | undefined} where pinned charts stand */
+    this.pinned = undefined;
     /** @type {Set<string>} series */
     this.hidden = new Set();
     /** @type {Set<string>} groups */
@@ -48,9 +55,38 @@ export class Sheet {
     const names = /** @type {NodeListOf<HTMLElement>} */ (sheet.querySelectorAll(".dn-series[data-series]"));
     this.series = [...names].map((name) => name.dataset.series ?? "");
     for (const name of names) this.answer(name);
-    const many = /** @type {HTMLDetailsElement | null} */ (sheet.querySelector("details.dn-many"));
-    if (many) this.unfold(many);
+    this.many = /** @type {HTMLDetailsElement | null} */ (sheet.querySelector("details.dn-many"));
+    if (this.many) this.unfold(this.many);
+    this.pinned = element("div", { class: "dn-grid", "data-most": 3 });
+    sheet.querySelector(".dn-group")?.before(element("div", { class: "dn-group dn-pinned" }, this.pinned));
+    for (const chart of this.charts) this.offerPin(chart);
     this.add(this.found);
+  }
+
+  /**
+   * Pinned charts come first, in the order in which they were pinned.
+   * @param {Chart} chart
+   */
+  offerPin({ node, tag }) {
+    const pin = () => {
+      this.kept.pin(tag);
+      const { markup } = this;
+      this.markup = "";
+      this.show(markup);
+      this.toggled();
+      /** @type {HTMLElement | undefined} */ (this.charts.find((chart) => chart.tag === tag)?.node.querySelector(".dn-pin") ?? undefined)?.focus();
+    };
+    const isPinned = this.kept.isPinned(tag);
+    node.querySelector(".dn-title")?.append(button("", pin, {
+      class: "dn-pin", "aria-pressed": String(isPinned), "aria-label": `pin ${tag}`,
+      title: isPinned ? "Unpin" : "Show first, in all runs",
+    }));
+  }
+
+  /** Put the pinned charts into their place. */
+  bringPinned() {
+    const charts = this.kept.choice.pinned.flatMap((tag) => this.charts.find((chart) => chart.tag === tag)?.node ?? []);
+    this.pinned?.append(...charts);
   }
 
   /**
@@ -65,8 +101,11 @@ export class Sheet {
       const made = tags.map((tag) => emptied(this.charts[0].node, tag));
       const grid = element("div", { class: "dn-grid", "data-most": tags.length > 4 ? 3 : Math.min(2, tags.length) }, ...made);
       [...this.figure.querySelectorAll(".dn-sheet > .dn-group")].at(-1)?.after(element("div", { class: "dn-group dn-found" }, grid));
-      this.charts.push(...made.map(chartOf));
+      const added = made.map(chartOf);
+      for (const chart of added) this.offerPin(chart);
+      this.charts.push(...added);
     }
+    this.bringPinned();
     this.filter(this.words);
   }
 
@@ -171,6 +210,7 @@ function chartOf(node) {
  */
 function emptied(chart, tag) {
   const made = /** @type {HTMLElement} */ (chart.cloneNode(true));
+  made.querySelector(".dn-pin")?.remove();
   made.dataset.tag = tag;
   made.querySelector(".dn-title")?.setAttribute("title", tag);
   for (const [place, text] of [["b", tag], [".dn-newest", ""], [".dn-words", ""], [".dn-area", ""]]) {
