@@ -184,6 +184,8 @@ REFERENCES: dict[str, tuple[Reference, ...]] = {
     "vertex.reduction-backend": (Page(f"{VERTEX}/training/distributed-training"),),
     "vertex.reduction-base": (Page(f"{VERTEX}/training/distributed-training"),),
     "vertex.study-pipeline": (LACKS,),
+    "vertex.study-retries": (LACKS,),
+    "sagemaker.retries": (LACKS,),
     "vertex.study-run": (LACKS,),
     "vertex.no-{name}": (Own("what no request can be sent without"),),
     # backends/sagemaker

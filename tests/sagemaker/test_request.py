@@ -364,3 +364,10 @@ def test_every_job_is_another_run() -> None:
     assert one.request["TrainingJobName"] == one.run
     assert SageMakerSpec.of(json.loads(json.dumps(asdict(one)))) == one
     assert RUN not in json.dumps(asdict(one))
+
+
+def test_retries_are_those_of_the_service() -> None:
+    plan = planned(laid(P4, retries=3))
+    assert plan.request["RetryStrategy"] == {"MaximumRetryAttempts": 3}
+    (finding,) = [f for f in plan.findings if f.code == "sagemaker.retries"]
+    assert "an end by a signal or an exit status is not retried" in finding.message

@@ -17,6 +17,7 @@ from distrain_nb.places.vertex.plan import VertexPlan, VertexSpec
 from distrain_nb.places.vertex.request import RUN, training_pipeline
 from distrain_nb.places.vertex.service import VertexService
 from distrain_nb.places.vertex.stand_in.replicas import left_out, members
+from distrain_nb.worker.supervisor.retries import RunAttempt
 from tests.vertex.jobs import planned
 
 EVERYTHING: dict[str, Any] = {
@@ -327,6 +328,7 @@ def test_what_can_t_be_read_is_named(option: str, value: Any, said: str) -> None
         ({}, {"tensorboard": "1"}, "vertex.no-service-account"),
         ({}, {"python_package": True, "base": "mine:1"}, "vertex.no-prebuilt"),
         ({}, {"no_retries": True, "restart": True}, "vertex.retries"),
+        ({"retries": 2}, {"restart": True}, "vertex.retries"),
         ({}, {"ip_range": ("range-1",)}, "vertex.ip-range"),
         ({}, {"network": "n", "network_attachment": "a"}, "vertex.two-networks"),
     ],
@@ -373,3 +375,20 @@ def test_a_rank_for_each_gpu_of_the_primary() -> None:
 def test_the_base_fits_the_program(code: str, layout: dict[str, str], base: str) -> None:
     chosen = Layout.of("vertex", **{"primary": "n1-standard-8+1*T4", **layout})
     assert base in planned(chosen, code=code).base
+
+
+@pytest.mark.parametrize("pipeline", [False, True])
+def test_another_attempt_is_the_same_job_with_a_label_of_its_own(pipeline: bool) -> None:
+    """Its ranks are told which attempt it is; the service starts nothing again by itself."""
+    layout = LAYOUTS["with a disk"].edited({"retries": 3, "retry_on": "75,lost"})
+    spec = planned(layout, options={"pipeline": pipeline}).spec()
+    assert (spec.retries, spec.retried) == (3, ("75", "lost"))
+    request = VertexService(spec, {}).again(spec.request, RunAttempt(2), 3)
+    assert request["labels"]["distrain_run"] == f"{spec.run}-2"
+    body = request["trainingTaskInputs"] if pipeline else request["jobSpec"]
+    assert body["scheduling"]["disableRetries"] is True
+    for pool in body["workerPoolSpecs"]:
+        told = {item["name"]: item["value"] for item in pool["containerSpec"]["env"]}
+        assert (told["DISTRAIN_ATTEMPT"], told["TORCHELASTIC_RESTART_COUNT"]) == ("2", "1")
+    before = json.dumps(spec.request["jobSpec" if not pipeline else "trainingTaskInputs"])
+    assert json.dumps(body["baseOutputDirectory"]) in before

@@ -97,6 +97,12 @@ def test_variables_are_hidden_in_the_trials_job_too() -> None:
     assert plan.spec().variables == {"WHO": "somebody"}
 
 
+def test_a_study_has_no_retries_of_its_own() -> None:
+    layout = Layout.of("vertex", region="us-central1", retries=2, **POOLS)
+    (finding,) = study_plan(layout=layout).findings
+    assert (finding.code, finding.where) == ("vertex.study-retries", "retries")
+
+
 def test_a_study_is_no_training_pipeline() -> None:
     (finding,) = study_plan(pipeline=True).findings
     assert (finding.code, finding.where) == ("vertex.study-pipeline", "pipeline")

@@ -42,7 +42,8 @@ class StartsAgain(Protocol):
     """Whether its log goes on with the next attempt's, so that a cursor stays good."""
 
     def again(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
-        """Make all ready for an attempt, the second or a later one, and return its request."""
+        """Make all ready for an attempt, the second or a later one, and return its request. Called
+        again with what it gave if its caller was killed."""
 
 
 def again(
@@ -71,12 +72,21 @@ def again(
     why = observed.error if observed.cause or not failures else headline(decisive(failures), ())
     words = f"{attempt.words(retries)}, after {_brief(why)}"
     _log.info("%s", words)
-    request = service.again(run.journal.request or {}, attempt, retries)
-    journal = replace(run.journal, attempt=attempt, request=dict(request), job="", sent=0.0)
+    journal = replace(run.journal, attempt=attempt, job="", sent=0.0)
     log.say(words, journal if service.one_log else replace(journal, cursor={}))
     run.put(run.status.enter(State.STARTING, words, note=""))
     run.rest(attempt.pause)
     return True, ""
+
+
+def make_ready(run: Carried, submission: Submission, service: Service) -> None:
+    """Have the request of the present attempt, unless it has been sent. A carrier may have ended
+    within this."""
+    journal = run.journal
+    if journal.attempt.number > 1 and not run.may_be_there and isinstance(service, StartsAgain):
+        retries = int(str(submission.spec.get("retries") or 0))
+        request = service.again(journal.request or {}, journal.attempt, retries)
+        run.keep(replace(journal, request=dict(request)))
 
 
 def which(run: Carried, submission: Submission) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from distrain_nb import __version__
 from distrain_nb.backends.plugins import find
-from distrain_nb.backends.remote.attempts import again, which
+from distrain_nb.backends.remote.attempts import again, make_ready, which
 from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Carried, brief
 from distrain_nb.backends.remote.collector import Collector, kinds
 from distrain_nb.backends.remote.links import write_links
@@ -119,6 +119,7 @@ class Carrier:
         run.take(self._submission.processes)
         is_sent_again, vain = True, ""
         while is_sent_again:
+            make_ready(run, self._submission, self._service)
             send(run, self._service)
             if not self._submission.spec.get("retries"):
                 forget(run.folder)

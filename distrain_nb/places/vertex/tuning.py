@@ -71,6 +71,9 @@ class VertexStudyPlan:
         if self.trial.pipeline:
             message = "a study is not sent as a training pipeline: leave out --pipeline"
             yield Finding("vertex.study-pipeline", Severity.ERROR, "pipeline", message)
+        if self.trial.job.layout.retries:
+            message = "Vertex AI starts the trials of a study again by itself: leave out --retries"
+            yield Finding("vertex.study-retries", Severity.ERROR, "retries", message)
         name, _, run = self.trial.job.experiment.partition("/")
         if run:
             message = f"each trial is a run of its own: --experiment {name}, without /{run}"

@@ -300,8 +300,8 @@ class Supervisor:
 
     def _keep_time(self) -> None:
         now = time.monotonic()
-        if self._cancel_requested():
-            self._decide(State.CANCELLED, "")
+        if self._cancel_requested():  # perhaps because of what has failed, by who starts all hosts
+            self._decide(State.FAILED if self._failures else State.CANCELLED, "")
         if self._launch.kernel and not self._launch.kernel.alive:
             self._decide(State.CANCELLED, "the kernel that waited for it has ended")
         # Nobody can see or stop the run then; who hears its log has other means.
