@@ -2713,10 +2713,13 @@ var Charts = class {
     const charts = new Map([...boxes.keys()].map((tag) => [tag, []]));
     keys.forEach(([, tag], number2) => charts.get(tag)?.push(number2));
     const kept = new Set(this.sheet.series.slice(0, 1));
-    const data = [...charts].flatMap(([tag, numbers2]) => {
-      if (this.sheet.all || !this.sheet.many || numbers2.length <= MANY) return numbers2.flatMap((number2) => this.traces(number2, dots));
-      return this.band(tag, numbers2, dots, kept);
-    });
+    const all = [...charts];
+    const bands = all.filter(([, numbers2]) => this.sheet.many && !this.sheet.all && numbers2.length > MANY);
+    const single = all.filter((chart) => !bands.includes(chart)).flatMap(([, numbers2]) => numbers2).sort((a, b) => a - b);
+    const data = [
+      ...single.flatMap((number2) => this.traces(number2, dots)),
+      ...bands.flatMap(([tag, numbers2]) => this.band(tag, numbers2, dots, kept))
+    ];
     this.sheet.keep(kept);
     this.plot.draw(data, { ...layoutFor(this.tags, boxes, this), hovermode: hoverMode(data) });
   }

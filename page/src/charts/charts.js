@@ -140,10 +140,13 @@ export class Charts {
     const charts = new Map([...boxes.keys()].map((tag) => [tag, []]));
     keys.forEach(([, tag], number) => charts.get(tag)?.push(number));
     const kept = new Set(this.sheet.series.slice(0, 1));
-    const data = [...charts].flatMap(([tag, numbers]) => {
-      if (this.sheet.all || !this.sheet.many || numbers.length <= MANY) return numbers.flatMap((number) => this.traces(number, dots));
-      return this.band(tag, numbers, dots, kept);
-    });
+    const all = [...charts];
+    const bands = all.filter(([, numbers]) => this.sheet.many && !this.sheet.all && numbers.length > MANY);
+    const single = all.filter((chart) => !bands.includes(chart)).flatMap(([, numbers]) => numbers).sort((a, b) => a - b);
+    const data = [
+      ...single.flatMap((number) => this.traces(number, dots)),
+      ...bands.flatMap(([tag, numbers]) => this.band(tag, numbers, dots, kept)),
+    ];
     this.sheet.keep(kept);
     this.plot.draw(data, { ...layoutFor(this.tags, boxes, this), hovermode: hoverMode(data) });
   }
