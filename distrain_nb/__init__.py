@@ -97,6 +97,6 @@ def load_ipython_extension(shell: Any) -> None:
 
 def unload_ipython_extension(shell: Any) -> None:
     """What `%unload_ext distrain_nb` calls: nothing of the user's process is changed any more."""
-    from distrain_nb.magics.observing import stop_observing
+    from distrain_nb.magics.hooks import stop_observing
 
     stop_observing(shell)

@@ -11,8 +11,7 @@ from distrain_nb.backends.options import declared, made, option
 from distrain_nb.backends.plugins import all_backends, find
 from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.layout import OPTIONS, Layout, load
-from distrain_nb.layout.option import flag
-from distrain_nb.layout.options import SPOT, changed
+from distrain_nb.layout.options import SPOT, changed, flag
 from distrain_nb.layout.place import place_of
 from distrain_nb.worker.rank.stacks import HANG_AFTER_VARIABLE, STOP_VARIABLE
 

@@ -189,12 +189,12 @@ def test_the_name_of_a_class_has_one_meaning() -> None:
 # Where code outside of `places/` may name a cloud.
 NAMING_A_CLOUD = {
     "the fact tables": {"layout.catalog.index", "layout.catalog.lookup", "layout.catalog.rows",
-                        "layout.catalog.tables", "layout.sizing"},
+                        "layout.catalog.tables", "layout.traffic"},
     "names of places, in the order of lists": {"layout.place", "magics.verbs"},
     "help and examples": {"config", "layout.gain", "layout.layout", "layout.options",
                           "tuning.options"},
     "by the machines of a pool": {"magics.advise"},
-    "variables of hosts": {"backends.notebooks.hosted"},
+    "variables of hosts": {"backends.notebooks"},
     "files of a run, read across versions": {"backends.remote.rehearsed", "worker.files.folder",
                                              "worker.files.tracked"},
     "containers of a service, which run the worker alone": {

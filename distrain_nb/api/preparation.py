@@ -1,23 +1,31 @@
-"""Makes a checked plan from code and options: all that can be done before anything is sent."""
+"""Makes a checked plan from code and options: all that can be done before anything is sent.
+
+Data of this machine, named by a job that runs elsewhere, as data in its bucket.
+
+Warnings about this machine: how long it lives, and how much disk space it has.
+
+Data that `--data` names, in a program's arguments and in variables of its environment.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.api.keywords import with_options
-from distrain_nb.api.named_data import CHANNEL, about_unread, named_in, variables, with_places
 from distrain_nb.api.source import source_of
-from distrain_nb.api.surroundings import about_machine
-from distrain_nb.api.uploads import with_uploads
 from distrain_nb.backends.base import AnyBackend, AnyJob, BuildsImage, Job, Plan
+from distrain_nb.backends.notebooks import duration, place
 from distrain_nb.backends.plugins import find
-from distrain_nb.backends.remote.naming import short_name
+from distrain_nb.backends.remote.options import short_name
+from distrain_nb.backends.uploads import local_path, upload_of
 from distrain_nb.cluster import choose, framework_of
 from distrain_nb.config import Config
-from distrain_nb.errors import CaptureError, CheckFailed, OptionError
-from distrain_nb.findings import errors
+from distrain_nb.errors import CaptureError, CheckFailed, OptionError, did_you_mean
+from distrain_nb.findings import Finding, Severity, errors
 from distrain_nb.layout.options import in_cell
 from distrain_nb.layout.rules import check as check_layout
 from distrain_nb.options import JobOptions, read
@@ -30,16 +38,134 @@ from distrain_nb.program.advice import (
     told_by,
     unread_arguments,
 )
+from distrain_nb.run import room
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from typing_extensions import Unpack
 
     from distrain_nb.api.keywords import Options
     from distrain_nb.api.source import Code, Source
-    from distrain_nb.findings import Finding
+    from distrain_nb.backends.uploads import Upload
     from distrain_nb.program import Script
+
+
+def with_uploads(job: AnyJob, backend: AnyBackend) -> AnyJob:
+    """Return the job with URIs for all of its data that its machines can't read where they are; its
+    `uploads` are to get there yet. Raises OptionError."""
+    below = backend.staging(job) if job.data else ""
+    if not below:
+        return job
+    texts: list[str] = []
+    uploads: list[Upload] = []
+    for text in job.data:
+        name, _, uri = text.partition("=")
+        path, rest = backend.parts(uri)
+        source = local_path(name, path, backend.mounted) if path else None
+        if source is None:
+            texts.append(text)
+            continue
+        upload = upload_of(name, source, below, job.config.data_limit)
+        uploads.append(upload)
+        texts.append(f"{name}={upload.uri}{rest}")
+    return replace(job, data=tuple(texts), uploads=tuple(uploads))
+
+
+def about_machine(job: AnyJob, backend: AnyBackend) -> Iterator[Finding]:
+    """Yield a disk that is nearly full, and a machine that may be shut down before the job has
+    ended."""
+    folder, free = room.free_bytes()
+    if free < room.LITTLE:
+        message = (
+            f"only {free / room.GB:.1f} GB are free for runs in {folder}: %distrain clean "
+            "says what can go"
+        )
+        yield Finding("machine.little-room", Severity.WARNING, "", message)
+    is_here = backend.here or getattr(job.options, "rehearsed", False)
+    limited = job.layout.timeout is not None
+    # Nobody knows how long a run here takes that the cell waits for.
+    if job.waits != is_here or limited:
+        yield from _of_idleness(job, here=is_here)
+
+
+def _of_idleness(job: AnyJob, *, here: bool) -> Iterator[Finding]:
+    where = place(job.environ)
+    if where is None or not where.idle_s:
+        return
+    longer = job.layout.timeout is None or job.layout.timeout > where.idle_s
+    if here and (longer or not job.waits):
+        then = (
+            "a run on it ends then, whether or not a cell waits; a job in a cloud (--on) continues"
+        )
+    elif job.waits and longer:
+        then = (
+            "the cell may wait longer than that, and a job that is waited for is stopped with its "
+            "kernel: without --wait it goes on, and %distrain attach shows it again"
+        )
+    else:
+        return
+    message = (
+        f"this machine ({where.title}) is shut down after {duration(where.idle_s)} without "
+        f"activity, by {where.idle_source}: {then}"
+    )
+    yield Finding("machine.idle", Severity.WARNING, "", message)
+
+
+CHANNEL = "SM_CHANNEL_"  # SageMaker's own variables for the folders of channels begin so
+# Not of a URI with the data itself, `data:image/png;base64,…`.
+_IN_ARGUMENT = re.compile(r"(?<![\w:])data:([A-Za-z_]\w*)(?!\w|/[\w.+-]+;[\w-]+[=,])")
+_WHOLE = re.compile(r"(?:.*=)?data:([A-Za-z_]\w*)")
+
+
+def with_places(arguments: Iterable[str], places: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the arguments with the place of data for each `data:NAME`. Raises OptionError for a
+    name that there is not."""
+    replaced = []
+    for argument in arguments:
+        match = _WHOLE.fullmatch(argument)
+        if match and match[1] not in places:
+            hint = did_you_mean(match[1], places, f": add --data {match[1]}=URI")
+            raise OptionError(
+                f"no --data has the name of data:{match[1]}{hint}", where=f"data:{match[1]}"
+            )
+        replaced.append(_IN_ARGUMENT.sub(lambda m: places.get(m[1], m[0]), argument))
+    return tuple(replaced)
+
+
+def named_in(arguments: Iterable[str]) -> frozenset[str]:
+    """Return the names of data that arguments have."""
+    return frozenset(name for argument in arguments for name in _IN_ARGUMENT.findall(argument))
+
+
+def variables(
+    options: JobOptions, places: Mapping[str, str], backend: AnyBackend
+) -> dict[str, str]:
+    """Return SageMaker's variable for each name, but for those that the service sets itself."""
+    brought = options.brought(backend.brings)
+    return {f"{CHANNEL}{n.upper()}": path for n, path in places.items() if n not in brought}
+
+
+def about_unread(
+    program: Program, arguments: Sequence[str], names: Iterable[str]
+) -> Iterator[Finding]:
+    """Yield a warning for each of the names that a script has no use for, as far as one can see."""
+    unread = [name for name in names if name not in named_in(arguments)]
+    if not unread or _reads_variables(program):
+        return
+    for name in unread:
+        message = (
+            f"nothing reads --data {name}: write data:{name} where the script's arguments are to "
+            f"have its path, or read the variable {CHANNEL}{name.upper()}"
+        )
+        yield Finding("capture.unused-name", Severity.WARNING, f"--data {name}", message)
+
+
+def _reads_variables(program: Program) -> bool:
+    files = (file for name, file in program.files.items() if name.endswith(".py"))
+    texts = (f.read_bytes() if isinstance(f, Path) else f for f in files)
+    return CHANNEL in program.main or any(CHANNEL.encode() in text for text in texts)
+
 
 MIB = 1 << 20
 

@@ -1,4 +1,7 @@
-"""What a backend brings and is asked for, and the values that pass between it and the rest."""
+"""What a backend brings and is asked for, and the values that pass between it and the rest.
+
+What `%distrain doctor` looks for, and what it finds.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,9 @@ import os
 import secrets
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import (
-    TYPE_CHECKING,
-    ClassVar,
-    Generic,
-    Protocol,
-    TypeAlias,
-    TypeVar,
-    runtime_checkable,
-)
+from enum import Enum
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from distrain_nb.config import Config
 
@@ -22,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from distrain_nb.backends.checks import Check
-    from distrain_nb.backends.found import Settled
+    from distrain_nb.backends.options import Settled
     from distrain_nb.backends.uploads import Upload
     from distrain_nb.findings import Finding
     from distrain_nb.layout import Layout
@@ -32,6 +28,58 @@ if TYPE_CHECKING:
     from distrain_nb.program.advice import RemoteFolder
     from distrain_nb.types import JsonObject, Unknown, Value
     from distrain_nb.worker.files.status import Status
+
+
+class Health(str, Enum):
+    """MISSING is what only some jobs need; WRONG is in the way of every one."""
+
+    GOOD = "good"
+    MISSING = "missing"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True)
+class Check:
+    """`found` says what there is; `remedy` what to do where that is not enough."""
+
+    what: str
+    state: Health
+    found: str
+    remedy: str = ""
+
+
+def packages(what: str, names: Sequence[str], extra: str) -> Check:
+    """Return whether the packages of those names are installed; `extra` brings them."""
+    found = {name: installed(name) for name in names}
+    lacking = [name for name, number in found.items() if number is None]
+    if lacking:
+        remedy = f"pip install 'distrain-nb[{extra}]'"
+        return Check(what, Health.MISSING, f"{', '.join(lacking)}: not installed", remedy)
+    return Check(what, Health.GOOD, ", ".join(f"{n} {number}" for n, number in found.items()))
+
+
+def login(found: str, remedy: str) -> Check:
+    """Return whether there are credentials; `found` names them, empty where there are none."""
+    if found:
+        return Check("login", Health.GOOD, found)
+    return Check("login", Health.MISSING, "none on this machine's disk or in its variables", remedy)
+
+
+def allowed(what: str, lacking: Sequence[str], remedy: str) -> Check:
+    """Return whether the service allows all that is needed of something; `lacking` is what it does
+    not."""
+    if lacking:
+        return Check(what, Health.MISSING, f"not allowed: {', '.join(lacking)}", remedy)
+    return Check(what, Health.GOOD, "all that jobs need is allowed")
+
+
+def installed(name: str) -> str | None:
+    """Return the version of a distribution, None where it is not installed."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
 
 Handle: TypeAlias = "JsonObject"
 OptionsT = TypeVar("OptionsT")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
-from distrain_nb.worker.metrics.goals import TRIAL_VARIABLE
+from distrain_nb.worker.metrics.writer import TRIAL_VARIABLE
 from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from distrain_nb.cluster.launchers import (
     preload,
     ranks_per_replica,
 )
-from distrain_nb.cluster.ranks import Rank, ranks, replica_environment, time_limit
-from distrain_nb.cluster.spec import Cluster
+from distrain_nb.cluster.spec import Cluster, Rank, ranks, replica_environment, time_limit
 
 __all__ = [
     "PER_GPU",

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from packaging.version import Version
 
 from distrain_nb.cluster import packages
-from distrain_nb.cluster.image_devices import LABEL, devices_in_name
+from distrain_nb.cluster.packages import LABEL, devices_in_name
 from distrain_nb.findings import Finding, Fix, Severity
+from distrain_nb.layout.case import is_of
 from distrain_nb.layout.hardware import AMD64, CPU, GPU, TITLES
-from distrain_nb.layout.releases import is_of
 from distrain_nb.repairs import add_line, add_option, with_option, write_option
 
 if TYPE_CHECKING:

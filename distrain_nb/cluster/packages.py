@@ -1,4 +1,10 @@
-"""The packages with which frameworks use accelerators, where their plain ones do not."""
+"""The packages with which frameworks use accelerators, where their plain ones do not.
+
+Packages that are the same modules for other hardware, or of other days: each would replace what
+another has installed.
+
+The devices that an image is for, by its configuration in the registry, or else by its name.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +13,51 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
+from packaging.utils import NormalizedName, canonicalize_name
 
-from distrain_nb.cluster.builds import CPU_BUILDS, builds, plain_name
+from distrain_nb.layout.case import is_of, older, release
 from distrain_nb.layout.catalog import current
-from distrain_nb.layout.hardware import AMD64, CPU, TITLES
-from distrain_nb.layout.releases import is_of, older, release
-from distrain_nb.program.frameworks import PACKAGES
+from distrain_nb.layout.hardware import AMD64, CPU, GPU, NEURON, TITLES, TPU
+from distrain_nb.program.requirements import PACKAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from distrain_nb.layout.catalog.rows import FrameworkBuild
     from distrain_nb.layout.hardware import Hardware
+
+# The first of a family has the plain name.
+_BUILDS = (
+    (
+        *("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-intel"),
+        *("tensorflow-macos", "tensorflow-rocm", "tensorflow-cpu-aws", "intel-tensorflow"),
+        *("tensorflow-tpu", "tf-nightly", "tf-nightly-cpu", "tf-nightly-gpu"),
+    ),
+    ("xgboost", "xgboost-cpu"),
+    ("onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino", "onnxruntime-directml"),
+    ("opencv-python", "opencv-python-headless"),
+    ("faiss-cpu", "faiss-gpu", "faiss-gpu-cu11", "faiss-gpu-cu12"),
+    ("cupy", "cupy-cuda11x", "cupy-cuda12x", "cupy-cuda13x"),
+)
+# Those that compute on the CPU, whatever the machine has.
+CPU_BUILDS = frozenset(
+    {"tensorflow-cpu", "tensorflow-intel", "tensorflow-cpu-aws", "intel-tensorflow"}
+    | {"tf-nightly-cpu", "xgboost-cpu"}
+)
+
+
+def builds(name: str) -> tuple[str, ...]:
+    """Return all names that a package has in its builds for other hardware, its own first."""
+    own = canonicalize_name(name)
+    family = next((names for names in _BUILDS if own in names), (own,))
+    return (own, *(other for other in family if other != own))
+
+
+def plain_name(name: str) -> NormalizedName:
+    """Return the plain name of a package that is a build for some hardware; else its own."""
+    own = canonicalize_name(name)
+    return canonicalize_name(next((names[0] for names in _BUILDS if own in names), own))
+
 
 _LOCAL = re.compile(r"\+([A-Za-z0-9.]+)")
 
@@ -209,3 +247,81 @@ def unknown(uses: Uses) -> Iterator[str]:
 
 # Imported, they compute on the CPU whatever the machine has.
 _ON_THE_CPU = frozenset({"numpy", "scipy", "pandas", "matplotlib", "scikit-learn", "pillow"})
+
+
+# What its maker says, above all else.
+LABEL = "distrain-nb.devices"
+
+_WORDS = {
+    NEURON: re.compile(r"(?<![a-z])neuronx?(?![a-z])"),
+    TPU: re.compile(r"(?<![a-z])tpu(?![a-z])"),
+    GPU: re.compile(r"(?<![a-z])(?:gpu|cuda|cu1\d\d)(?![a-z])"),
+    CPU: re.compile(r"(?<![a-z])cpu(?![a-z])"),
+}
+
+# AWS's deep learning containers, with the value `true`.
+_OF_AWS = re.compile(r"com\.amazonaws\..+\.dlc\.device\.(\w+)")
+_DEVICES_OF_AWS = {"cpu": CPU, "gpu": GPU, "neuron": NEURON, "neuronx": NEURON}
+# NVIDIA's images for CUDA, and whatever is built on them.
+_LABELS_OF_NVIDIA = ("com.nvidia.volumes.needed", "com.nvidia.cuda.version")
+_VARIABLES_OF_NVIDIA = ("CUDA_VERSION", "NVIDIA_REQUIRE_CUDA", "NVIDIA_VISIBLE_DEVICES")
+_NO_GPU = ("", "void", "none")
+# PyTorch/XLA's choice. `CPU` tells only what that package uses.
+_PJRT, _PJRT_DEVICES = "PJRT_DEVICE", {"CUDA": GPU, "TPU": TPU, "NEURON": NEURON}
+_PACKAGES = {
+    GPU: re.compile(r"nvidia-.+|jax-cuda\d+-(?:plugin|pjrt)"),
+    TPU: re.compile(r"libtpu|tensorflow-tpu"),
+    NEURON: re.compile(r"(?:torch|jax|tensorflow)-neuronx|libneuronxla"),
+}
+
+
+def devices_of(
+    environment: Mapping[str, str], labels: Mapping[str, str], packages: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the kinds of devices that an image is for, each with what tells it; empty where
+    nothing does, as of an image that has got its packages by a command."""
+    labelled = labels.get(LABEL, "").lower().split()
+    if labelled:
+        return {kind: f"label {LABEL}" for kind in TITLES if kind in labelled}
+    devices: dict[str, str] = {}
+    for kind, told_by in _evidence(environment, labels, packages):
+        devices.setdefault(kind, told_by)
+    return devices
+
+
+def _evidence(
+    environment: Mapping[str, str], labels: Mapping[str, str], packages: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    for label, value in labels.items():
+        if label in _LABELS_OF_NVIDIA:
+            yield GPU, f"label {label}"
+        match = _OF_AWS.fullmatch(label)
+        if match and match[1] in _DEVICES_OF_AWS and value == "true":
+            yield _DEVICES_OF_AWS[match[1]], f"label {label}"
+    for name, value in environment.items():
+        if name in _VARIABLES_OF_NVIDIA and value not in _NO_GPU:
+            yield GPU, f"variable {name}"
+        if name.startswith("NEURON_"):
+            yield NEURON, f"variable {name}"
+    chosen = environment.get(_PJRT, "")
+    if chosen in _PJRT_DEVICES:
+        yield _PJRT_DEVICES[chosen], f"variable {_PJRT}={chosen}"
+    for name, version in packages.items():
+        yield from _of_package(f"{name}=={version}")
+
+
+def _of_package(line: str) -> Iterator[tuple[str, str]]:
+    if is_cpu_build(line):
+        yield CPU, f"package {line}"
+    if local_of(line).startswith("cu"):
+        yield GPU, f"package {line}"
+    for kind, names in _PACKAGES.items():
+        if names.fullmatch(name_of(line)):
+            yield kind, f"package {line}"
+
+
+@lru_cache(maxsize=512)
+def devices_in_name(image: str) -> frozenset[str]:
+    """Return the kinds of devices that an image's name tells of."""
+    name = image.rpartition("/")[2].lower()
+    return frozenset(kind for kind, word in _WORDS.items() if word.search(name))

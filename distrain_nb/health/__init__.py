@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.checks import Check, Health
+from distrain_nb.backends.base import Check, Health
 from distrain_nb.health import machine, notebooks
 from distrain_nb.health.backends import backends
 

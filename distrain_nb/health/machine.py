@@ -9,9 +9,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from distrain_nb import __version__
-from distrain_nb.backends.checks import Check, Health, installed
-from distrain_nb.backends.notebooks import place
-from distrain_nb.backends.notebooks.place import duration
+from distrain_nb.backends.base import Check, Health, installed
+from distrain_nb.backends.notebooks import duration, place
 from distrain_nb.config import home
 from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal import engine

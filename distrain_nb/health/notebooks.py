@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from distrain_nb.backends.checks import Check, Health, installed
-from distrain_nb.layout.releases import older
+from distrain_nb.backends.base import Check, Health, installed
+from distrain_nb.layout.case import older
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,17 +3,16 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from distrain_nb.image.builders.choice import build
+    from distrain_nb.image.builders import build
     from distrain_nb.image.builders.cloudbuild import CloudBuild
     from distrain_nb.image.builders.dependencies import read_requirements
     from distrain_nb.image.builders.docker import REDUCTION_SERVER, dockerfile
-    from distrain_nb.image.image import Image, ImageLayer, Recipe
-    from distrain_nb.image.progress import Listener, at_most_every
+    from distrain_nb.image.image import Image, ImageLayer, Listener, Recipe, at_most_every
     from distrain_nb.image.registry.reference import Reference
 
 # A process that carries a run needs none of the registry client.
 _HOMES = {
-    "build": "distrain_nb.image.builders.choice",
+    "build": "distrain_nb.image.builders",
     "CloudBuild": "distrain_nb.image.builders.cloudbuild",
     "read_requirements": "distrain_nb.image.builders.dependencies",
     "REDUCTION_SERVER": "distrain_nb.image.builders.docker",
@@ -21,8 +20,8 @@ _HOMES = {
     "Image": "distrain_nb.image.image",
     "ImageLayer": "distrain_nb.image.image",
     "Recipe": "distrain_nb.image.image",
-    "Listener": "distrain_nb.image.progress",
-    "at_most_every": "distrain_nb.image.progress",
+    "Listener": "distrain_nb.image.image",
+    "at_most_every": "distrain_nb.image.image",
     "Reference": "distrain_nb.image.registry.reference",
 }
 

@@ -1,20 +1,97 @@
-"""The request for a build, and its result."""
+"""The request for a build, and its result.
+
+Progress of a build: small events for whoever draws the bar.
+"""
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import distrain_nb
+from distrain_nb.errors import ImageError
 from distrain_nb.secrets import is_secret_name
-from distrain_nb.worker.files.sizes import readable_size
+from distrain_nb.worker.files.disk import readable_size
+from distrain_nb.worker.files.status import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from distrain_nb.image.registry.reference import Reference
+
+Listener = Callable[[Progress], None]
+
+
+def at_most_every(seconds: float, listener: Listener) -> Listener:
+    """Return a listener that hears of every phase and every end, and of what is between now and
+    then."""
+    phase, due = "", 0.0
+
+    def hear(event: Progress) -> None:
+        nonlocal phase, due
+        now = time.monotonic()
+        if event.phase != phase or event.done == event.total or now >= due:
+            phase, due = event.phase, now + seconds
+            listener(event)
+
+    return hear
+
+
+class Stopped(ImageError):
+    """The sending of other parts failed, or somebody interrupted it."""
+
+
+class Meter:
+    """Adds up bytes that several threads send, and tells the listener after each piece."""
+
+    def __init__(self, listener: Listener | None, phase: str) -> None:
+        self._listener = listener
+        self._phase = phase
+        self._lock = threading.Lock()
+        self._done = 0
+        self._total = 0
+        self._stopped = False
+
+    @property
+    def done(self) -> int:
+        """The bytes sent so far."""
+        return self._done
+
+    def expect(self, more: int) -> None:
+        """Add `more` bytes to the total to send."""
+        self._report(0, more)
+
+    def sent(self, more: int) -> None:
+        """Count `more` bytes as sent; negative when they must be sent again.
+
+        Raises Stopped in the threads that still send after `stop`.
+        """
+        if self._stopped and more > 0:
+            raise Stopped("The image was not sent: its other parts failed.")
+        self._report(more, 0)
+
+    def stop(self) -> None:
+        """Let every thread that sends end at its next piece."""
+        self._stopped = True
+
+    def _report(self, done: int, total: int) -> None:
+        with self._lock:
+            self._done += done
+            self._total += total
+            if self._listener is not None:
+                self._listener(Progress(self._phase, self._done, self._total))
+
+
+def announce(listener: Listener | None, phase: str) -> None:
+    """Announce a phase."""
+    if listener is not None:
+        listener(Progress(phase))
+
 
 ROOT = "/opt/distrain"
 WORKER = f"{ROOT}/worker"

@@ -12,8 +12,7 @@ from distrain_nb.layout.choices import roles
 from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.resolved import resolve
-from distrain_nb.layout.sizing import sized
-from distrain_nb.layout.traffic import Links, Traffic, links_of, size, ways
+from distrain_nb.layout.traffic import Links, Traffic, links_of, size, sized, ways
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,4 +1,7 @@
-"""What computes in the pools that train: which kind of device, how many, and for how many ranks."""
+"""What computes in the pools that train: which kind of device, how many, and for how many ranks.
+
+The totals of a layout.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from distrain_nb.layout.catalog.active import current, short_name
+from distrain_nb.layout.catalog.index import current, short_name
+from distrain_nb.layout.pool import Role
 from distrain_nb.layout.resolved import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from distrain_nb.layout.catalog.rows import Device
     from distrain_nb.layout.catalog.tables import Catalog
@@ -111,3 +115,73 @@ def platform_of(pools: Sequence[ResolvedPool]) -> str:
     """Return the platform of images for these machines."""
     hosts = {row.host for row in map(_facts, pools) if row}
     return ARM64 if "arm64" in hosts else AMD64
+
+
+@dataclass(frozen=True)
+class Totals:
+    """The totals of a layout; machines that no table has count as nothing and are named.
+
+    `training_gbps` is what the primary and the workers send at most, Gbit/s, and `reduction_gbps`
+    what the Reduction Server takes in and gives back. `memory_gb` is in the unit of the place.
+    `bare` are the machines, or the roles without one, of which some figure is not known.
+    """
+
+    replicas: int
+    accelerators: int
+    vcpu: int
+    memory_gb: float
+    memory_unit: str
+    training_gbps: float
+    reduction_gbps: float
+    bare: tuple[str, ...]
+
+    def __str__(self) -> str:
+        parts = [
+            f"{self.replicas} replica{'s' if self.replicas != 1 else ''}",
+            f"{self.accelerators} accelerators",
+            f"{self.vcpu} vCPU",
+            f"{self.memory_gb:,.6g} {self.memory_unit}",
+            f"{self.training_gbps:g} Gbit/s between workers",
+        ]
+        if self.reduction_gbps:
+            parts.append(f"{self.reduction_gbps:g} Gbit/s into reducers")
+        if self.bare:
+            parts.append(f"not counted: {', '.join(self.bare)}")
+        return " · ".join(parts)
+
+
+def totals(layout: Layout) -> Totals:
+    """Return the sums over all pools of a layout. At places without tables only replicas
+    are counted."""
+    job = resolve(layout)
+    pools = job.pools
+    counted = [resolved for resolved in pools if resolved.known and resolved.pool.replicas > 0]
+    return Totals(
+        replicas=sum(max(resolved.pool.replicas, 0) for resolved in pools),
+        accelerators=sum(resolved.pool.replicas * resolved.accelerators for resolved in counted),
+        vcpu=sum(resolved.pool.replicas * (resolved.vcpu or 0) for resolved in counted),
+        memory_gb=sum(resolved.pool.replicas * (resolved.memory_gb or 0) for resolved in counted),
+        memory_unit=job.offers.memory_unit if job.offers else "GB",
+        training_gbps=_gbps(counted, (Role.PRIMARY, Role.WORKERS)),
+        reduction_gbps=_gbps(counted, (Role.REDUCERS,)),
+        bare=_bare(pools) if job.offers else (),
+    )
+
+
+def _gbps(pools: Iterable[ResolvedPool], roles: tuple[Role, ...]) -> float:
+    return sum(
+        resolved.pool.replicas * (resolved.bandwidth_gbps or 0)
+        for resolved in pools
+        if resolved.role in roles
+    )
+
+
+def _bare(pools: Iterable[ResolvedPool]) -> tuple[str, ...]:
+    """Return the machines of which the vCPUs or the bandwidth are not known."""
+    return tuple(
+        dict.fromkeys(
+            resolved.pool.machine or str(resolved.role)
+            for resolved in pools
+            if resolved.vcpu is None or resolved.bandwidth_gbps is None
+        )
+    )

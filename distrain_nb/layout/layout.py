@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import files
+from distrain_nb.layout.files import plain_yaml, yaml_texts
 from distrain_nb.layout.options import changed, line, split, texts
 from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Pool, Role
-from distrain_nb.layout.yamls import plain_yaml, yaml_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

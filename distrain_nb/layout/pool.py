@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError, shown
-from distrain_nb.layout.catalog.active import accelerator_name, short_name
+from distrain_nb.layout.catalog.index import accelerator_name, short_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

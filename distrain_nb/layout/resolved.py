@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from distrain_nb.layout.catalog.active import current
-from distrain_nb.layout.catalog.index import bandwidth
+from distrain_nb.layout.catalog.index import bandwidth, current
 from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Role
 
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from distrain_nb.layout.catalog.rows import Instance, LegacyMachine, Machine
     from distrain_nb.layout.catalog.tables import Catalog
     from distrain_nb.layout.layout import Layout
-    from distrain_nb.layout.offers import Offers
-    from distrain_nb.layout.place import Place
+    from distrain_nb.layout.place import Offers, Place
     from distrain_nb.layout.pool import Pool
 
 _TRAINING = (Role.PRIMARY, Role.WORKERS)

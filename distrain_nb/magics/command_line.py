@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from distrain_nb.backends.base import AnyBackend
-    from distrain_nb.layout.option import Option
+    from distrain_nb.layout.options import Option
 
 HELP = ("-h", "--help")
 BUILDERS = ("append", "docker", "cloudbuild")

@@ -13,8 +13,7 @@ from distrain_nb.errors import OptionError, RunNotFound, did_you_mean
 from distrain_nb.escapes import coloured
 from distrain_nb.magics.cell import watch
 from distrain_nb.magics.command_line import HELP, HelpAsked
-from distrain_nb.magics.help import show, show_help
-from distrain_nb.magics.help_page import page_of
+from distrain_nb.magics.help import page_of, show, show_help
 from distrain_nb.magics.verbs import line_options, packing_options
 from distrain_nb.run import LogReader, Run, still
 from distrain_nb.run.summary import labels_of, tagged
@@ -34,7 +33,7 @@ def run_line(words: list[str], shell: InteractiveShell) -> Any:
     """Run a line magic and return its value. Raises OptionError, RunNotFound and what the verb
     raises."""
     if words[:1] == ["run"]:
-        from distrain_nb.magics.script import run_script
+        from distrain_nb.magics.cell import run_script
 
         return run_script(words[1:])
     if words[:1] == ["shard"] and (packing := packing_options(words[1:])):
@@ -63,7 +62,7 @@ def _runs(options: argparse.Namespace) -> Any:
 
 
 def _of_experiment(experiment: str) -> Any:
-    from distrain_nb.ui.experiment_table import experiment_table
+    from distrain_nb.ui.table import experiment_table
 
     runs = api.runs(experiment) if experiment else []
     if runs:
@@ -248,7 +247,7 @@ def _config(options: argparse.Namespace) -> None:
 def _follow_observing(config: Config) -> None:
     from IPython import get_ipython
 
-    from distrain_nb.magics.observing import start_observing, stop_observing
+    from distrain_nb.magics.hooks import start_observing, stop_observing
 
     (start_observing if config.observe else stop_observing)(get_ipython())
 

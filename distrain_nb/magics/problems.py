@@ -33,7 +33,7 @@ def problems_shown(line: str, cell: str | None, shell: InteractiveShell) -> Iter
     except (RunFailed, RunCancelled):
         raise
     except DistrainError as error:
-        from distrain_nb.ui.problem_panel import show_problem
+        from distrain_nb.ui.problem import show_problem
 
         cells = _cells(line, cell, shell)
         error.args = (cells.told(str(error)),)  # a notebook's file keeps it

@@ -11,7 +11,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.observed.changes import Changes, PartChange
-from distrain_nb.observed.definitions import Originals
+from distrain_nb.observed.definitions import Modules, Originals
 from distrain_nb.observed.frames import (
     column_of,
     frames_to,
@@ -32,9 +32,7 @@ from distrain_nb.observed.frames import (
     threads_at_work,
     values_of,
 )
-from distrain_nb.observed.modules import Modules
-from distrain_nb.observed.sites import SeenRead, Site
-from distrain_nb.observed.watch import Watch
+from distrain_nb.observed.watch import SeenRead, Site, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

@@ -9,15 +9,12 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.program.frameworks import with_backend
-from distrain_nb.program.gathering.arrange import arrange
-from distrain_nb.program.gathering.assemble import Body, assemble, without_futures
-from distrain_nb.program.gathering.doubts import drawn
-from distrain_nb.program.gathering.expectation import expectation
+from distrain_nb.program.gathering.arrange import Body, arrange, assemble, without_futures
+from distrain_nb.program.gathering.doubts import drawn, own_names
 from distrain_nb.program.gathering.gather import Gathering
 from distrain_nb.program.gathering.module_state import modules_in
 from distrain_nb.program.gathering.resolve import Import, Literal, Needed, SourceCode, Value
-from distrain_nb.program.gathering.undefined import own_names
+from distrain_nb.program.gathering.state import expectation
 from distrain_nb.program.notebook.history import history
 from distrain_nb.program.notebook.local_modules import follow, reached
 from distrain_nb.program.notebook.settings import settings_findings, settings_of
@@ -28,12 +25,16 @@ from distrain_nb.program.program import (
     CapturedValue,
     Program,
 )
-from distrain_nb.program.python.imports import ImportedModule, imports_of
 from distrain_nb.program.python.ipython_syntax import PlainCell, plain
 from distrain_nb.program.python.names import Names, futures_in, names_of
 from distrain_nb.program.python.reads import Use
-from distrain_nb.program.python.scopes import bound_names
-from distrain_nb.program.requirements import files_of, requirements_of, unknown_modules
+from distrain_nb.program.python.scopes import ImportedModule, bound_names, imports_of
+from distrain_nb.program.requirements import (
+    files_of,
+    requirements_of,
+    unknown_modules,
+    with_backend,
+)
 from distrain_nb.program.values.data import data_of
 from distrain_nb.repairs import write_in_option
 from distrain_nb.worker.rank.wrapped import SHARDED, gather_first

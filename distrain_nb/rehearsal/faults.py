@@ -1,4 +1,7 @@
-"""The faults of a rehearsal: `preempt=workerpool1-0@30s,late=2s`, `spot=algo-2@30s`."""
+"""The faults of a rehearsal: `preempt=workerpool1-0@30s,late=2s`, `spot=algo-2@30s`.
+
+Errors of a stand-in: a refused request, and a failed job.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from distrain_nb.errors import OptionError
+
+NO_ACCELERATORS = "a rehearsal has no accelerators."
+
+
+@dataclass
+class ApiError(Exception):
+    """A call that is refused: the name of the error and the service's words.
+
+    The name is a gRPC status on Vertex AI; `status` is SageMaker's HTTP status.
+    """
+
+    code: str
+    text: str
+    status: int = 400
+
+
+class JobFailed(Exception):
+    """The job fails, for this reason."""
+
 
 _SECONDS = r"(\d+(?:\.\d+)?)s?"
 

@@ -3,6 +3,8 @@
 A job makes links, renames folders and plants pipes while its host looks, and objects have names
 that are no paths. So every path is opened from the folder's own descriptor, beneath which the
 system keeps it (`openat2`), or where it can't, without following any link.
+
+A folder of our home that stands for a bucket, and keeps what jobs write there.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import IO, TYPE_CHECKING
 from uuid import uuid4
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 PIECE = 1 << 20
@@ -270,3 +272,48 @@ def _open_without_links(root: int, parts: list[str]) -> int:
         return os.open(parts[-1], _LOOK | os.O_NOFOLLOW, dir_fd=folder)
     finally:
         os.close(folder)
+
+
+OWN = "distrain/"  # what a run itself puts into its bucket
+
+
+@dataclass(frozen=True)
+class BucketFolder:
+    """A folder that stands for a bucket. Objects below `distrain/` are the run's alone, and are
+    neither written nor deleted here.
+
+    So is what a link leads to: a job reads it as a part of the bucket, but it belongs elsewhere.
+    """
+
+    path: Path
+
+    def update(
+        self, written: Iterable[str], gone: Iterable[str], read: Callable[[str], Iterable[bytes]]
+    ) -> Iterator[str]:
+        """Have the objects that were written, with what `read` gives of each, and not those that
+        are gone. Says what stays as it was."""
+        folder, outside = JobFolder(self.path), []
+        for name in sorted(
+            name_of_object for name_of_object in written if not name_of_object.startswith(OWN)
+        ):
+            try:
+                folder.write(name, read(name))
+            except OSError as error:
+                if not is_of_the_job(error):
+                    raise
+                outside.append(name)
+        for name in sorted(
+            name_of_object for name_of_object in gone if not name_of_object.startswith(OWN)
+        ):
+            try:
+                folder.unlink(name)
+            except OSError as error:
+                if not is_of_the_job(error):
+                    raise
+                outside.append(name)
+        if outside:
+            more = f" and {len(outside) - 1:,} more" if len(outside) > 1 else ""
+            yield (
+                f"What the job wrote or deleted behind links is not kept: {outside[0]}{more} of "
+                f"{self.path}."
+            )

@@ -14,7 +14,7 @@ import yaml
 from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal.access import is_allowed
 from distrain_nb.rehearsal.engine import processes
-from distrain_nb.rehearsal.engine.gateway import Gateway
+from distrain_nb.rehearsal.engine.processes import Gateway
 from distrain_nb.rehearsal.needs import PROGRAMS, REGISTRY
 from distrain_nb.scratch import Scratch
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.errors import OptionError, RunNotReady
 from distrain_nb.worker.files.folder import BEGUN_FILE, WHERE_FILE
-from distrain_nb.worker.files.marks import pid_of
+from distrain_nb.worker.files.launch import pid_of
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.supervisor.looks import RankProcess, look_at
 from distrain_nb.worker.supervisor.verdict import Act, SeenRank, doing, judge

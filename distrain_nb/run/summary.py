@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from distrain_nb import escapes
 from distrain_nb.backends.plugins import title_of
 from distrain_nb.run.metrics import finite
+from distrain_nb.worker.files.disk import readable_size
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, STEP_TIMES_FOLDER
-from distrain_nb.worker.files.sizes import readable_size
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.files.tracked import FILES, Tracked
 

@@ -9,8 +9,7 @@ from distrain_nb.secrets.guard import (
     refuse_secrets,
     secret_in_file,
 )
-from distrain_nb.secrets.named import is_secret_by_name
-from distrain_nb.secrets.names import is_secret_name
+from distrain_nb.secrets.named import is_secret_by_name, is_secret_name
 from distrain_nb.secrets.redaction import (
     redacted,
     redacted_options,

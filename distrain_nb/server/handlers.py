@@ -1,12 +1,15 @@
 """The addresses below `distrain/`, each behind the user's Jupyter token.
 
 Whatever touches the disk does so in a thread: the server's loop never waits for it.
+
+A run's log as a text file, a piece at a time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -25,23 +28,49 @@ from distrain_nb.errors import (
     StudyNotFound,
 )
 from distrain_nb.run import Run, Store
+from distrain_nb.run.log.index import Filter
+from distrain_nb.run.log.reader import pieces
 from distrain_nb.run.metrics.finite import to_json
 from distrain_nb.run.pages.answers import answer
+from distrain_nb.run.streams import streams
+from distrain_nb.run.summary import labels_of
 from distrain_nb.server import table
 from distrain_nb.server.access import check_home, fingerprint, open_run, open_study
-from distrain_nb.server.download import log_text
 from distrain_nb.study.answers import ACTIONS, act, ending
 from distrain_nb.study.answers import answer as answer_study
 from distrain_nb.study.importances import Importances
-from distrain_nb.study.rows import row_of
+from distrain_nb.study.summary import row_of
 from distrain_nb.worker.supervisor.heartbeat import note_watched
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from distrain_nb.run.pages.protocol import Answer
     from distrain_nb.run.pages.query import Query
     from distrain_nb.study import Study
+
+# What stands before a text; of a record that a later one takes the place of, all of it.
+_HEAD = re.compile(rb"^[^\t\n]*\t(\d+)\t(?:[oe]\t|[OE]\t.*\n)", re.MULTILINE)
+
+
+def log_text(run: Run) -> Iterator[bytes]:
+    """Yield all lines with their processes, a MiB at a time; bars as they were left, at the end."""
+    labels = labels_of(run.status)
+    log = streams(run.folder).log
+    log.update()
+
+    def tag(process: int) -> bytes:
+        return f"[{labels.get(process, process)}] ".encode()
+
+    def head(record: re.Match[bytes]) -> bytes:
+        return b"" if record[0].endswith(b"\n") else tag(int(record[1]))
+
+    with log.open() as file:
+        for _, piece in pieces(file, 0, log.end):
+            yield _HEAD.sub(head, piece)
+    for _, bar in log.bars(Filter()):
+        yield tag(bar.process) + bar.text.encode() + b"\n"
+
 
 _log = logging.getLogger(__name__)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from distrain_nb.run.pages import differences
+from distrain_nb.run.pages import compare as differences
 from distrain_nb.run.pages.compare import check_count, compare, line_name, title
-from distrain_nb.run.pages.curves import curves as curves_of
 from distrain_nb.run.pages.listing import Listing
+from distrain_nb.run.pages.query import curves as curves_of
 from distrain_nb.run.streams import streams
 from distrain_nb.server.access import open_run, own_runs, own_studies
-from distrain_nb.study.rows import StudyListing
+from distrain_nb.study.summary import StudyListing
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from distrain_nb.study.following import attach
-    from distrain_nb.study.listing import find_study, studies
+    from distrain_nb.study.listing import attach, find_study, studies
     from distrain_nb.study.starting import prepare, tune
     from distrain_nb.study.study import Study
 
@@ -19,7 +18,7 @@ __all__ = ["Study", "attach", "find_study", "prepare", "studies", "tune"]
 
 _HOMES = {
     "Study": "distrain_nb.study.study",
-    "attach": "distrain_nb.study.following",
+    "attach": "distrain_nb.study.listing",
     "find_study": "distrain_nb.study.listing",
     "prepare": "distrain_nb.study.starting",
     "studies": "distrain_nb.study.listing",

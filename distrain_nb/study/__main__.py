@@ -12,7 +12,7 @@ from pathlib import Path
 
 from distrain_nb.backends.remote.carried import Carried
 from distrain_nb.backends.remote.carrier import give_up
-from distrain_nb.backends.remote.lock import alone
+from distrain_nb.backends.remote.carrier_log import alone
 from distrain_nb.errors import DistrainError
 from distrain_nb.study.files import StudyFile, TrialState, read_trials
 from distrain_nb.study.full_disk import is_of_full_disk, wait_for_room

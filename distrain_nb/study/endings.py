@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.study.files import TrialState
-from distrain_nb.tuning.reports import HypertuneReports, by_step, final_values
+from distrain_nb.tuning.loop import HypertuneReports, by_step, final_values
 from distrain_nb.worker.files.failure import was_killed
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, HYPERTUNE_FILE
 from distrain_nb.worker.files.status import State
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.run.metrics.records import Points
     from distrain_nb.study.files import TrialFile
-    from distrain_nb.tuning.reports import Row
+    from distrain_nb.tuning.loop import Row
     from distrain_nb.tuning.spec import StudySpec
     from distrain_nb.worker.files.status import Status
 

@@ -4,16 +4,20 @@ The rules of a run's folder hold (`worker/files/folder.py`): whoever wants to kn
 reads its folder, files are replaced in one step, and later versions only add. What a run's folder
 has too has the same name: `program/` and `launch.json`, which each trial gets with its number in
 the place of `${TRIAL}`; `status.json`; `cancel`; the lock.
+
+Starting the process that owns a study's trials.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.backends.remote.processes import start_detached
 from distrain_nb.errors import OptionError, RunUnreadable, StoreError
 from distrain_nb.tuning import options
 from distrain_nb.types import Json  # noqa: TC001 - fields are read by their types
@@ -186,3 +190,11 @@ def wanted(folder: Path, spec: StudySpec) -> int:
         return spec.trials
     except ValueError as error:
         raise fields.Damaged(f"{path} is damaged: {error}") from None
+
+
+PROCESS = "distrain_nb.study"
+
+
+def start_process(folder: Path, python: str = sys.executable) -> None:
+    """Start the process that owns a study's trials, and outlives this one."""
+    start_detached(["-m", PROCESS, str(folder)], folder / PROCESS_LOG, python, cwd="/")

@@ -34,8 +34,7 @@ from distrain_nb.study.files import (
 from distrain_nb.study.full_disk import is_of_full_disk, says_full
 from distrain_nb.study.launching import TrialLauncher
 from distrain_nb.tuning.engine import SearchEngine
-from distrain_nb.tuning.loop import COUNTED, TrialLoop
-from distrain_nb.tuning.reports import final_values
+from distrain_nb.tuning.loop import COUNTED, TrialLoop, final_values
 from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.status import Owner, State, Status, request_cancel
 from distrain_nb.worker.machine.system import until_one_ends
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.run.store import Record
     from distrain_nb.tuning.engine import Ending
-    from distrain_nb.tuning.reports import Row
+    from distrain_nb.tuning.loop import Row
     from distrain_nb.tuning.spec import Value
 
 TURN_S = 0.1

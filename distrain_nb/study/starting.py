@@ -1,4 +1,7 @@
-"""From code and options to a study: it is prepared as one job, which each trial then varies."""
+"""From code and options to a study: it is prepared as one job, which each trial then varies.
+
+The spec that options ask for: of a file, in Python, or option by option; checked.
+"""
 
 from __future__ import annotations
 
@@ -14,24 +17,26 @@ from distrain_nb import api
 from distrain_nb.api.keywords import with_study_options
 from distrain_nb.api.submission import compared_options
 from distrain_nb.backends.tuning import STUDY_ONLY
-from distrain_nb.errors import OptionError
+from distrain_nb.errors import CheckFailed, OptionError
+from distrain_nb.findings import Finding, Severity, errors
 from distrain_nb.options import read
-from distrain_nb.study.files import StudyFile
+from distrain_nb.study.files import StudyFile, start_process
 from distrain_nb.study.listing import new_folder, new_key
 from distrain_nb.study.service import service_of, tuning_service
-from distrain_nb.study.spawn import start_process
 from distrain_nb.study.study import Study
-from distrain_nb.study.wanted import checked, take_spec
 from distrain_nb.tracking import begin_study
 from distrain_nb.tuning import options as study_options
-from distrain_nb.tuning.choosing import choose, grid
+from distrain_nb.tuning.choosing import choose, combinations, grid
 from distrain_nb.tuning.engine import require
+from distrain_nb.tuning.formats import read_study_file
+from distrain_nb.tuning.options import PARTS, changed, in_cell
+from distrain_nb.tuning.rules import check
 from distrain_nb.tuning.spec import Categorical, Discrete, Integer, StudySpec
 from distrain_nb.tuning.stopping import check as check_stopping
 from distrain_nb.worker.files.status import Owner
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from typing_extensions import Unpack
@@ -39,9 +44,51 @@ if TYPE_CHECKING:
     from distrain_nb.api import Code, Prepared
     from distrain_nb.api.keywords import StudyOptions
     from distrain_nb.backends.tuning import StartsTrials, StudyPlan, Tunes
-    from distrain_nb.findings import Finding
     from distrain_nb.program import Program
     from distrain_nb.tuning.spec import Parameter, Value
+
+
+def take_spec(spec: StudySpec | None, options: dict[str, object]) -> tuple[StudySpec, bool]:
+    """Return the study that options ask for, which are taken out of them, and whether they say all
+    of it. A grid that nothing counts has all its trials.
+
+    Raises OptionError.
+    """
+    file = options.pop("study", None)
+    if file and spec:
+        raise OptionError("study and spec: expected one of them")
+    if file:
+        spec = read_study_file(str(file)).spec
+    own = {name: options.pop(name) for name in PARTS if name in options}
+    made = changed(spec or StudySpec((), ()), own)
+    is_whole_grid = spec is None and "trials" not in own and made.search.algorithm == "grid"
+    count = combinations(made) if is_whole_grid else None
+    return (made if count is None else replace(made, trials=count)), spec is None
+
+
+def checked(
+    spec: StudySpec, place: str, file: object = None, *, written: bool
+) -> tuple[Finding, ...]:
+    """What is known of a study that can run. Repairs are of the text of a cell, where the study
+    is `written` there. Raises CheckFailed for one that can't."""
+    found = [
+        in_cell(item, spec) if written else replace(item, fixes=()) for item in check(spec, place)
+    ]
+    if errors(found):
+        raise CheckFailed(errors(found))
+    return (*found, *(_left_out(str(file)) if file else ()))
+
+
+def _left_out(file: str) -> Iterator[Finding]:
+    """What of a file neither the study nor these options have."""
+    imported = read_study_file(file)
+    lost = list(imported.left_out)
+    if imported.layout is not None:
+        lost.append("the machines of its trials, which options lay out")
+    if lost:
+        message = f"not taken from {file}: {', '.join(lost)}"
+        yield Finding("study-left-out", Severity.WARNING, "--study", message)
+
 
 # Of these, one that is imported says that the program reads its arguments.
 _READERS = frozenset(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distrain_nb.backends.plugins import find, title_of
-from distrain_nb.backends.remote.lock import alone
+from distrain_nb.backends.remote.carrier_log import alone
 from distrain_nb.errors import (
     DistrainError,
     OptionError,
@@ -32,12 +32,12 @@ from distrain_nb.study.files import (
     StudyFile,
     TrialState,
     readable,
+    start_process,
     wanted,
     writable,
 )
-from distrain_nb.study.reading import TrialReader
 from distrain_nb.study.service import service_of
-from distrain_nb.study.spawn import start_process
+from distrain_nb.study.trial import TrialReader
 from distrain_nb.tuning.engine import SearchEngine, open_storage, require
 from distrain_nb.tuning.spec import Search
 from distrain_nb.worker.files.disk import replace_file

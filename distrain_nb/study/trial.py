@@ -1,26 +1,33 @@
-"""A trial of a study, as of when it was asked for."""
+"""A trial of a study, as of when it was asked for.
+
+The trials that a study's folder has: what has changed is read, everything else is known.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import math
+import os
+import re
 import time
 from functools import cached_property
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from distrain_nb import escapes
 from distrain_nb.errors import RunNotReady
 from distrain_nb.run.metrics import finite
-from distrain_nb.study.files import TrialState
+from distrain_nb.study.files import TRIALS_FOLDER, TrialFile, TrialState
 from distrain_nb.study.launching import run_of
 from distrain_nb.tuning.engine import Outcome
+from distrain_nb.worker.files import fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from distrain_nb.run import Run
     from distrain_nb.run.results import Results
-    from distrain_nb.study.files import TrialFile
     from distrain_nb.tuning.spec import StudySpec, Value
     from distrain_nb.types import Json
 
@@ -140,3 +147,50 @@ class StudyTrial:
         values = ", ".join(f"{name}={value}" for name, value in self.params.items())
         goals = ", ".join(f"{name} {value:.4g}" for name, value in self.goals.items())
         return f"StudyTrial({self.number}, {self.state}, {values}{'; ' if goals else ''}{goals})"
+
+
+_NAME = re.compile(r"[1-9][0-9]*\.json")
+_Version = tuple[int, int, int]
+
+
+class TrialReader:
+    """Reads them again and again; threads may share one. A file is replaced, never written over."""
+
+    def __init__(self, folder: Path) -> None:
+        """*folder* is the study's."""
+        self._folder = folder / TRIALS_FOLDER
+        self._known: dict[str, tuple[_Version, StudyTrial]] = {}
+        self._ordered: tuple[StudyTrial, ...] = ()
+        self._reading = Lock()
+
+    def read(self) -> tuple[StudyTrial, ...]:
+        """Return all trials, by number; the same tuple where nothing has changed. Raises
+        `fields.Damaged`, OSError."""
+        with self._reading:
+            versions = dict(self._versions())
+            fresh = {
+                name: (version, StudyTrial(fields.read(TrialFile, self._folder / name)))
+                for name, version in versions.items()
+                if name not in self._known or self._known[name][0] != version
+            }
+            if fresh or len(versions) != len(self._known):
+                kept = {name: item for name, item in self._known.items() if name in versions}
+                self._known = {**kept, **fresh}
+                trials = (trial for _, trial in self._known.values())
+                self._ordered = tuple(sorted(trials, key=lambda trial: trial.number))
+            return self._ordered
+
+    def _versions(self) -> Iterator[tuple[str, _Version]]:
+        """What is another one once a file has been replaced, by its name. A trial that has ended
+        is what it was while its inode is the same, which needs no look at the file."""
+        try:
+            with os.scandir(self._folder) as entries:
+                for entry in entries:
+                    known = self._known.get(entry.name)
+                    if known and known[0][0] == entry.inode() and known[1].state.final:
+                        yield entry.name, known[0]
+                    elif known or _NAME.fullmatch(entry.name):
+                        status = entry.stat()
+                        yield entry.name, (status.st_ino, status.st_mtime_ns, status.st_size)
+        except FileNotFoundError:
+            return

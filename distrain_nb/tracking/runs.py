@@ -13,8 +13,7 @@ from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
 from distrain_nb.run import Run
 from distrain_nb.tracking.kinds import kind_of, of_place
-from distrain_nb.tracking.request import OFF, TrackingRequest, address
-from distrain_nb.tracking.starting import begin, missing
+from distrain_nb.tracking.request import OFF, TrackingRequest, address, begin, missing
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.tracked import TRIAL_TAG, Tracked
 

@@ -2,6 +2,12 @@
 
 Everything that a reader changes (smoothing, axes, zoom, what is shown) is done in the page, in
 `page/src/charts/`, since a widget's click waits for the cell, and most cells wait for their run.
+
+The metrics of several runs in one set of charts.
+
+The media below a run's charts: histograms, images, texts, hyperparameters.
+
+The kernel sends what there is; the page asks for what the reader opens, in `page/src/media.js`.
 """
 
 from __future__ import annotations
@@ -14,11 +20,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import traitlets
 from ipywidgets import HTML
 
-from distrain_nb.run.charts import drawing, figure, packed
-from distrain_nb.run.charts.lines import Metrics
+from distrain_nb.run.charts import drawing, figure
+from distrain_nb.run.charts.lines import ChartLine, Metrics
+from distrain_nb.run.metrics.events import Key
+from distrain_nb.run.metrics.non_scalars import NonScalars
 from distrain_nb.run.metrics.step_times import StepTimesFolder
+from distrain_nb.run.pages.compare import Comparison, line_name, title
+from distrain_nb.run.pages.media import index
 from distrain_nb.ui import document
-from distrain_nb.ui.media import LiveMedia
 from distrain_nb.ui.outputs import in_background
 from distrain_nb.ui.widgets import STATIC, LiveWidget, about_run, answers, mark, plotly
 from distrain_nb.worker.files.folder import RESOURCES_FOLDER
@@ -28,7 +37,116 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.run import Run
-    from distrain_nb.run.charts.lines import ChartLine
+
+
+class OverlaidMetrics(Metrics):
+    """The metrics of several runs as those of one, with the run as the series."""
+
+    in_bands = False  # the reader has chosen each run
+
+    def __init__(self, folders: dict[str, Path]) -> None:
+        self._runs = {title: Metrics(folder) for title, folder in folders.items()}
+        self.command = f"%distrain compare {' '.join(folder.name for folder in folders.values())}"
+        self._places: dict[Key, tuple[Metrics, Key]] = {}
+
+    @classmethod
+    def of(cls, compared: Comparison) -> OverlaidMetrics:
+        return cls({title(run): run.folder for run in compared.runs})
+
+    def read(self) -> tuple[Key, ...]:
+        stale = tuple(
+            Key(line_name(name, key.series), key.tag)
+            for name, metrics in self._runs.items()
+            for key in metrics.read()
+        )
+        self._places = {
+            Key(line_name(name, key.series), key.tag): (metrics, key)
+            for name, metrics in self._runs.items()
+            for key in metrics.keys
+        }
+        return stale
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(key.tag for key in self._places))
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        return tuple(self._places)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(note for metrics in self._runs.values() for note in metrics.notes)
+
+    @property
+    def non_scalars(self) -> NonScalars:
+        """Nothing: only scalars are laid over each other."""
+        return NonScalars()
+
+    def line(self, key: Key, points: int = 1_000) -> ChartLine:
+        metrics, key_there = self._places[key]
+        return metrics.line(key_there, points)
+
+    def last(self) -> dict[str, float]:
+        """Return no newest values: what is newest in one run is not what is newest in all."""
+        return {}
+
+
+LOOK_EVERY_S = 1.0
+
+
+class MediaWidget(LiveWidget):
+    """A folded list of each kind; `index` is that of `run.media`."""
+
+    _esm = STATIC / "media.js"
+    _css = STATIC / "charts.css"
+
+    run = traitlets.Int().tag(sync=True)
+    plotly = traitlets.Unicode().tag(sync=True)
+    index = traitlets.Dict().tag(sync=True)
+
+
+class LiveMedia:
+    """Shows what `metrics` has seen besides scalars, in a widget that exists from then on."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._count = 0
+        self._due = 0.0
+        self.widget: Any = None
+
+    def refresh(self, *, last: bool = False) -> None:
+        """Show what is new, once a second at most, and the `last` time at once.
+
+        Reads no files: the charts do.
+        """
+        now = time.monotonic()
+        non_scalars = self._metrics.non_scalars
+        if non_scalars.count == self._count or (now < self._due and not last):
+            return
+        self._due, self._count = now + LOOK_EVERY_S, non_scalars.count
+        if self.widget is None:
+            self.widget = _media_widget(self._metrics)
+        else:
+            self.widget.index = index(non_scalars)
+
+    @property
+    def mark(self) -> str:
+        """Where it may stand in a document, as long as the page has the widget."""
+        return mark(self.widget)
+
+
+def _media_widget(metrics: Metrics) -> MediaWidget:
+    folder = metrics.folder
+    widget = MediaWidget(
+        folder.parents[1],
+        run=int(folder.name),
+        plotly=plotly().model_id,
+        index=index(metrics.non_scalars),
+    )
+    answers(widget, about_run(folder))
+    return widget
+
 
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.1, 1.0
 SHARE_OF_TIME = 0.2
@@ -102,12 +220,12 @@ class LiveCharts:
 
     def _draw(self, stale: tuple[Any, ...]) -> None:
         keys = figure.shown(self._metrics.keys)
-        points = packed.points_a_line(keys)
+        points = figure.points_a_line(keys)
         for key in set(stale).intersection(keys):
             self._lines[key] = self._metrics.line(key, points)
         lines_by_key = {key: self._lines[key] for key in keys}
-        shape = packed.shape(self._metrics, lines_by_key)
-        lines = [packed.packed(line) for line in lines_by_key.values()]
+        shape = figure.shape(self._metrics, lines_by_key)
+        lines = [figure.packed(line) for line in lines_by_key.values()]
         sheet = drawing.sheet(self._metrics, lines_by_key, drawn=False)
         if self.widget is None:
             drawn = drawing.charts(self._metrics)

@@ -6,19 +6,18 @@ import html
 import time
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.run.pages.differences import CAUSE, STATE, rows
+from distrain_nb.run.pages.compare import CAUSE, STATE, rows
 from distrain_nb.run.summary import clock
 from distrain_nb.ui import document
+from distrain_nb.ui.charts import OverlaidMetrics
 from distrain_nb.ui.frontend import frontend
 from distrain_nb.ui.outputs import LITERAL
-from distrain_nb.ui.overlay import OverlaidMetrics
 from distrain_nb.ui.table import as_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from distrain_nb.run.pages.compare import Comparison
-    from distrain_nb.run.pages.differences import ComparedRow
+    from distrain_nb.run.pages.compare import ComparedRow, Comparison
 
 
 class ComparisonView:
@@ -57,7 +56,7 @@ class ComparisonView:
     def _live_mark(self) -> str:
         if not frontend().has_widgets:
             return ""
-        from distrain_nb.ui.compare_table import live_table
+        from distrain_nb.ui.live_table import live_table
         from distrain_nb.ui.widgets import mark
 
         return mark(live_table(self.compared))
@@ -66,7 +65,7 @@ class ComparisonView:
         """Return all metrics with a line for each run, by MIME type; live charts where a page can
         be."""
         if frontend().has_widgets:
-            from distrain_nb.ui.compare_charts import live_charts
+            from distrain_nb.ui.live_table import live_charts
 
             return live_charts(self.compared)
         metrics = OverlaidMetrics.of(self.compared)

@@ -25,10 +25,8 @@ from distrain_nb.run.summary import (
 )
 from distrain_nb.server.access import fingerprint
 from distrain_nb.ui import ansi, unstyled
-from distrain_nb.ui.log_blocks import blocks
 from distrain_nb.ui.outputs import LITERAL
-from distrain_nb.ui.report import report_html
-from distrain_nb.ui.tail import Tail, shown_text
+from distrain_nb.ui.tail import Tail, blocks, report_html, shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -1,14 +1,18 @@
-"""The table of runs that `%distrain` shows."""
+"""The table of runs that `%distrain` shows.
+
+The runs of one experiment, as `%distrain runs --experiment NAME` shows them.
+"""
 
 from __future__ import annotations
 
 import html
+import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distrain_nb.escapes import plain
-from distrain_nb.run.pages.listing import Listing, RunRow, frame
+from distrain_nb.run.pages.listing import Listing, RunRow, columns_of, frame, values_of
 from distrain_nb.run.summary import brief, clock, duration, plural, signed
 from distrain_nb.ui.outputs import LITERAL
 
@@ -163,3 +167,41 @@ def _row_html(row: Sequence[str], state: str, cause: str, best: bool, place: int
     cells[place] = f'<td class="dn-state"{why}>{html.escape(row[place])}</td>'
     mark = ' class="dn-top"' if best else ""
     return f'<tr data-state="{state}"{mark}>{"".join(cells)}</tr>'
+
+
+EXPERIMENT_HEADINGS = ("run", "name", "state", "duration")
+
+
+@dataclass(frozen=True, repr=False)
+class ExperimentTable(RunsTable):
+    """A row for each run, with its parameters and the best and newest value of each metric."""
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """Called as the columns of `frame`."""
+        return (*EXPERIMENT_HEADINGS, *columns_of(self.summaries))
+
+    @property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        columns = self.headings[len(EXPERIMENT_HEADINGS) :]
+        return tuple(self._row(summary, columns) for summary in self.summaries[:MOST_ROWS])
+
+    def _row(self, row: RunRow, columns: Iterable[str]) -> tuple[str, ...]:
+        run, values = row.summary, values_of(row)
+        shown = (_shown(values[name]) if name in values else "" for name in columns)
+        time = duration(run.elapsed(self.now))
+        return str(run.id), run.name, signed(run.state, run.state), time, *shown
+
+    def _repr_html_(self) -> str:
+        return self.still()
+
+
+def experiment_table(runs: Iterable[ListedRun]) -> ExperimentTable:
+    """Return the runs in the order given."""
+    return ExperimentTable(Listing().read(runs), time.time())
+
+
+def _shown(value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    return brief(value) if math.isfinite(value) else str(value)

@@ -37,8 +37,8 @@ from distrain_nb.worker.files.launch import (
 )
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
-from distrain_nb.worker.replica import container, mpi, sagemaker, shared, tf_config
-from distrain_nb.worker.replica.ranks import VARIABLE, per_replica
+from distrain_nb.worker.replica import container, contracts, mpi, sagemaker, shared
+from distrain_nb.worker.replica.contracts import VARIABLE, per_replica
 from distrain_nb.worker.replica.replica import Replica
 from distrain_nb.worker.supervisor import parameter_server
 
@@ -88,7 +88,7 @@ def _launch(replica: Replica) -> Launch:
     if launcher == "parameter-server":
         return _with_server(launch, replica, replica.group)
     if launcher == "tensorflow" and len(replica.hosts) > 1 and "TF_CONFIG" not in os.environ:
-        config = json.dumps(tf_config.mirrored(replica.hosts, replica.group))
+        config = json.dumps(contracts.mirrored(replica.hosts, replica.group))
         return replace(launch, processes=_with_tf_config(processes, config))
     return launch
 
@@ -106,11 +106,11 @@ def _by_mpirun(launch: Launch, replica: Replica, ranks: int) -> Launch:
 def _with_server(launch: Launch, replica: Replica, group: int) -> Launch:
     """Return a worker and, where there are several hosts, a parameter server beside it."""
     hosts, chief = replica.hosts, parameter_server.chief()
-    config = json.dumps(tf_config.parameter_servers(hosts, group, chief))
+    config = json.dumps(contracts.parameter_servers(hosts, group, chief))
     launch = replace(launch, processes=_with_tf_config(launch.processes, config))
     if len(hosts) == 1:
         return launch
-    config = json.dumps(tf_config.parameter_servers(hosts, group, chief, serves=True))
+    config = json.dumps(contracts.parameter_servers(hosts, group, chief, serves=True))
     server = ProcessSpec(f"ps {group}", "servers", group, None, {"TF_CONFIG": config}, serves=True)
     launch = replace(launch, processes=(*launch.processes, server))
     if group:

@@ -20,8 +20,8 @@ from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import limit
 from distrain_nb.places.sagemaker import options as aws_options
 from distrain_nb.places.sagemaker import tuning_request
-from distrain_nb.places.sagemaker.offers import SageMakerOffers
 from distrain_nb.places.sagemaker.rules import study as sagemaker
+from distrain_nb.places.sagemaker.terms import SageMakerOffers
 from distrain_nb.places.vertex import options as vertex_options
 from distrain_nb.places.vertex import validation
 from distrain_nb.places.vertex.rules import study as vertex
@@ -35,7 +35,7 @@ FILES = {
     "vertex.": sorted(HOME.glob("places/vertex/*.py")),
     "sagemaker.": sorted(HOME.glob("places/sagemaker/*.py")),
     "": [*sorted(HOME.glob("tuning/rules/*.py")), *sorted(HOME.glob("places/*/rules/study.py")),
-         HOME / "places/ai_platform/study_rules.py"],
+         HOME / "places/ai_platform/studies.py"],
 }  # fmt: skip
 # The functions that make a finding, and which of their arguments is its code.
 MAKERS = {"error": 1, "noted": 1, "_over": 1, "_error": 0, "_warning": 0, "Finding": 0}

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from distrain_nb import api
-from distrain_nb.backends import folders
-from distrain_nb.backends.folders import CACHE, Folder
+from distrain_nb.backends import uploads
+from distrain_nb.backends.uploads import CACHE, Folder
 from distrain_nb.config import CONFIG_FILE, private_home
 from distrain_nb.errors import CheckFailed, DistrainError, OptionError
 from distrain_nb.findings import Finding
@@ -58,8 +58,8 @@ def test_only_what_has_changed_is_read_again(
     images: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
-    hashed = folders._hash
-    monkeypatch.setattr(folders, "_hash", lambda file: (read.append(file.name), hashed(file))[1])
+    hashed = uploads._hash
+    monkeypatch.setattr(uploads, "_hash", lambda file: (read.append(file.name), hashed(file))[1])
     before = digest(images)
     assert digest(images) == before
     assert sorted(read) == ["cat/1.txt", "cat/2.txt", "dog/1.txt"]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, expect
 
-from distrain_nb.run.pages.charts import charts
-from distrain_nb.run.pages.curves import curves
+from distrain_nb.run.pages.answers import charts
+from distrain_nb.run.pages.query import curves
 from distrain_nb.run.streams import streams
 from distrain_nb.study.answers import answer
 from distrain_nb.study.importances import Importances

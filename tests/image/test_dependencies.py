@@ -11,12 +11,12 @@ import httpx
 import pytest
 
 from distrain_nb.errors import ImageError
-from distrain_nb.image.base.installed import Installed
-from distrain_nb.image.base.names import requirement_name
+from distrain_nb.image.base import requirement_name
 from distrain_nb.image.builders import uv
 from distrain_nb.image.builders.append import build
 from distrain_nb.image.builders.dependencies import read_requirements, wanted_of
 from distrain_nb.image.image import Image, Recipe
+from distrain_nb.image.installed import Installed
 
 from .programs import SimpleProgram
 from .services.faults import faulty
@@ -263,8 +263,8 @@ def test_another_build_that_is_asked_for_is_enough() -> None:
 
 
 def test_a_prebuilt_container_is_known_from_the_catalog() -> None:
-    from distrain_nb.image.base.base import Base
-    from distrain_nb.image.base.installed import find_installed
+    from distrain_nb.image.base import Base
+    from distrain_nb.image.installed import find_installed
     from distrain_nb.image.registry.client import Registry
     from distrain_nb.image.registry.manifest import OCI, Descriptor, ImageConfig, Manifest
     from distrain_nb.image.registry.reference import Reference
@@ -309,8 +309,7 @@ def test_names_of_requirements(line: str, name: str) -> None:
 def test_wheels_are_for_the_glibc_of_the_base(glibc: tuple[int, int] | None, platform: str) -> None:
     from types import SimpleNamespace
 
-    from distrain_nb.image.base.installed import _platform
-    from distrain_nb.image.base.layer_scan import LayerScan
+    from distrain_nb.image.installed import LayerScan, _platform
 
     base: Any = SimpleNamespace(config=SimpleNamespace(platform="linux/amd64"))
     assert _platform(base, LayerScan(glibc=glibc)) == f"x86_64-manylinux_{platform}"

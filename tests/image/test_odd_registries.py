@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from distrain_nb.errors import ImageError
-from distrain_nb.image.base.base import Base, read_base
+from distrain_nb.image.base import Base, read_base
 from distrain_nb.image.registry.client import Registry, RegistryBlob
 from distrain_nb.image.registry.manifest import (
     OCI,

@@ -15,19 +15,21 @@ from distrain_nb.backends.plugins import find
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
-from distrain_nb.layout.advice import NO_DISTRIBUTION, UNDECIDED, advise
-from distrain_nb.layout.case import Case, case_of, size_in_bytes
-from distrain_nb.layout.distribution import (
+from distrain_nb.layout.advice import (
     DDP,
     DDP_BY_MPI,
     DDP_ONE_INSTANCE,
     HOROVOD,
+    NO_DISTRIBUTION,
     ONE_INSTANCE,
     PARAMETER_SERVERS,
+    UNDECIDED,
+    advise,
 )
-from distrain_nb.layout.distribution import LAUNCHERS as DISTRIBUTED
+from distrain_nb.layout.advice import LAUNCHERS as DISTRIBUTED
+from distrain_nb.layout.case import Case, case_of, size_in_bytes
 from distrain_nb.layout.rules import check
-from distrain_nb.places.ai_platform.successor import on_vertex
+from distrain_nb.places.ai_platform.terms import on_vertex
 
 PAGE = Path(__file__).parents[2] / "docs" / "advice.md"
 SMALL, LARGE = 25e6, 1.34e9

@@ -6,9 +6,8 @@ import pytest
 
 from distrain_nb.layout import Layout, Pool
 from distrain_nb.layout.catalog import current
-from distrain_nb.layout.choices import Choice, choices
+from distrain_nb.layout.choices import Choice, choices, machine_rank
 from distrain_nb.layout.place import place_of
-from distrain_nb.layout.preference import machine_rank
 
 
 def machines_of(place: str) -> list[str]:

@@ -19,8 +19,7 @@ from distrain_nb.findings import Severity
 from distrain_nb.layout import OPTIONS, PLACES, Layout, Role
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.formats import all_exports, exports_of, left_out, read_any
-from distrain_nb.places.sagemaker.forms.hyperparameters import hyperparameters
-from distrain_nb.places.sagemaker.forms.request import distributions
+from distrain_nb.places.sagemaker.forms.request import distributions, hyperparameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.findings import Severity, errors
 from distrain_nb.layout import Layout, Pool, Role, place
 from distrain_nb.layout.catalog import Catalog, current
-from distrain_nb.layout.catalog.active import short_name
+from distrain_nb.layout.catalog.index import short_name
 from distrain_nb.layout.pool import Alternative
 from distrain_nb.layout.resolved import ResolvedLayout, resolve
 from distrain_nb.layout.rules import all_rules, check, engine

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from distrain_nb import api
-from distrain_nb.worker.rank import process_groups
+from distrain_nb.worker.rank import frameworks
 
 # The thread of a group ends when the group is taken apart.
 TRAINS = """
@@ -70,7 +70,7 @@ def test_a_pytorch_that_keeps_its_groups_elsewhere_is_left_as_it_is(
     vars(older)["destroy_process_group"] = destroy = object()
     monkeypatch.setitem(sys.modules, name, older)
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
-    process_groups.change()
+    frameworks.change_process_groups()
     assert vars(older)["destroy_process_group"] is destroy
 
 
@@ -129,10 +129,10 @@ def test_who_has_another_way_to_meet_waits_for_nobody(
     monkeypatch.delitem(sys.modules, "torch.distributed", raising=False)
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     ports: list[int] = []
-    monkeypatch.setattr(process_groups, "await_listener", lambda port, _: ports.append(port))
+    monkeypatch.setattr(frameworks, "await_listener", lambda port, _: ports.append(port))
     for variable, value in {"RANK": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "7"}.items():
         monkeypatch.setenv(variable, value)
-    process_groups.change()
+    frameworks.change_process_groups()
     vars(ours)["init_process_group"](*given, **named)
     assert met == [(given, named)]
     assert ports == ([7] if awaited else [])
@@ -142,10 +142,10 @@ def test_a_listener_is_awaited() -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         address = bound.getsockname()
-        process_groups.await_listener(address[1], 0.01)  # in vain
+        frameworks.await_listener(address[1], 0.01)  # in vain
         later = threading.Timer(0.2, bound.listen)
         later.start()
-        process_groups.await_listener(address[1], 60)
+        frameworks.await_listener(address[1], 60)
         socket.create_connection(address).close()
         later.join()
 

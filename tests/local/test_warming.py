@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from distrain_nb import api
-from distrain_nb.worker.machine import memory
+from distrain_nb.worker.machine import system
 from tests.conftest import eventually
 from tests.kernels import Kernel, kernel
 
@@ -159,9 +159,9 @@ def test_what_a_control_group_leaves(tmp_path: Path) -> None:
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    assert memory.available(proc, groups) == 70000 - 40000
+    assert system.available(proc, groups) == 70000 - 40000
     (groups / "memory/a/memory.limit_in_bytes").write_text("45000\n")
-    assert memory.available(proc, groups) == 5000
+    assert system.available(proc, groups) == 5000
     (groups / "b/memory.max").unlink()
     (groups / "memory/a/memory.limit_in_bytes").unlink()
-    assert memory.available(proc, groups) == 80 << 10
+    assert system.available(proc, groups) == 80 << 10

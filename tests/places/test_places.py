@@ -12,8 +12,7 @@ import pytest
 
 from distrain_nb import api
 from distrain_nb.backends.base import AnyJob
-from distrain_nb.backends.notebooks import place
-from distrain_nb.backends.notebooks.place import NotebookPlace
+from distrain_nb.backends.notebooks import NotebookPlace, place
 from distrain_nb.backends.plugins import find
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 import distrain_nb as d
-from distrain_nb.backends.found import Found
+from distrain_nb.backends.options import Found
 from distrain_nb.backends.plugins import choices, option_choices
 from distrain_nb.backends.remote.service import Gone
 from distrain_nb.errors import OptionError, RunCancelled, RunFailed

@@ -12,9 +12,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from distrain_nb.errors import ImageError
-from distrain_nb.image.base.entries import BadEntry
-from distrain_nb.rehearsal.engine.tree import inside, make_file, make_folder, place
-from distrain_nb.rehearsal.engine.unpacked import MOUNT_POINTS, MOUNTED_FILES, gunzipped, lay
+from distrain_nb.image.installed import BadEntry
+from distrain_nb.rehearsal.engine.unpacked import (
+    MOUNT_POINTS,
+    MOUNTED_FILES,
+    gunzipped,
+    inside,
+    lay,
+    make_file,
+    make_folder,
+    place,
+)
 
 from .archives import TYPES, Written, archive
 

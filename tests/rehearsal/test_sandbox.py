@@ -14,8 +14,7 @@ import pytest
 from distrain_nb.config import private_home
 from distrain_nb.errors import ImageError
 from distrain_nb.places.vertex.stand_in.buckets import DATA
-from distrain_nb.rehearsal.engine.tree import place
-from distrain_nb.rehearsal.engine.unpacked import unpack
+from distrain_nb.rehearsal.engine.unpacked import place, unpack
 from tests.image.services.bases import BaseImage, Blob
 
 from .conftest import Cloud, assert_unlisted, cloud_with, pool

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from distrain_nb.backends.remote import carrier, fetch
+from distrain_nb.backends.remote import carrier, collector
 from distrain_nb.backends.remote.collector import RESTARTING
 from distrain_nb.backends.remote.service import Denied, LogEntry, Stored
 from distrain_nb.backends.remote.submission import Journal
@@ -99,14 +99,14 @@ def test_a_carrier_that_comes_after_the_end_changes_nothing(
 def test_lines_that_could_not_be_written_whole_are_written_once(
     run: Path, service: FolderService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add, failures = fetch.Points.add, [OSError(28, "No space left on device")] * 3
+    add, failures = collector.Points.add, [OSError(28, "No space left on device")] * 3
 
-    def full(self: fetch.Points, entries: Any, size: int) -> int:
+    def full(self: collector.Points, entries: Any, size: int) -> int:
         if entries and failures:
             raise failures.pop()
         return add(self, entries, size)
 
-    monkeypatch.setattr(fetch.Points, "add", full)
+    monkeypatch.setattr(collector.Points, "add", full)
     carrier.carry(run, HERE)
     assert not failures
     for rank in (0, 1):

@@ -20,9 +20,9 @@ from distrain_nb.backends.remote.uploading import DataBucket, bring
 from distrain_nb.backends.uploads import Upload, upload_of
 from distrain_nb.errors import DistrainError
 from distrain_nb.places.sagemaker.client import client
-from distrain_nb.places.sagemaker.data import S3Data
+from distrain_nb.places.sagemaker.storage import S3Data
 from distrain_nb.places.vertex.client import storage_client
-from distrain_nb.places.vertex.data import CloudStorageData
+from distrain_nb.places.vertex.storage import CloudStorageData
 from distrain_nb.rehearsal.access import PrivateServer
 from distrain_nb.worker.files.status import Progress
 

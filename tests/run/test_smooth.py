@@ -14,7 +14,7 @@ from distrain_nb.errors import OptionError
 from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.run.metrics.records import POINT
 from distrain_nb.run.metrics.smooth import smooth
-from distrain_nb.run.pages.curves import curves
+from distrain_nb.run.pages.query import curves
 from distrain_nb.run.streams import Scalars
 from distrain_nb.worker.metrics import writer
 from tests.fuzzing import several

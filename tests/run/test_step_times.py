@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.findings import Severity
-from distrain_nb.run.charts import drawing, packed
+from distrain_nb.run.charts import drawing, figure
 from distrain_nb.run.charts.lines import Metrics
 from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.run.metrics.step_times import StepTimes, StepTimesFolder, step_times
-from distrain_nb.run.pages.curves import curves
+from distrain_nb.run.pages.query import curves
 from distrain_nb.run.streams import Scalars
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, STEP_TIMES_FOLDER
 from distrain_nb.worker.metrics.writer import append
@@ -105,7 +105,7 @@ def test_each_rank_is_a_chart_of_its_kinds(tmp_path: Path) -> None:
     areas = drawn.count('Z" fill="#')
     lines = {key: metrics.line(key) for key in metrics.keys}
     assert areas == len(lines) == 5
-    shape = packed.shape(metrics, lines)
+    shape = figure.shape(metrics, lines)
     assert {trace["stackgroup"] for trace in shape["traces"]} == {"y", "y2"}  # type: ignore[attr-defined]
     finer = curves(Scalars(folder), {"tag": "ms a step, rank 0"})["lines"]
     assert [line["run"] for line in finer] == ["data", "compute", "tokenize"]

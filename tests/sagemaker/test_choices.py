@@ -15,17 +15,15 @@ from distrain_nb.backends.remote.service import LogEntry
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
-from distrain_nb.places.sagemaker.instances import Instances
-from distrain_nb.places.sagemaker.jobs import observed
+from distrain_nb.places.sagemaker.jobs import Instances, observed
 from distrain_nb.places.sagemaker.stand_in import SYNTAX as SAGEMAKER
-from distrain_nb.places.sagemaker.stand_in.capacity import allocated, check_choices
-from distrain_nb.places.sagemaker.tuning_plan import plan_study
+from distrain_nb.places.sagemaker.stand_in.checks import allocated, check_choices
+from distrain_nb.places.sagemaker.tuning_request import plan_study
 from distrain_nb.places.vertex.stand_in import SYNTAX as VERTEX
-from distrain_nb.rehearsal.errors import ApiError, JobFailed
-from distrain_nb.rehearsal.faults import Faults
+from distrain_nb.rehearsal.faults import ApiError, Faults, JobFailed
 from distrain_nb.tuning import options
 from distrain_nb.worker.files.status import State, Status
-from distrain_nb.worker.replica.ranks import per_replica
+from distrain_nb.worker.replica.contracts import per_replica
 
 from .jobs import PLAN, SCRIPT, laid, planned
 

@@ -16,8 +16,7 @@ from botocore.exceptions import ClientError
 from distrain_nb.backends.remote.log_ordering import Lateness
 from distrain_nb.backends.remote.service import LogEntry
 from distrain_nb.places.sagemaker.client import client
-from distrain_nb.places.sagemaker.logs import GROUP, JobLog
-from distrain_nb.places.sagemaker.metrics import MetricDefinitions
+from distrain_nb.places.sagemaker.logs import GROUP, JobLog, MetricDefinitions
 
 AT_ONCE = Lateness(settle=0.0)
 BATCH = 5000

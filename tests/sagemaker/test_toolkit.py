@@ -15,7 +15,7 @@ import pytest
 from distrain_nb.backends.remote.delivery import Laid
 from distrain_nb.places.sagemaker.delivery import write_archive
 from distrain_nb.worker.rank import values
-from distrain_nb.worker.replica import tf_config
+from distrain_nb.worker.replica import contracts
 from scripts.horovod_wheel import wheel
 from tests.layout.documents import ESTIMATOR_HOROVOD, ESTIMATOR_SERVERS
 from tests.sagemaker.cells import HOROVOD_SCRIPT, PARAMETER_SERVERS_SCRIPT
@@ -185,7 +185,7 @@ def test_the_estimator_with_parameter_servers(ended: Jobs) -> None:
     _, both = ended["parameter-servers"]
     for number, host in enumerate(both):
         assert host.status == 0, host
-        told = json.dumps(tf_config.parameter_servers(NAMES, number, "master"))
+        told = json.dumps(contracts.parameter_servers(NAMES, number, "master"))
         assert labels(host, f"TF_CONFIG {told}") == [f"[rank {number}]"], host
         assert labels(host, "learned True in 120 steps") == [f"[rank {number}]"], host
 

@@ -13,8 +13,8 @@ import pytest
 from distrain_nb.run import Store
 from distrain_nb.server.access import fingerprint, own_studies
 from distrain_nb.study.files import TrialState, read_trials
-from distrain_nb.study.rows import StudyListing
 from distrain_nb.study.study import Study
+from distrain_nb.study.summary import StudyListing
 from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.status import State, Status
 from distrain_nb.worker.supervisor.heartbeat import is_watched

@@ -12,10 +12,10 @@ from distrain_nb.backends.base import Job
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding
 from distrain_nb.layout import Layout
-from distrain_nb.places.slurm import queue, sinfo, states
+from distrain_nb.places.slurm import queue, service, sinfo
 from distrain_nb.places.slurm.backend import SlurmBackend
-from distrain_nb.places.slurm.commands import environment, in_its_words, refusal
 from distrain_nb.places.slurm.options import SlurmOptions
+from distrain_nb.places.slurm.queue import environment, in_its_words, refusal
 from distrain_nb.program import Cell, Notebook, capture
 from distrain_nb.ui.form import Form
 
@@ -91,16 +91,18 @@ def test_jobs_of_a_queue() -> None:
 
 
 def test_reasons_and_causes() -> None:
-    assert states.why("Resources") == "waiting for nodes" and states.why("None") == ""
-    assert states.why("QOSMaxJobsPerUserLimit") == (
+    assert service.in_words("Resources") == "waiting for nodes" and service.in_words("None") == ""
+    assert service.in_words("QOSMaxJobsPerUserLimit") == (
         "a limit of the QOS is reached (QOSMaxJobsPerUserLimit)"
     )
-    assert states.why("ReqNodeNotAvail,_UnavailableNodes:node[1-4]").startswith("nodes that it")
-    assert states.why("Something_new") == "Something new"
+    assert service.in_words("ReqNodeNotAvail,_UnavailableNodes:node[1-4]").startswith(
+        "nodes that it"
+    )
+    assert service.in_words("Something_new") == "Something new"
     line = "slurmstepd-node1: error: *** STEP 3.0 ON node1 CANCELLED AT 2026-11-26T15:04:50 %s***"
-    assert states.cause(line % "DUE TO TIME LIMIT ") == "TIMEOUT"
-    assert states.cause(line % "DUE TO PREEMPTION ") == "PREEMPTED"
-    assert states.cause(line % "") == "CANCELLED" and states.cause("a rank's line") == ""
+    assert service.cause_in(line % "DUE TO TIME LIMIT ") == "TIMEOUT"
+    assert service.cause_in(line % "DUE TO PREEMPTION ") == "PREEMPTED"
+    assert service.cause_in(line % "") == "CANCELLED" and service.cause_in("a rank's line") == ""
 
 
 def test_refusals_name_the_option() -> None:
@@ -223,7 +225,7 @@ def test_data_are_read_by_their_path(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_what_the_accounting_says_of_an_end(printed: str, state: str) -> None:
     """As `sacct` printed it where slurmdbd kept accounts; of a job that it takes for a live one,
     and the controller doesn't know any more, the end hasn't come there yet."""
-    assert states.accounted(printed) == state
+    assert service.accounted(printed) == state
 
 
 def srun_of(line: str, **options: object) -> list[str]:

@@ -10,9 +10,8 @@ from pathlib import Path
 from distrain_nb.study.answers import answer
 from distrain_nb.study.files import TRIALS_FOLDER, TrialState
 from distrain_nb.study.importances import Importances
-from distrain_nb.study.reading import TrialReader
 from distrain_nb.study.study import unbeaten
-from distrain_nb.study.trial import StudyTrial
+from distrain_nb.study.trial import StudyTrial, TrialReader
 from tests.study.stored import stored_study, stored_trial
 
 Scores = list[tuple[float, ...]]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from distrain_nb.study.answers import page_of
 from distrain_nb.study.charts.axes import ValueAxis, goal_axis, parameter_axes, power
 from distrain_nb.study.charts.drawing import MOST_TRIALS, StudyDrawing
 from distrain_nb.study.files import TrialFile, TrialState
 from distrain_nb.study.importances import FEWEST_TRIALS, Importances, importances
-from distrain_nb.study.page import page_of
 from distrain_nb.study.study import Study
 from distrain_nb.study.summary import best_so_far, qualities, summary_of
 from distrain_nb.study.trial import StudyTrial

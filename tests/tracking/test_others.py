@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from distrain_nb import api
-from distrain_nb.worker.rank.trackers import variables
+from distrain_nb.worker.rank.rank import variables
 
 CELL = """\
 import os

@@ -10,8 +10,7 @@ import pytest
 
 from distrain_nb.tuning import options
 from distrain_nb.tuning.engine import Ending, SearchEngine
-from distrain_nb.tuning.loop import TrialLoop
-from distrain_nb.tuning.reports import HypertuneReports, Row
+from distrain_nb.tuning.loop import HypertuneReports, Row, TrialLoop
 
 
 @dataclass

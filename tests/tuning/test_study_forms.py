@@ -18,7 +18,7 @@ from study_strategies import examples, studies
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Pool
-from distrain_nb.places.ai_platform.study import hyperparameters
+from distrain_nb.places.ai_platform.studies import hyperparameters
 from distrain_nb.places.sagemaker.forms.study import tuning_config
 from distrain_nb.places.vertex.forms.study import tuning_job
 from distrain_nb.tuning.choosing import combinations
@@ -39,7 +39,7 @@ from distrain_nb.tuning.spec import (
     StudyEnd,
     StudySpec,
 )
-from distrain_nb.tuning.words import written_number
+from distrain_nb.tuning.text import written_number
 
 TUNED = [
     "optimizer=sgd|adam",

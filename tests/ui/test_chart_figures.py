@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 from tensorboardX import SummaryWriter
 
-from distrain_nb.run.charts import drawing, figure, packed
+from distrain_nb.run.charts import drawing, figure
 from distrain_nb.run.charts.lines import Metrics
 from distrain_nb.run.metrics.events import Key
 from distrain_nb.ui import document
-from distrain_nb.ui.charts import RunCharts
-from distrain_nb.ui.overlay import OverlaidMetrics
+from distrain_nb.ui.charts import OverlaidMetrics, RunCharts
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, RESOURCES_FOLDER
 from distrain_nb.worker.metrics import writer
 from tests.ui.runs import RunFolder
@@ -142,4 +141,4 @@ def test_runs_side_by_side_are_lines(tmp_path: Path) -> None:
     both.read()
     assert drawing.charts(both).count('class="dn-line"') == 2
     lines = {key: both.line(key) for key in both.keys}
-    assert "stackgroup" not in repr(packed.shape(both, lines))
+    assert "stackgroup" not in repr(figure.shape(both, lines))

@@ -28,10 +28,8 @@ from distrain_nb.run.summary import (
     summary_of,
 )
 from distrain_nb.ui import ansi, document
-from distrain_nb.ui.experiment_table import experiment_table
-from distrain_nb.ui.report import in_a_line, report_html
-from distrain_nb.ui.table import runs_table
-from distrain_nb.ui.tail import KEPT, LONGEST_SHOWN, Tail
+from distrain_nb.ui.table import experiment_table, runs_table
+from distrain_nb.ui.tail import KEPT, LONGEST_SHOWN, Tail, in_a_line, report_html
 from distrain_nb.worker.files.status import LONGEST_TRAIL, Progress, State, Status
 from tests.ui.runs import RunFolder
 

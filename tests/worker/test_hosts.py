@@ -14,7 +14,7 @@ import pytest
 
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.rank import values
-from distrain_nb.worker.replica import tf_config
+from distrain_nb.worker.replica import contracts
 from tests.conftest import eventually
 from tests.sagemaker.cells import PARAMETER_SERVERS
 from tests.worker.hosts import NAMES, Hosts, finish, network, terminate
@@ -221,7 +221,7 @@ def test_each_host_has_a_worker_and_a_parameter_server(hosts: Hosts) -> None:
     told = {"DISTRAIN_LAUNCHER": "parameter-server", "DISTRAIN_PRELOAD": "tensorflow.compat.v1"}
     for number, ended in enumerate(hosts.run(**told)):
         assert ended.status == 0, ended
-        config = json.dumps(tf_config.parameter_servers(NAMES, number, "chief"))
+        config = json.dumps(contracts.parameter_servers(NAMES, number, "chief"))
         assert f"[rank {number}] TF_CONFIG {config}" in ended.lines
         assert f"[rank {number}] learned True in 200 steps of all" in ended.lines
         assert f"[ps {number}]" in ended.error
@@ -234,17 +234,17 @@ def test_tf_config_is_what_the_containers_write() -> None:
         "ps": ["algo-1:2223", "algo-2:2223", "algo-3:2223"],
         "worker": ["algo-2:2222", "algo-3:2222"],
     }
-    first = tf_config.parameter_servers(hosts, 0, "master")
+    first = contracts.parameter_servers(hosts, 0, "master")
     assert first["cluster"] == cluster
     assert first["task"] == {"index": 0, "type": "master"}
-    last = tf_config.parameter_servers(hosts, 2, "master")
+    last = contracts.parameter_servers(hosts, 2, "master")
     assert last["task"] == {"index": 1, "type": "worker"}
-    server = tf_config.parameter_servers(hosts, 2, "master", serves=True)
+    server = contracts.parameter_servers(hosts, 2, "master", serves=True)
     assert server["task"] == {"index": 2, "type": "ps"}
-    assert tf_config.parameter_servers(hosts[:1], 0, "chief")["cluster"] == {
+    assert contracts.parameter_servers(hosts[:1], 0, "chief")["cluster"] == {
         "chief": ["algo-1:2222"]
     }
-    assert tf_config.mirrored(hosts, 1) == {
+    assert contracts.mirrored(hosts, 1) == {
         "cluster": {"worker": ["algo-1:8890", "algo-2:8890", "algo-3:8890"]},
         "environment": "cloud",
         "task": {"index": 1, "type": "worker"},

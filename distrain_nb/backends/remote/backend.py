@@ -12,18 +12,16 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, TypeVar
 
-from distrain_nb.backends.base import Backend, Plan
-from distrain_nb.backends.checks import Health, packages
-from distrain_nb.backends.folders import Folder
+from distrain_nb.backends.base import Backend, Health, Plan, packages
 from distrain_nb.backends.plugins import lacks_for_rehearsal
-from distrain_nb.backends.remote.clock import is_recent
-from distrain_nb.backends.remote.options import RemoteOptions, RemoteOptionsT
+from distrain_nb.backends.remote.log_ordering import is_recent
+from distrain_nb.backends.remote.options import RemoteOptions, RemoteOptionsT, forget
 from distrain_nb.backends.remote.processes import processes_of, start_detached
 from distrain_nb.backends.remote.service import Pace
 from distrain_nb.backends.remote.submission import Journal, Submission, substituted
 from distrain_nb.backends.remote.tracker import MLFLOW_RUN, told
-from distrain_nb.backends.remote.variables import forget
 from distrain_nb.backends.tuning import TRIAL, TRIAL_ARGUMENTS, TRIAL_NONCE
+from distrain_nb.backends.uploads import Folder
 from distrain_nb.errors import DistrainError
 from distrain_nb.secrets import refuse_secret_files, refuse_secret_texts, refuse_secrets
 from distrain_nb.worker.files.folder import (
@@ -129,7 +127,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
     def _write(self, plan: RemotePlanT, what: Spec, folder: Path, known: Mapping[str, str]) -> None:
         """Have in a folder all that is needed to carry that, with what is known by now in the place
         of its stand-ins. Raises as `submit` does."""
-        from distrain_nb.program.progress import report
+        from distrain_nb.program.program import report
 
         job = plan.job
         self._refuse_lacks(rehearsed=job.options.rehearsed)

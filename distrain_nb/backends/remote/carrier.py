@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING, cast
 from distrain_nb import __version__
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote.attempts import again, make_ready, which
-from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Carried, brief
+from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Cancelled, Carried, brief, send
+from distrain_nb.backends.remote.carrier_log import NoLock, alone, write_links
 from distrain_nb.backends.remote.collector import Collector, kinds
-from distrain_nb.backends.remote.links import write_links
-from distrain_nb.backends.remote.lock import NoLock, alone
+from distrain_nb.backends.remote.options import forget
 from distrain_nb.backends.remote.report import saving, stands_still, warning, with_report
-from distrain_nb.backends.remote.sending import Cancelled, send
 from distrain_nb.backends.remote.service import Gone, Observed
 from distrain_nb.backends.remote.submission import Submission
-from distrain_nb.backends.remote.variables import forget
 from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.status import State
 
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.backends.remote.backend import AnyRemoteBackend
-    from distrain_nb.backends.remote.doing import Doing
+    from distrain_nb.backends.remote.rehearsed import Doing
     from distrain_nb.backends.remote.service import Service
 
     # What is done, in words, and how.

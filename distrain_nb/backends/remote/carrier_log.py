@@ -1,27 +1,112 @@
 """What the processes that carry a run do and meet, in the run's folder: bounded, without secrets.
 
 It has what is logged below `distrain_nb`, what libraries warn of, and what is printed.
+
+One process carries a run.
+
+Where a person finds a job and its folders: what a run's folder has of it.
 """
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import hashlib
+import json
 import logging
 import os
 import sys
+import tempfile
 import threading
 import time
+from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.remote import variables
+from distrain_nb.backends.remote import options
+from distrain_nb.errors import DistrainError
 from distrain_nb.secrets import redacted
 from distrain_nb.worker.files import fields
-from distrain_nb.worker.files.folder import CARRIER_LOG, OLD_CARRIER_LOG
+from distrain_nb.worker.files.disk import replace_file
+from distrain_nb.worker.files.folder import CARRIER_LOG, LINKS_FILE, LOCK_FILE, OLD_CARRIER_LOG
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-    from pathlib import Path
+    from collections.abc import Collection, Iterator, Mapping
     from types import TracebackType
+
+# What a file system says that has no locks; some network file systems have none.
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
+
+
+class NoLock(DistrainError):
+    """Nothing here keeps two processes from carrying the same run."""
+
+
+@contextmanager
+def alone(folder: Path, name: str = LOCK_FILE) -> Iterator[bool]:
+    """Whether no other process carries the run of that folder, for as long as this one does.
+
+    Another `name` is a lock of its own, for something else that one process may do at a time.
+
+    Where the folder's file system has no locks, this machine's own temporary folder has to do.
+    Raises NoLock if that has none either.
+    """
+    for place in _places(folder, name):
+        descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            taken = _take(descriptor)
+            if taken is not None:
+                yield taken
+                return
+        finally:
+            os.close(descriptor)
+    raise NoLock(
+        f"neither the file system of {folder} nor that of {tempfile.gettempdir()} has locks: "
+        "set DISTRAIN_HOME or TMPDIR to a folder on a local disk"
+    )
+
+
+def _places(folder: Path, name: str) -> Iterator[Path]:
+    yield folder / name
+    yield _elsewhere(folder if name == LOCK_FILE else folder / name)
+
+
+def _take(descriptor: int) -> bool | None:
+    """Return whether it could be locked; None where there are no locks."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        return None
+    return True
+
+
+def _elsewhere(folder: Path) -> Path:
+    """Return a file for the run in a folder of this machine that is the user's own."""
+    own = Path(tempfile.gettempdir()) / f"distrain-locks-{os.getuid()}"
+    own.mkdir(mode=0o700, exist_ok=True)
+    if own.is_symlink() or own.stat().st_uid != os.getuid():
+        raise NoLock(f"{own} is somebody else's: set TMPDIR to a folder of your own")
+    return own / hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()
+
+
+def write_links(links: Mapping[str, str], folder: Path) -> None:
+    """Links by what they are called."""
+    replace_file(folder / LINKS_FILE, json.dumps(dict(links)).encode())
+
+
+def read_links(folder: Path) -> dict[str, str]:
+    """What `write_links` wrote; empty for a run that has none, or not yet. Raises
+    `fields.Damaged`."""
+    try:
+        return fields.load_texts(folder / LINKS_FILE)
+    except FileNotFoundError:
+        return {}
+
 
 LOGGER = "distrain_nb"
 MOST_BYTES = 512 << 10  # of each of the two files
@@ -78,7 +163,7 @@ class _Formatter(logging.Formatter):
 def _secrets(folder: Path) -> Collection[str]:
     """Return the values of `--env`, for as long as the run's folder has them."""
     try:
-        return variables.kept(folder).values()
+        return options.kept(folder).values()
     except (OSError, fields.Damaged):
         return ()
 

@@ -78,8 +78,8 @@ def to_install(program: Requiring, there: Sequence[str]) -> Iterator[str]:
     """
     from packaging.requirements import Requirement
 
-    from distrain_nb.cluster.builds import builds
-    from distrain_nb.image.base.names import requirement_name
+    from distrain_nb.cluster.packages import builds
+    from distrain_nb.image.base import requirement_name
 
     taken = {*there, *map(requirement_name, program.required)}
     for line in program.requirements:

@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from distrain_nb.backends.base import named
-from distrain_nb.cluster.image_devices import devices_of
-from distrain_nb.cluster.packages import Uses
+from distrain_nb.cluster.packages import Uses, devices_of
 from distrain_nb.layout.hardware import hardware_of
-from distrain_nb.program.frameworks import KERAS_BACKEND, frameworks_of
+from distrain_nb.program.requirements import KERAS_BACKEND, frameworks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +48,7 @@ def asked(job: Job[RemoteOptions], stock: Stock) -> Mapping[str, str]:
     place doesn't know it and its registry says it now."""
     if not stock.untold:
         return {}
-    from distrain_nb.image.base.asking import describe
+    from distrain_nb.image.installed import describe
 
     description = describe(stock.untold, hardware_of(job.layout).platform)
     if description is None:

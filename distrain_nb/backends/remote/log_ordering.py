@@ -4,14 +4,15 @@ A span of the log is read again that overlaps the one before; what was seen ther
 id; and what may still be overtaken is held back until it has settled. Of a service that says when
 it received a line, what it received lately is read too, however old: a line that comes very late
 is given late, and not lost.
+
+What was a moment ago, by a clock that may be set.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, TypedDict, cast
-
-from distrain_nb.backends.remote.clock import is_recent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from distrain_nb.backends.remote.service import Cursor
+
+
+def is_recent(moment: float, within_s: float, now: float | None = None) -> bool:
+    """Return whether that (seconds since the epoch) was less than so long ago. What is further
+    ahead than that was not: the clock has gone back since, and by how much nobody knows."""
+    return abs((time.time() if now is None else now) - moment) < within_s
+
 
 NS = 10**9
 

@@ -1,14 +1,33 @@
-"""Options of jobs that run elsewhere, whatever the service."""
+"""Options of jobs that run elsewhere, whatever the service.
+
+The values of `--env`: neither shown nor stored for longer than it takes to submit the job.
+
+A request is shown and kept with `HIDDEN` in their place. The values themselves are in a file of
+the run's folder that only its owner may read, until the service has the job.
+
+Names of runs as clouds take them.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from distrain_nb.backends.options import option
+from distrain_nb.errors import DistrainError, OptionError
+from distrain_nb.secrets import HIDDEN, STORED
+from distrain_nb.worker.files import fields
+from distrain_nb.worker.files.folder import VARIABLES_FILE
+from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from distrain_nb.backends.base import AnyJob
 
 
 @dataclass(frozen=True)
@@ -84,3 +103,86 @@ class CloudOptions(RemoteOptions, LabelOptions, ImageOptions, BucketOptions, Reh
 
 
 RemoteOptionsT = TypeVar("RemoteOptionsT", bound=RemoteOptions)
+
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+NOTE = f"The values of --env are not shown ({HIDDEN})."
+
+
+def variables_of(texts: Iterable[str]) -> dict[str, str]:
+    """Return the variables of `--env`, NAME=VALUE each. Raises OptionError."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not _NAME.fullmatch(name):
+            raise OptionError(f"invalid --env {name!r}: expected NAME=VALUE")
+        found[name] = value
+    return found
+
+
+def plain(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return those that hold their values themselves."""
+    return {name: value for name, value in variables.items() if not value.startswith(STORED)}
+
+
+def secrets(variables: Mapping[str, str], resolve: Callable[[str, str], str]) -> dict[str, str]:
+    """What the worker reads of those that name a secret; nothing if none does.
+
+    `resolve` gives a secret's full name by the variable and what stands after `secret://`.
+    """
+    named = {
+        name: resolve(name, value.removeprefix(STORED))
+        for name, value in variables.items()
+        if value.startswith(STORED)
+    }
+    return {SECRETS_VARIABLE: json.dumps(named)} if named else {}
+
+
+def no_secret(name: str, text: str, form: str) -> OptionError:
+    """What is raised for a name that is none."""
+    return OptionError(f"invalid --env '{name}={STORED}{text}': expected {STORED}{form}")
+
+
+def filled(hidden: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
+    """Return variables with their values again. Raises DistrainError if one is not there any
+    more."""
+    lost = [name for name, value in hidden.items() if value == HIDDEN and name not in values]
+    if lost:
+        raise DistrainError(f"the values of --env are gone ({', '.join(lost)}): submit again")
+    return {name: values[name] if value == HIDDEN else value for name, value in hidden.items()}
+
+
+def keep(values: Mapping[str, str], folder: Path) -> None:
+    """Write the values down for the process that submits the job."""
+    if values:
+        mode = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        with os.fdopen(os.open(folder / VARIABLES_FILE, mode, 0o600), "w") as file:
+            json.dump(dict(values), file)
+
+
+def kept(folder: Path) -> dict[str, str]:
+    """What was kept; empty once it has been forgotten."""
+    try:
+        return fields.load_texts(folder / VARIABLES_FILE)
+    except FileNotFoundError:
+        return {}
+
+
+def forget(folder: Path) -> None:
+    """The service has the job, or never will."""
+    (folder / VARIABLES_FILE).unlink(missing_ok=True)
+
+
+# Names stand in labels, tags and names of jobs, of up to 63 characters in lower case; a dash and
+# the eight digits that make a run's name its own come behind.
+_LONGEST = 40
+
+
+def short_name(name: str) -> str:
+    """Return the name that a job was given, as labels, images and jobs may have it."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:_LONGEST].strip("-") or "run"
+
+
+def run_name(job: AnyJob) -> str:
+    """Return a name that no other job's run has."""
+    return f"{short_name(job.name)}-{job.nonce}"

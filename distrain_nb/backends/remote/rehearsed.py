@@ -1,4 +1,7 @@
-"""A stand-in for a service on this machine, for as long as something is carried to it."""
+"""A stand-in for a service on this machine, for as long as something is carried to it.
+
+What a rehearsal does before its job runs. It says so itself: a service only gives states.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,13 @@ import signal
 import sys
 import time
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.plugins import rehearsal_of
 from distrain_nb.backends.remote.carried import Carried
 from distrain_nb.backends.remote.carrier import give_up
-from distrain_nb.backends.remote.doing import Doing
-from distrain_nb.program.progress import report, report_to
+from distrain_nb.program.program import report, report_to
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import (
@@ -25,7 +27,7 @@ from distrain_nb.worker.files.folder import (
     VERTEX_FILE,
     VERTEX_REQUEST_FILE,
 )
-from distrain_nb.worker.files.status import Owner
+from distrain_nb.worker.files.status import Owner, State, Status
 from distrain_nb.worker.files.tracked import Tracked
 
 if TYPE_CHECKING:
@@ -35,6 +37,39 @@ if TYPE_CHECKING:
 
     from distrain_nb.backends.remote.submission import Submission
     from distrain_nb.types import Json, JsonObject
+    from distrain_nb.worker.files.status import Progress
+
+
+class Doing:
+    """The step that the rehearsal of a run's folder is at.
+
+    It is written into the run's status at once for as long as the rehearsal's own services start,
+    with this process as who answers for the run: nobody else writes there before it is carried.
+    Then the carrier shows it with the state.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._carried = False
+        self._now: Progress | None = None
+
+    def hear(self, step: Progress) -> None:
+        """Take note of a step, from any thread."""
+        before = self._now
+        since = before.since if before and before.phase == step.phase else time.time()
+        self._now = replace(step, since=since)
+        if not self._carried:
+            status = replace(Status.read(self._folder), phase=step.phase, progress=self._now)
+            replace(status, supervisor=Owner.of(os.getpid())).write(self._folder)
+
+    def hand_over(self) -> None:
+        """The services are there, and the run is carried from now on."""
+        self._now, self._carried = None, True
+
+    def before(self, state: State) -> Progress | None:
+        """Return the step, where a job of that state has not begun to run."""
+        return self._now if state in (State.QUEUED, State.STARTING) else None
+
 
 _log = logging.getLogger("distrain_nb.backends.remote")
 TRACKED_WITHIN_S, LOOK_EVERY_S = 300.0, 0.1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.remote.fetch import SERVICE
+from distrain_nb.backends.remote.collector import SERVICE
 from distrain_nb.worker.files.folder import LOG_FILE
 from distrain_nb.worker.files.log import parse
 from distrain_nb.worker.files.status import State

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.delivery import Laid, loose_files
+from distrain_nb.backends.remote.options import variables_of
 from distrain_nb.backends.remote.service import LogEntry, Observed, Stored
 from distrain_nb.backends.remote.submission import Spec, causes
-from distrain_nb.backends.remote.variables import variables_of
 from distrain_nb.backends.tuning import trial_variables
 from distrain_nb.cluster import choose, preload, time_limit
 from distrain_nb.errors import OptionError

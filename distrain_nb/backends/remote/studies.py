@@ -17,14 +17,12 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote.backend import RemoteBackend, RemotePlan, RemotePlanT
-from distrain_nb.backends.remote.carried import Carried, brief
+from distrain_nb.backends.remote.carried import Cancelled, Carried, brief, send
 from distrain_nb.backends.remote.carrier import Carrier, carry, give_up
-from distrain_nb.backends.remote.options import RemoteOptionsT
+from distrain_nb.backends.remote.options import RemoteOptionsT, forget
 from distrain_nb.backends.remote.rehearsed import rehearse, wait_for_tracker
-from distrain_nb.backends.remote.sending import Cancelled, send
 from distrain_nb.backends.remote.submission import Submission, follow
 from distrain_nb.backends.remote.tracker import MLFLOW_RUN, told
-from distrain_nb.backends.remote.variables import forget
 from distrain_nb.backends.tuning import StudyPlan
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.folder import SUBMISSION_FILE
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.backends.remote.backend import AnyRemoteBackend
-    from distrain_nb.backends.remote.doing import Doing
+    from distrain_nb.backends.remote.rehearsed import Doing
     from distrain_nb.backends.remote.service import TuningService
     from distrain_nb.backends.remote.submission import Spec
     from distrain_nb.backends.tuning import ServiceTrial, TrialKeeper

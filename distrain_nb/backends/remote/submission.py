@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from distrain_nb.backends.remote import variables
+from distrain_nb.backends.remote import options
 from distrain_nb.backends.remote.delivery import Delivery  # noqa: TC001  (`fields` reads it)
 from distrain_nb.backends.uploads import Upload  # noqa: TC001  (`fields` reads it)
 from distrain_nb.layout.hardware import AMD64
@@ -111,7 +111,7 @@ class Submission:
         of variables have a file of their own until the job is submitted."""
         raw = asdict(self)
         raw[_SPEC] = raw.pop("spec")
-        variables.keep(raw[_SPEC].pop("variables", {}), folder)
+        options.keep(raw[_SPEC].pop("variables", {}), folder)
         replace_file(folder / SUBMISSION_FILE, json.dumps(raw, indent=1).encode())
 
     @classmethod
@@ -120,7 +120,7 @@ class Submission:
         path = folder / SUBMISSION_FILE
         raw = fields.load(path)
         found = fields.decode(cls, {**raw, "spec": raw.get(_SPEC)}, path)
-        return replace(found, spec={**found.spec, "variables": variables.kept(folder)})
+        return replace(found, spec={**found.spec, "variables": options.kept(folder)})
 
 
 @dataclass

@@ -10,15 +10,14 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from distrain_nb.backends.folders import Folder
+from distrain_nb.backends.uploads import Folder
 from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.status import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from distrain_nb.backends.folders import LocalFile
-    from distrain_nb.backends.uploads import Upload
+    from distrain_nb.backends.uploads import LocalFile, Upload
     from distrain_nb.image import Listener
 
 AT_ONCE = 32

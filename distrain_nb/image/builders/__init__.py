@@ -1,1 +1,42 @@
-"""Ways of building: layers appended, Docker, Cloud Build."""
+"""Ways of building: layers appended, Docker, Cloud Build.
+
+The choice of builder.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distrain_nb.errors import OptionError
+from distrain_nb.image.builders import append, cloudbuild, docker
+from distrain_nb.secrets import refuse_secret_texts
+
+if TYPE_CHECKING:
+    from distrain_nb.image.image import Image, Listener, ProgramFiles, Recipe
+
+
+_BY_NAME = {"append": append.build, "docker": docker.build}
+
+
+def build(
+    program: ProgramFiles,
+    recipe: Recipe,
+    builder: str | cloudbuild.CloudBuild = "append",
+    progress: Listener | None = None,
+) -> Image:
+    """Build an image of a program and push it to `recipe.target`.
+
+    `builder` is `append`, `docker`, or a place in Cloud Build. Raises OptionError for another
+    one, CheckFailed for files and options that look like secrets, ImageError for what stops the
+    build.
+    """
+    if not recipe.guarded:
+        texts = {"require": recipe.requirements, "run": recipe.run, "base": (recipe.base,)}
+        refuse_secret_texts(texts, recipe.allowed_secrets)
+    if isinstance(builder, cloudbuild.CloudBuild):
+        return cloudbuild.build(program, recipe, builder, progress)
+    if builder not in _BY_NAME:
+        raise OptionError(
+            f"invalid --builder {builder!r}: expected {', '.join(_BY_NAME)} or cloudbuild"
+        )
+    return _BY_NAME[builder](program, recipe, progress)

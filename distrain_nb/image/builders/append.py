@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import distrain_nb
 from distrain_nb.errors import ImageError
-from distrain_nb.image.base.base import Base, read_own_base
+from distrain_nb.image.base import Base, read_own_base
 from distrain_nb.image.builders.dependencies import Packages, packages_for
 from distrain_nb.image.image import (
     ENTRYPOINT,
@@ -18,13 +18,15 @@ from distrain_nb.image.image import (
     WORKER,
     Image,
     ImageLayer,
+    Listener,
+    Meter,
     ProgramFiles,
     Recipe,
+    announce,
     environment_for,
     worker_files,
 )
 from distrain_nb.image.layers import Layer, write_layer
-from distrain_nb.image.progress import Listener, Meter, announce
 from distrain_nb.image.registry.client import Registry, RegistryBlob, open_registries
 from distrain_nb.image.registry.manifest import ContainerSettings, Manifest, digest_of
 from distrain_nb.image.registry.reference import Reference

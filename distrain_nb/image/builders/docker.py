@@ -12,10 +12,9 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
-from distrain_nb.cluster.builds import builds
+from distrain_nb.cluster.packages import builds
 from distrain_nb.errors import ImageError
-from distrain_nb.image.base.base import read_base
-from distrain_nb.image.base.names import requirement_name, without_local_version
+from distrain_nb.image.base import read_base, requirement_name, without_local_version
 from distrain_nb.image.image import (
     ENTRYPOINT,
     PROGRAM,
@@ -23,10 +22,11 @@ from distrain_nb.image.image import (
     WORKER,
     Image,
     ImageLayer,
+    Listener,
+    announce,
     environment_for,
     worker_files,
 )
-from distrain_nb.image.progress import Listener, announce
 from distrain_nb.image.registry.client import open_registries
 from distrain_nb.image.registry.reference import Reference
 from distrain_nb.scratch import Scratch

@@ -2,22 +2,83 @@
 
 Fields that this module doesn't know stay as they are. Formats: the OCI image specification 1.1
 and Docker's image manifest version 2, schema 2.
+
+JSON that a registry sent: read part by part, with a sentence for what is not as it has to be.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from distrain_nb.errors import ImageError, shown
-from distrain_nb.image.registry import documents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from distrain_nb.image.layers import Layer
+
+T = TypeVar("T")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_CALLED = {dict: "an object", list: "a list", str: "a text", int: "a whole number"}
+
+
+def read_document(data: bytes, where: str) -> dict[str, Any]:
+    """Return the object that `data` holds. Raises ImageError if none, or one that JSON can't
+    say."""
+    try:
+        document = json.loads(data)
+        json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict):
+        raise ImageError(f"{where} doesn't hold a JSON document, so it is not a container image.")
+    return document
+
+
+def part(of: Any, name: str, kind: type[T], where: str) -> T:
+    """Return a field of a JSON document. Raises ImageError if it is missing or of another type."""
+    value = _object(of, where).get(name)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise damaged(where, f"{name} is {shown(value)} and not {_CALLED[kind]}")
+    return value
+
+
+def texts_at(of: Any, name: str, where: str) -> list[str]:
+    """Return a list of texts, empty where it is null or missing. Raises ImageError for anything
+    else."""
+    members = optional(of, name, list, where)
+    for member in members:
+        if not isinstance(member, str) or "\0" in member:
+            raise damaged(where, f"{name} has {shown(member)} in it, which is not text")
+    return members
+
+
+def optional(of: Any, name: str, kind: type[T], where: str) -> T:
+    """Return a field as `part` does, or an empty value where it is null or missing."""
+    return kind() if _object(of, where).get(name) is None else part(of, name, kind, where)
+
+
+def digest(of: Any, where: str) -> str:
+    """Return the `digest`, which names files here. Raises ImageError for anything but a SHA-256."""
+    text = part(of, "digest", str, where)
+    if not _DIGEST.fullmatch(text):
+        raise damaged(where, f"digest is {shown(text)} and not sha256: with 64 digits")
+    return text
+
+
+def damaged(where: str, why: str) -> ImageError:
+    """Make the error for a damaged image: what is wrong, and what to do."""
+    return ImageError(f"cannot read {where}: its {why}. Build or push it again, or name another.")
+
+
+def _object(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise damaged(where, f"document has {shown(value)} where an object has to be")
+    return value
 
 
 @dataclass(frozen=True)
@@ -60,12 +121,12 @@ class Descriptor:
     @classmethod
     def read(cls, entry: Mapping[str, Any], where: str) -> Descriptor:
         """Raise ImageError for what describes no blob of SHA-256."""
-        size = documents.part(entry, "size", int, where)
+        size = part(entry, "size", int, where)
         if size < 0:
-            raise documents.damaged(where, f"size is {size}")
-        media_type = documents.optional(entry, "mediaType", str, where)
+            raise damaged(where, f"size is {size}")
+        media_type = optional(entry, "mediaType", str, where)
         more = {k: v for k, v in entry.items() if k not in ("mediaType", "digest", "size")}
-        return cls(media_type, documents.digest(entry, where), size, more)
+        return cls(media_type, digest(entry, where), size, more)
 
     @property
     def foreign(self) -> bool:
@@ -93,17 +154,17 @@ class Manifest:
     @classmethod
     def read(cls, data: bytes, media_type: str, where: str) -> Manifest:
         """Parse what a registry sent. Raises ImageError for what is not an image's manifest."""
-        document = documents.read_document(data, where)
+        document = read_document(data, where)
         family = _family(document, media_type)
         if family is None or "config" not in document:
             kind = document.get("mediaType") or media_type or "a manifest in an outdated format"
             raise ImageError(f"{where} is {kind}, not a container image in OCI or Docker format.")
-        layers = documents.optional(document, "layers", list, where)
+        layers = optional(document, "layers", list, where)
         return cls(
             family,
-            Descriptor.read(documents.part(document, "config", dict, where), where),
+            Descriptor.read(part(document, "config", dict, where), where),
             tuple(Descriptor.read(entry, where) for entry in layers),
-            documents.optional(document, "annotations", dict, where),
+            optional(document, "annotations", dict, where),
         )
 
     def with_layers(self, config: bytes, layers: Sequence[Layer]) -> Manifest:
@@ -131,14 +192,14 @@ def pick_platform(data: bytes, media_type: str, platform: str, where: str) -> st
     None if it is an image itself. Raises ImageError, with the platforms that there are, if the
     index has no such image.
     """
-    document = documents.read_document(data, where)
+    document = read_document(data, where)
     if "manifests" not in document or _family(document, media_type) is None:
         return None
-    entries = documents.part(document, "manifests", list, where)
+    entries = part(document, "manifests", list, where)
     entry_of = {_platform(entry, where): entry for entry in reversed(entries)}
     for name, entry in entry_of.items():
         if name == platform or name.startswith(f"{platform}/"):
-            return documents.digest(entry, where)
+            return digest(entry, where)
     names = ", ".join(sorted(name for name in entry_of if "unknown" not in name))
     raise ImageError(f"{where} has no image for {platform}. It has: {names[:_LONGEST] or 'none'}.")
 
@@ -152,7 +213,7 @@ class ImageConfig:
     @classmethod
     def read(cls, data: bytes, where: str) -> ImageConfig:
         """Parse a configuration. Raises ImageError if `data` isn't one."""
-        document = documents.read_document(data, where)
+        document = read_document(data, where)
         if "rootfs" not in document:
             raise ImageError(f"{where} has no container configuration: choose another base.")
         _check_config(document, where)
@@ -248,22 +309,20 @@ def _family(document: Mapping[str, Any], media_type: str) -> Family | None:
 
 
 def _platform(entry: Mapping[str, Any], where: str) -> str:
-    fields = documents.optional(entry, "platform", dict, where)
-    parts = [documents.optional(fields, x, str, where) for x in ("os", "architecture", "variant")]
+    fields = optional(entry, "platform", dict, where)
+    parts = [optional(fields, x, str, where) for x in ("os", "architecture", "variant")]
     return "/".join(filter(None, (parts[0] or "unknown", parts[1] or "unknown", parts[2])))
 
 
 def _check_config(document: Mapping[str, Any], where: str) -> None:
     """Raise ImageError where something that a container starts with is of another kind."""
-    documents.texts(documents.part(document, "rootfs", dict, where), "diff_ids", where)
-    documents.optional(document, "history", list, where)
-    run = documents.optional(document, "config", dict, where)
+    texts_at(part(document, "rootfs", dict, where), "diff_ids", where)
+    optional(document, "history", list, where)
+    run = optional(document, "config", dict, where)
     for name in ("Env", "Entrypoint", "Cmd"):
-        documents.texts(run, name, where)
-    labels = documents.optional(run, "Labels", dict, where)
+        texts_at(run, name, where)
+    labels = optional(run, "Labels", dict, where)
     texts = [document.get(x) for x in ("os", "architecture", "created")] + [*labels.values()]
     for text in (*texts, run.get("WorkingDir"), run.get("User")):
         if not isinstance(text, str | None) or "\0" in (text or ""):
-            raise documents.damaged(
-                where, f"configuration has {shown(text)} in it, which is not text"
-            )
+            raise damaged(where, f"configuration has {shown(text)} in it, which is not text")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from distrain_nb.layout.catalog.active import (
+from distrain_nb.layout.catalog.index import (
     accelerator_name,
     current,
     overrides_file,

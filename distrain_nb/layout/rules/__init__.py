@@ -8,7 +8,7 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout.resolved import resolve
 
 # importing them registers their rules
-from distrain_nb.layout.rules import figures, machines, positions, unread  # noqa: F401
+from distrain_nb.layout.rules import machines, positions, unread  # noqa: F401
 from distrain_nb.layout.rules.engine import (
     Edit,
     Rule,

@@ -3,6 +3,8 @@
 A rule is a small function from a `ResolvedLayout` to the `Problem`s that it sees. A problem may
 name repairs, which are only worked out when somebody wants them, and only shown once they have been
 tried.
+
+Repairs that several rules have.
 """
 
 from __future__ import annotations
@@ -15,8 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.layout.place import place_of, places
 from distrain_nb.layout.resolved import ResolvedLayout, resolve
-from distrain_nb.layout.rules.change import Change, change
-from distrain_nb.layout.rules.variants import combined, naming, place_in
+from distrain_nb.layout.rules.change import Change, change, combined, naming, place_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
     from distrain_nb.layout.layout import Layout
     from distrain_nb.layout.place import Place
     from distrain_nb.layout.pool import Role
+    from distrain_nb.layout.resolved import ResolvedPool
 
     Places: TypeAlias = "tuple[str, ...] | Callable[[Place], bool] | None"
+
     Look: TypeAlias = "Callable[[ResolvedLayout], Iterator[Problem]]"
 
 MOST_FIXES = 4
@@ -322,3 +325,31 @@ def _tried(trials: Trials, marks: set[Mark], repairs: Iterable[Repair]) -> tuple
             ranked[repaired] = rank, candidate
     best = sorted(ranked.values(), key=lambda pair: pair[0])
     return tuple(Fix(candidate.label, candidate.edit) for _, candidate in best[:MOST_FIXES])
+
+
+_BARE = {"accelerator": None, "accelerator_count": 0}
+
+
+def without_accelerator(resolved: ResolvedPool) -> Iterator[Repair]:
+    yield repair(f"Remove the accelerator from the {resolved.role}", **at(resolved.role, **_BARE))
+
+
+def without_pool(role: Role) -> Iterator[Repair]:
+    yield repair(f"Remove the {role}", **{role.value: None})
+
+
+def no_limit(field: str) -> Iterator[Repair]:
+    yield repair("Set no limit of your own", **{field: None})
+
+
+def standard_scheduling() -> list[Repair]:
+    return [repair("Use standard scheduling", scheduling=None)]
+
+
+def machines_like(model: ResolvedPool, pools: Iterable[ResolvedPool]) -> dict[str, Any]:
+    """Return the machine and accelerators of one pool for others, as `repair` takes them."""
+    return {
+        f"{other.role.value}__{field}": getattr(model.pool, field)
+        for other in pools
+        for field in ("machine", "accelerator", "accelerator_count")
+    }

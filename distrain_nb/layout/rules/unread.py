@@ -11,7 +11,7 @@ from distrain_nb.layout.options import option_of, texts
 from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.rules.engine import Problem, Repair, at, named_rule, repair
-from distrain_nb.layout.rules.successors import of_tier
+from distrain_nb.layout.rules.machines import of_tier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

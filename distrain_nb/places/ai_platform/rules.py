@@ -6,9 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from distrain_nb.layout.pool import Role
-from distrain_nb.layout.rules.engine import Problem, Repair, named_rule, repair
-from distrain_nb.layout.rules.repairs import without_accelerator
-from distrain_nb.layout.rules.successors import successors
+from distrain_nb.layout.rules.engine import Problem, Repair, named_rule, repair, without_accelerator
+from distrain_nb.layout.rules.machines import successors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

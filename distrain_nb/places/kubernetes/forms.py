@@ -10,13 +10,12 @@ import json
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError, shown
-from distrain_nb.layout.catalog.active import current
-from distrain_nb.layout.formats.form import Export, MappingForm
-from distrain_nb.layout.formats.images import image_of, shared_image
+from distrain_nb.layout.catalog.index import current
+from distrain_nb.layout.files import data_yaml
+from distrain_nb.layout.formats.form import Export, MappingForm, image_of, shared_image
 from distrain_nb.layout.formats.pieces import Imported, MappingReader, present, whole_number
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool, Role
-from distrain_nb.layout.yamls import data_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -6,7 +6,7 @@ import json
 import os
 from typing import TYPE_CHECKING, ClassVar
 
-from distrain_nb.backends.checks import Check, Health, installed
+from distrain_nb.backends.base import Check, Health, installed
 from distrain_nb.backends.remote.backend import RemoteBackend
 from distrain_nb.backends.remote.service import Pace
 from distrain_nb.errors import DistrainError
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from distrain_nb.backends.found import Settled
+    from distrain_nb.backends.options import Settled
     from distrain_nb.layout import Layout
     from distrain_nb.layout.choices import Choice
     from distrain_nb.places.ray.options import RayJob
@@ -39,8 +39,8 @@ class RayBackend(RemoteBackend[RayOptions, "RayPlan"]):
 
     def machine(self, job: RayJob) -> Mapping[str, str]:
         """Ask the cluster for its nodes, within seconds."""
+        from distrain_nb.places.ray.dashboard import nodes
         from distrain_nb.places.ray.plan import CLUSTER, TROUBLE, address_of
-        from distrain_nb.places.ray.seen import nodes
 
         try:
             answer = nodes(str(address_of(job).value), job.options.credentials, job.environ)
@@ -54,7 +54,7 @@ class RayBackend(RemoteBackend[RayOptions, "RayPlan"]):
         return {"address": address_of(job)}
 
     def offers(self, layout: Layout, path: str) -> Iterable[Choice]:
-        from distrain_nb.places.ray.seen import offers
+        from distrain_nb.places.ray.dashboard import offers
 
         return offers(layout, path)
 
@@ -82,7 +82,7 @@ class RayBackend(RemoteBackend[RayOptions, "RayPlan"]):
 
     def access(self, settled: Settled) -> Iterator[Check]:
         """Say which cluster answers, and what it has."""
-        from distrain_nb.places.ray.seen import about
+        from distrain_nb.places.ray.dashboard import about
 
         address = settled.get("address")
         yield from about(str(address.value) if address else "", os.environ)

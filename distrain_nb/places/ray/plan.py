@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from distrain_nb.backends.found import Found, notes, text_of
+from distrain_nb.backends.options import Found, notes, text_of
 from distrain_nb.backends.remote.delivery import to_install
 from distrain_nb.backends.remote.shared_folder import SharedSpec, environment
 from distrain_nb.cluster import PER_GPU, about_processes, choose, ranks_per_replica
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.layout import Role
-from distrain_nb.layout.catalog.active import short_name
+from distrain_nb.layout.catalog.index import short_name
+from distrain_nb.layout.files import data_yaml
 from distrain_nb.layout.hardware import hardware_of
 from distrain_nb.layout.options import in_cell
 from distrain_nb.layout.pool import Pool
-from distrain_nb.layout.yamls import data_yaml
 from distrain_nb.places.ray import demand
 from distrain_nb.places.ray.dashboard import DEFAULT, is_http
 from distrain_nb.places.ray.options import amount, resources, size

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, ClassVar
 
-from distrain_nb.backends.checks import login, packages
-from distrain_nb.backends.remote.sdk_studies import SdkTuningBackend
+from distrain_nb.backends.base import login, packages
+from distrain_nb.backends.remote.sdk import SdkTuningBackend
 from distrain_nb.errors import OptionError
 from distrain_nb.places.sagemaker.channels import Channel
 from distrain_nb.places.sagemaker.names import INPUT
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from distrain_nb.backends.checks import Check
-    from distrain_nb.backends.found import Settled
+    from distrain_nb.backends.base import Check
+    from distrain_nb.backends.options import Settled
     from distrain_nb.layout import Layout
     from distrain_nb.layout.choices import Choice
     from distrain_nb.places.sagemaker.options import SageMakerJob
     from distrain_nb.places.sagemaker.plan import SageMakerPlan, SageMakerSpec
     from distrain_nb.places.sagemaker.service import SageMakerService
-    from distrain_nb.places.sagemaker.tuning_plan import SageMakerStudyPlan
+    from distrain_nb.places.sagemaker.tuning_request import SageMakerStudyPlan
     from distrain_nb.program.advice import RemoteFolder
     from distrain_nb.tuning.spec import StudySpec
     from distrain_nb.types import JsonObject, Value
@@ -111,7 +111,7 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
     def offers(self, layout: Layout, path: str) -> Iterator[Choice]:  # noqa: ARG002
         if path == "region":
             from distrain_nb.layout.choices import Choice
-            from distrain_nb.places.sagemaker.regions import regions
+            from distrain_nb.places.sagemaker.client import regions
 
             for name, title in sorted(regions().items()):
                 yield Choice(name, f"{name} · {title}")
@@ -124,7 +124,7 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
 
     def plan_study(self, plan: SageMakerPlan, spec: StudySpec) -> SageMakerStudyPlan:
         """Raise OptionError for a study without a goal."""
-        from distrain_nb.places.sagemaker.tuning_plan import plan_study
+        from distrain_nb.places.sagemaker.tuning_request import plan_study
 
         return plan_study(plan, spec)
 
@@ -154,14 +154,14 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
 
         sagemaker_spec = SageMakerSpec.of(spec)
         if sagemaker_spec.study or (sagemaker_spec.job and sagemaker_spec.run):
-            from distrain_nb.places.sagemaker.study_service import StudyService, TrialService
+            from distrain_nb.places.sagemaker.tuning_jobs import StudyService, TrialService
 
             return (StudyService if sagemaker_spec.study else TrialService)(
                 sagemaker_spec, endpoints
             )
         if not sagemaker_spec.job:
             return SageMakerService(sagemaker_spec, endpoints)
-        from distrain_nb.places.sagemaker.followed import ForeignService
+        from distrain_nb.places.sagemaker.sdk import ForeignService
 
         return ForeignService(sagemaker_spec, endpoints)
 

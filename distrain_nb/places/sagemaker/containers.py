@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from distrain_nb.backends.remote.equipment import uses_of, with_answer
 from distrain_nb.cluster.equipment import BASE, IMAGE, Container, Stock, equip
 from distrain_nb.findings import Finding, Severity
+from distrain_nb.layout.case import is_of
 from distrain_nb.layout.hardware import CPU, GPU, NEURON, hardware_of
-from distrain_nb.layout.releases import is_of
 from distrain_nb.places.sagemaker.forms.request import hosts
 from distrain_nb.places.sagemaker.names import REGISTRY
-from distrain_nb.program.frameworks import frameworks_of
+from distrain_nb.program.requirements import frameworks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,17 +1,58 @@
-"""How a program gets to AWS's framework containers: the archive of script mode."""
+"""How a program gets to AWS's framework containers: the archive of script mode.
+
+Script mode: the hyperparameters by which AWS's framework containers start a program.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
 from distrain_nb.backends.remote.delivery import files_of_worker, pack, to_install
-from distrain_nb.places.sagemaker.script import ENTRY
-from distrain_nb.program.frameworks import PACKAGES
+from distrain_nb.places.sagemaker.forms.request import distributions, hosts
+from distrain_nb.places.sagemaker.forms.request import hyperparameters as of_distribution
+from distrain_nb.places.sagemaker.names import REGION, RUN
+from distrain_nb.program.requirements import PACKAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distrain_nb.backends.remote.delivery import Laid, Requiring
+    from distrain_nb.layout import Layout
+    from distrain_nb.places.sagemaker.settings import Settings
+    from distrain_nb.types import Json
+
+ENTRY = "distrain_program.py"
+
+# Without which the containers would start another program than ours.
+STARTS = frozenset({"sagemaker_program", "sagemaker_submit_directory"})
+
+# The model as TensorFlow's container names it: in S3, or where MPI's ranks have it on disk.
+_MODEL_DIR = "/opt/ml/model"
+
+
+def hyperparameters(
+    layout: Layout, ranks: int | None, settings: Settings, framework: str | None
+) -> dict[str, Json]:
+    """Return the containers' own but for where the archive is, with values that are yet to be
+    encoded.
+
+    `layout` names its launcher; `ranks` are those of a host, None where the container decides.
+    """
+    pool = hosts(layout)
+    named = distributions(replace(layout, ranks_per_replica=ranks))
+    found: dict[str, Json] = {
+        "sagemaker_program": ENTRY,
+        "sagemaker_container_log_level": 20,
+        "sagemaker_job_name": RUN,
+        "sagemaker_region": settings.region or REGION,
+        **of_distribution(named, pool.machine, others=bool(pool.alternatives)),
+    }
+    if framework == "tensorflow":
+        on_disk = {"mpi", "smdistributed"} & {name.partition(".")[0] for name in named}
+        found["model_dir"] = _MODEL_DIR if on_disk else f"{settings.folder}/{RUN}/model"
+    return found
+
 
 _ENTRY_SCRIPT = """\
 import os

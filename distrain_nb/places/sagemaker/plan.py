@@ -7,14 +7,13 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.found import filled, notes
+from distrain_nb.backends.options import filled, notes
 from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.equipment import equipped
-from distrain_nb.backends.remote.naming import run_name, short_name
+from distrain_nb.backends.remote.options import NOTE, plain, run_name, short_name, variables_of
 from distrain_nb.backends.remote.submission import Spec, substituted
-from distrain_nb.backends.remote.variables import NOTE, plain, variables_of
 from distrain_nb.cluster import PER_GPU, about_processes, choose, ranks_per_replica
-from distrain_nb.image.base.names import requirement_name
+from distrain_nb.image.base import requirement_name
 from distrain_nb.layout.hardware import AMD64, hardware_of
 from distrain_nb.layout.pool import Alternative
 from distrain_nb.places.sagemaker.containers import equipment_of, framework_of, python_of
@@ -30,7 +29,7 @@ from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distrain_nb.backends.found import Settled
+    from distrain_nb.backends.options import Settled
     from distrain_nb.findings import Finding
     from distrain_nb.layout import Layout
     from distrain_nb.places.sagemaker.options import SageMakerJob

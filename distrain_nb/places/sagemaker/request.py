@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, TypedDict, cast
 from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.cloud import CODE
 from distrain_nb.backends.remote.delivery import Delivery
-from distrain_nb.backends.remote.variables import plain, secrets, variables_of
+from distrain_nb.backends.remote.options import plain, secrets, variables_of
 from distrain_nb.cluster import time_limit
 from distrain_nb.errors import OptionError
 from distrain_nb.image.image import ENTRYPOINT
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import figure, limit
-from distrain_nb.layout.formats import placeholders
+from distrain_nb.layout.formats import pieces
 from distrain_nb.layout.formats.pieces import present
-from distrain_nb.places.sagemaker import options, script
+from distrain_nb.places.sagemaker import delivery as script
+from distrain_nb.places.sagemaker import options
 from distrain_nb.places.sagemaker.channels import Channel
 from distrain_nb.places.sagemaker.containers import framework_of
 from distrain_nb.places.sagemaker.forms.request import hosts, resources, times
@@ -33,7 +34,7 @@ from distrain_nb.places.sagemaker.names import (
     SOURCE_CHANNEL,
     TENSORBOARD,
 )
-from distrain_nb.worker.replica.ranks import VARIABLE
+from distrain_nb.worker.replica.contracts import VARIABLE
 
 if TYPE_CHECKING:
     from distrain_nb.layout import Layout
@@ -160,7 +161,7 @@ def _algorithm(job: SageMakerJob, start: Start) -> dict[str, Json]:
     metrics = options.metrics(job.options.metric)
     starts = {Delivery.IMAGE: list(ENTRYPOINT), Delivery.FILES: ["sh", "-c", _START]}
     return present(
-        TrainingImage=start.image or placeholders.TRAINING_IMAGE,
+        TrainingImage=start.image or pieces.TRAINING_IMAGE,
         TrainingInputMode="File",
         ContainerEntrypoint=starts.get(start.delivery),
         MetricDefinitions=[{"Name": name, "Regex": regex} for name, regex in metrics.items()],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from distrain_nb.backends.found import Found
+from distrain_nb.backends.options import Found
 from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:

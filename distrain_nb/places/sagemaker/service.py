@@ -6,22 +6,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
-from distrain_nb.backends.remote import variables
+from distrain_nb.backends.remote import options
 from distrain_nb.backends.remote.cloud import CloudService
 from distrain_nb.backends.remote.submission import JsonT, substituted
-from distrain_nb.places.sagemaker.client import client, plain_words
-from distrain_nb.places.sagemaker.data import S3Data
+from distrain_nb.places.sagemaker.client import client, partition_of, plain_words
 from distrain_nb.places.sagemaker.delivery import write_archive
-from distrain_nb.places.sagemaker.instances import Instances
-from distrain_nb.places.sagemaker.jobs import TrainingJobs
-from distrain_nb.places.sagemaker.logs import GROUP, JobLog
-from distrain_nb.places.sagemaker.making import make_bucket, make_repository
-from distrain_nb.places.sagemaker.metrics import MetricDefinitions
+from distrain_nb.places.sagemaker.jobs import Instances, TrainingJobs
+from distrain_nb.places.sagemaker.logs import GROUP, JobLog, MetricDefinitions
 from distrain_nb.places.sagemaker.names import ACCOUNT, IMAGE, SOURCE
-from distrain_nb.places.sagemaker.output import RunOutput
 from distrain_nb.places.sagemaker.plan import SageMakerSpec
-from distrain_nb.places.sagemaker.regions import partition_of
 from distrain_nb.places.sagemaker.request import read
+from distrain_nb.places.sagemaker.storage import RunOutput, S3Data, make_bucket, make_repository
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,7 +48,7 @@ class SageMakerService(CloudService[SageMakerSpec]):
 
     def _whole(self, request: JsonObject) -> dict[str, Json]:
         """With the values of variables."""
-        environment = variables.filled(read(request)["Environment"], self.spec.variables)
+        environment = options.filled(read(request)["Environment"], self.spec.variables)
         return {**request, "Environment": environment}
 
     def observe(self, job: str) -> Observed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from distrain_nb.layout.formats.form import as_json
-from distrain_nb.places.sagemaker.forms import study_python
+from distrain_nb.places.sagemaker.forms import study
 from distrain_nb.places.sagemaker.forms.study import from_tuning_config, tuning_config
 from distrain_nb.places.sagemaker.rules.study import findings
 from distrain_nb.tuning.place import StudyForm, StudyPlace
@@ -24,5 +24,5 @@ STUDIES = StudyPlace(
         "SageMaker's HyperParameterTuningJobConfig in JSON",
         "a HyperparameterTuner of its SDK in Python",
     ),
-    study_python.STUDIES,
+    study.STUDIES,
 )

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from distrain_nb.backends.notebooks.memory import has_failed, note_failure
-from distrain_nb.backends.notebooks.place import NotebookPlace
+from distrain_nb.backends.notebooks import NotebookPlace, has_failed, note_failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -1,36 +1,43 @@
-"""Tuning jobs: created once, observed with their trials, stopped."""
+"""Tuning jobs: created once, observed with their trials, stopped.
+
+A study on SageMaker, and each of its trials, whose job the service has started.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypedDict
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, TypedDict, cast
 
 from botocore.exceptions import ClientError
 
-from distrain_nb.backends.remote.service import Gone, Observed
+from distrain_nb.backends.remote import options
+from distrain_nb.backends.remote.service import Gone, Observed, Stored
 from distrain_nb.backends.tuning import ServiceStudy, ServiceTrial
 from distrain_nb.errors import OptionError
 from distrain_nb.places.sagemaker.client import code_of, plain_words
 from distrain_nb.places.sagemaker.forms.study import from_tuning_config
-from distrain_nb.places.sagemaker.jobs import (
-    INVALID,
-    created,
-    is_missing,
-    readable,
-    refuse_deleted,
-)
+from distrain_nb.places.sagemaker.jobs import INVALID, created, is_missing, readable, refuse_deleted
+from distrain_nb.places.sagemaker.service import SageMakerService
+from distrain_nb.places.sagemaker.storage import RunOutput
 from distrain_nb.places.sagemaker.tuning_request import read
+from distrain_nb.worker.files.folder import EVENTS_FOLDER
 from distrain_nb.worker.files.status import State
+from distrain_nb.worker.metrics import writer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from botocore.client import BaseClient
 
+    from distrain_nb.backends.remote.service import Cursor, LogEntry, OutputFolder
+    from distrain_nb.backends.remote.submission import Spec
     from distrain_nb.backends.tuning import TrialWord
     from distrain_nb.places.sagemaker.request import RequestParts
-    from distrain_nb.types import JsonObject
+    from distrain_nb.types import Json, JsonObject
 
 _NUMBER = re.compile(r"-(\d+)-[^-]+$")  # in the name of a trial's job
 _STATES: dict[str, TrialWord] = {
@@ -212,3 +219,134 @@ def _ending(said: Summary) -> tuple[TrialWord, str]:
 
 def _seconds(time: datetime | None) -> float:
     return time.timestamp() if time else 0.0
+
+
+_URI = re.compile(r"s3://([^/]+)/(.*)")
+
+
+class StudyService(SageMakerService):
+    """A study on SageMaker, or on a rehearsal's stand-in: the job is the one that tunes."""
+
+    def create(self, request: JsonObject) -> str:
+        """As a job's. Raises DistrainError, Unanswered."""
+        return self._tuning.create(self._whole(request))
+
+    def find(self, request: JsonObject) -> str:
+        """Return the study's tuning job, empty if there is none. Raises DistrainError."""
+        return self._tuning.find(self._whole(request))
+
+    def _whole(self, request: JsonObject) -> dict[str, Json]:
+        definition = read(request)["TrainingJobDefinition"]
+        environment = options.filled(definition["Environment"], self.spec.variables)
+        whole = {**definition, "Environment": environment}
+        return {**request, "TrainingJobDefinition": cast("Json", whole)}
+
+    def observe(self, job: str) -> Observed:
+        """Return how the tuning job is doing. Raises DistrainError."""
+        return self._tuning.observe(job)
+
+    def study(self, job: str) -> ServiceStudy:
+        """What it was created with. Raises DistrainError, OptionError for several definitions."""
+        return self._tuning.study(job)
+
+    def trials(self, job: str) -> Sequence[ServiceTrial]:
+        """Return all trials so far. Raises DistrainError."""
+        return self._tuning.trials(job)
+
+    def trial_spec(self, job: str, trial: ServiceTrial) -> Spec:  # noqa: ARG002
+        """What the run of a trial is carried by: its job's own request, as far as it says where
+        log and output are. The goal is in the trial's event files, not in its log alone."""
+        if not self.spec.run:
+            return replace(self.spec, study=False, job=trial.job)
+        definition = cast("dict[str, Json]", dict(read(self.spec.request)["TrainingJobDefinition"]))
+        environment = cast("dict[str, str]", definition["Environment"])
+        algorithm = cast("dict[str, list[dict[str, str]]]", definition["AlgorithmSpecification"])
+        ours = json.loads(environment.get(writer.VARIABLE, "[]"))
+        found = [one for one in algorithm.get("MetricDefinitions", ()) if one["Name"] not in ours]
+        request = {
+            **definition,
+            "AlgorithmSpecification": {**algorithm, "MetricDefinitions": found},
+            "TrainingJobName": trial.job,
+        }
+        return replace(
+            self.spec,
+            study=False,
+            job=trial.job,
+            request=request,
+            variables={},
+        )
+
+    def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[LogEntry], Cursor]:  # noqa: ARG002
+        """None: lines are those of trials."""
+        return (), cursor
+
+    def cancel(self, job: str) -> None:
+        """Ask for the tuning job and its trials to be stopped. Raises DistrainError."""
+        self._tuning.stop(job)
+
+    def links(self, job: str) -> Mapping[str, str]:
+        """Return the tuning job and the study's folder in the console."""
+        place = f"{self._console}/sagemaker/home?region={self.spec.region}#/hyper-tuning-jobs/{job}"
+        if not self.spec.run:
+            return {"job": place} if self._console else {}
+        found = super().links(job)
+        kept = {name: found[name] for name in ("log", "checkpoints") if name in found}
+        return {"job": place, **kept} if kept else {}
+
+    @cached_property
+    def _tuning(self) -> HyperParameterTuningJobs:
+        return HyperParameterTuningJobs(self._client("sagemaker"))
+
+
+class TrialService(SageMakerService):
+    """The training job of a trial."""
+
+    @cached_property
+    def output(self) -> OutputFolder:
+        """What is below the study's folder of this trial."""
+        config = cast("dict[str, str]", self.spec.request["CheckpointConfig"])
+        place = _URI.fullmatch(self._filled(config["S3Uri"], {}))
+        bucket, folder = (place[1], place[2]) if place else (self._bucket, "")
+        results = RunOutput(self._s3, self._bucket, self._folder)
+        return TrialOutput(results, RunOutput(self._s3, bucket, folder), self.spec.job)
+
+    def links(self, job: str) -> Mapping[str, str]:
+        """Return the job, its log and its model in the console."""
+        found = super().links(job)
+        return {name: found[name] for name in ("job", "log", "model") if name in found}
+
+    @property
+    def _folder(self) -> str:
+        return f"{super()._folder}{self.spec.job}/"
+
+
+@dataclass(frozen=True)
+class TrialOutput:
+    """A trial's `results`, and its event files among the `checkpoints` of all trials.
+
+    There they are in a folder called as the trial's `job`, inside another of that name where the
+    service keeps each trial's checkpoints apart itself.
+    """
+
+    results: RunOutput
+    checkpoints: RunOutput
+    job: str
+    _places: dict[str, str] = field(default_factory=dict)
+
+    def objects(self, below: str) -> Sequence[Stored]:
+        """Return the objects whose names start with `below`. Raises DistrainError."""
+        if not below.startswith(f"{EVENTS_FOLDER}/"):
+            return self.results.objects(below)
+        found = []
+        for folder in (f"{self.job}/", f"{self.job}/{self.job}/"):
+            for entry in self.checkpoints.objects(folder + below):
+                name = entry.name.removeprefix(folder)
+                self._places[name] = entry.name
+                found.append(Stored(name, entry.size))
+        return found
+
+    def read(self, name: str, start: int, end: int) -> bytes:
+        """Return the bytes from `start` up to `end` (exclusive). Raises DistrainError."""
+        if name in self._places:
+            return self.checkpoints.read(self._places[name], start, end)
+        return self.results.read(name, start, end)

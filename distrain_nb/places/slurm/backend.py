@@ -6,7 +6,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, ClassVar
 
-from distrain_nb.backends.checks import Check, Health
+from distrain_nb.backends.base import Check, Health
 from distrain_nb.backends.remote.backend import RemoteBackend
 from distrain_nb.backends.remote.service import Pace
 from distrain_nb.config import home, path_named
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from distrain_nb.backends.found import Settled
+    from distrain_nb.backends.options import Settled
     from distrain_nb.findings import Finding
     from distrain_nb.layout import Layout
     from distrain_nb.layout.choices import Choice
@@ -67,9 +67,9 @@ class SlurmBackend(RemoteBackend[SlurmOptions, "SlurmPlan"]):
 
     def offers(self, layout: Layout, path: str) -> Iterable[Choice]:
         """Return the GPUs that nodes have."""
-        from distrain_nb.places.slurm import offering
+        from distrain_nb.places.slurm import sinfo
 
-        return offering.gres(layout, path)
+        return sinfo.gres(layout, path)
 
     def about(self, layout: Layout, texts: Mapping[str, str]) -> Iterable[Finding]:
         from distrain_nb.places.slurm import validation

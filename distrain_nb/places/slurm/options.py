@@ -9,7 +9,7 @@ from distrain_nb.backends.options import option
 from distrain_nb.backends.remote.options import RemoteOptions
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.choices import Choice
-from distrain_nb.places.slurm import offering
+from distrain_nb.places.slurm import sinfo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,11 +34,11 @@ class SlurmOptions(RemoteOptions):
 
     partition: str = option(
         "NAME", "partition whose nodes to use", "",
-        setting="slurm_partition", label="Partition", choices=offering.partitions,
+        setting="slurm_partition", label="Partition", choices=sinfo.partition_choices,
     )  # fmt: skip
     constraint: str = option(
         "FEATURES", "features that each node has to have", "",
-        label="Constraint", choices=offering.features,
+        label="Constraint", choices=sinfo.features,
     )  # fmt: skip
     cpus: str = option("N", "CPUs of each node (default: one a rank)", "", label="CPUs")
     memory: str = option("SIZE", "memory of each node, such as 64G", "", label="Memory")

@@ -2,6 +2,8 @@
 
 Each looks into one file; who finds it old asks anew, in a thread, so that a slow controller holds
 nobody up. What is asked is paced by how long the answer takes.
+
+Slurm's commands, and what they say where they refuse.
 """
 
 from __future__ import annotations
@@ -11,21 +13,125 @@ import hashlib
 import json
 import logging
 import os
+import re
 import socket
+import subprocess
 import threading
 import time
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from distrain_nb.backends.remote.service import Unanswered
 from distrain_nb.errors import DistrainError
-from distrain_nb.places.slurm.commands import run
+from distrain_nb.secrets import is_secret
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
     from pathlib import Path
+
+PATIENCE_S = 60.0
+
+# Variables that say where the cluster is; all others of Slurm's are of the job that the notebook
+# itself runs in, and would have their say in jobs that are submitted there.
+_CLUSTER = frozenset(["SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT", "SLURM_CONF_SERVER"])
+_OF_SLURM = re.compile(r"(SLURM|SQUEUE|SINFO|SRUN|SCONTROL|SACCT)_")
+_AWAY = re.compile(
+    r"Unable to contact slurm controller|Socket timed out|Connection (refused|timed out)"
+    r"|Zero Bytes were transmitted|communication (connection|shutdown) failure",
+    re.IGNORECASE,
+)
+_PREFIX = re.compile(r"^(?:[a-z]+: )?(?:error: |fatal: )?", re.MULTILINE)
+# The option of ours that is to blame, by the option of sbatch.
+OURS = {
+    "partition": "--partition",
+    "constraint": "--constraint",
+    "cpus-per-task": "--cpus",
+    "mem": "--memory",
+    "account": "--account",
+    "qos": "--qos",
+    "reservation": "--reservation",
+    "time": "--timeout",
+    "signal": "--signal-before",
+    "nodes": "--workers",
+    "gres": "--workers",
+}
+# What sbatch complains of, and the option that it calls so.
+_BLAMED = (
+    (r"partition", "partition"),
+    (r"\(gres\)|--gres|\bgres\b|TRES", "gres"),
+    (r"--time|time limit", "time"),
+    (r"feature", "constraint"),
+    (r"memory|--mem\b", "mem"),
+    (r"account", "account"),
+    (r"qos", "qos"),
+    (r"reservation", "reservation"),
+    (r"--cpus-per-task|cpu count", "cpus-per-task"),
+    (r"node count|--nodes", "nodes"),
+)
+
+
+class Away(Unanswered):
+    """The controller doesn't answer."""
+
+
+class Refused(DistrainError):
+    """A command of Slurm's failed, in its own words."""
+
+
+def run(*command: str, patience: float = PATIENCE_S) -> str:
+    """Return what a command of Slurm's prints. Raises Away where the controller doesn't answer in
+    time, Refused for what the command says otherwise."""
+    try:
+        done = subprocess.run(
+            command,
+            env=environment(os.environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=patience,
+        )
+    except FileNotFoundError:
+        raise Refused(
+            f"{command[0]} is not on this machine's PATH: start the notebook where Slurm's "
+            "commands are, such as on a login node"
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise Away(f"{command[0]} got no answer within {patience:g} s") from None
+    output, complaint = (text.decode(errors="replace") for text in (done.stdout, done.stderr))
+    if done.returncode == 0:
+        return output
+    words = in_its_words(complaint or output)
+    raise (Away if _AWAY.search(words) else Refused)(words)
+
+
+def in_its_words(complaint: str) -> str:
+    """Return what a command said, without the command's name before each line."""
+    lines = [_PREFIX.sub("", line).strip() for line in complaint.splitlines()]
+    return "; ".join(dict.fromkeys(filter(None, lines))) or "it gave no reason"
+
+
+def refusal(words: str, script: Mapping[str, str]) -> str:
+    """Return what sbatch said with the option that is to blame, where its words tell; `script` are
+    the options of the job's script."""
+    for pattern, name in _BLAMED:
+        if re.search(pattern, words, re.IGNORECASE) and name in script:
+            value = f"--{name}={script[name]}" if name in ("nodes", "gres") else script[name]
+            return f"{OURS[name]} ({value}): sbatch refuses the job: {words}"
+    return f"sbatch refuses the job: {words}"
+
+
+def environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that a command gets, and jobs after it: no secrets, since the controller
+    keeps a job's variables in a file."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if (name in _CLUSTER or not _OF_SLURM.match(name))
+        and (name in _CLUSTER or not is_secret(name, value))
+    }
+
 
 FORMAT = "%i|%T|%r|%S|%j"
 COMMAND = ("squeue", "--me", "--noheader", "--states=all", "--format", FORMAT)

@@ -1,7 +1,11 @@
-"""One job of Slurm's, whose nodes share its folder with this machine."""
+"""One job of Slurm's, whose nodes share its folder with this machine.
+
+Slurm's states and reasons, in words.
+"""
 
 from __future__ import annotations
 
+import re
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,11 +15,10 @@ from distrain_nb.backends.remote.service import Gone, Observed
 from distrain_nb.backends.remote.shared_folder import SharedFolderService
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
-from distrain_nb.places.slurm import states
-from distrain_nb.places.slurm.commands import Away, Refused, refusal, run
 from distrain_nb.places.slurm.plan import ENDED, JOB, JOB_OUTPUT, SCRIPT, SlurmSpec, counted
-from distrain_nb.places.slurm.queue import Queue
+from distrain_nb.places.slurm.queue import Away, Queue, Refused, refusal, run
 from distrain_nb.worker.files.status import State
+from distrain_nb.worker.supervisor.retries import LOST, OWN, PREEMPTION
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +27,111 @@ if TYPE_CHECKING:
     from distrain_nb.places.slurm.queue import QueuedJob
     from distrain_nb.types import JsonObject
     from distrain_nb.worker.supervisor.retries import RunAttempt
+
+WAITING = frozenset(["PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"])
+_LIVE = {
+    "CONFIGURING": (State.STARTING, "the nodes are being made ready"),
+    "RUNNING": (State.RUNNING, ""),
+    "SUSPENDED": (State.RUNNING, "suspended in Slurm"),
+    "STOPPED": (State.RUNNING, "stopped in Slurm"),
+    "RESIZING": (State.RUNNING, ""),
+    "SIGNALING": (State.RUNNING, ""),
+    "STAGE_OUT": (State.RUNNING, "staging out"),
+    "COMPLETING": (State.RUNNING, "ending"),
+}
+_ENDS = {
+    "TIMEOUT": "the job reached its time limit and was ended by Slurm: give it more by --timeout",
+    "NODE_FAIL": "a node failed, and Slurm ended the job",
+    "PREEMPTED": "a job of higher priority took the nodes (preempted)",
+    "OUT_OF_MEMORY": "the job used more memory than it had asked for: give it more by --memory",
+    "DEADLINE": "the job could not end before its deadline",
+    "BOOT_FAIL": "a node could not be started",
+    "REVOKED": "the job runs in another cluster of the federation",
+}
+_RETRIED = {
+    "NODE_FAIL": LOST, "BOOT_FAIL": LOST, "PREEMPTED": PREEMPTION, "TIMEOUT": OWN, "DEADLINE": OWN,
+}  # fmt: skip
+# What srun and slurmstepd write when Slurm ends a job.
+_CAUSES = (
+    ("DUE TO TIME LIMIT", "TIMEOUT"),
+    ("DUE TO NODE FAILURE", "NODE_FAIL"),
+    ("Node failure on", "NODE_FAIL"),
+    ("DUE TO PREEMPTION", "PREEMPTED"),
+    ("oom-kill event", "OUT_OF_MEMORY"),
+    ("oom_kill event", "OUT_OF_MEMORY"),
+)
+_CANCELLED = re.compile(r"\*\*\* (JOB|STEP) \S+ ON \S+ CANCELLED AT")
+_WHY = {
+    "None": "",
+    "Resources": "waiting for nodes",
+    "Priority": "waiting behind jobs of higher priority",
+    "Dependency": "waiting for another job",
+    "BeginTime": "waiting for its begin time",
+    "JobHeldUser": "held: `scontrol release` lets it go",
+    "JobHeldAdmin": "held by an administrator",
+    "Licenses": "waiting for licenses",
+    "Reservation": "waiting for its reservation to begin",
+    "PartitionDown": "the partition is down",
+    "PartitionInactive": "the partition takes no jobs at present",
+    "PartitionNodeLimit": "it asks for more nodes than the partition gives a job",
+    "PartitionConfig": "it asks for what the partition doesn't give",
+    "PartitionTimeLimit": "it asks for more time than the partition gives a job",
+    "BadConstraints": "no node has what it asks for",
+    "NodeDown": "a node is down",
+    "Prolog": "the nodes are being made ready",
+    "Cleaning": "the nodes are being cleaned up after its last attempt",
+    "JobArrayTaskLimit": "waiting for other tasks of its array",
+    "InvalidAccount": "its account is not valid",
+    "InvalidQOS": "its QOS is not valid",
+}
+_BY_KIND = (
+    (re.compile(r"ReqNodeNotAvail"), "nodes that it needs are not available"),
+    (re.compile(r"Nodes required for job are"), "nodes that it needs are down or reserved"),
+    (re.compile(r"QOS.*(Max|Grp|Limit)"), "a limit of the QOS is reached"),
+    (re.compile(r"Assoc.*(Max|Grp|Limit)"), "a limit of the account is reached"),
+)
+
+
+def live_state(state: str) -> tuple[State, str] | None:
+    """Return the state and the phase of a job that hasn't ended; None for one that has."""
+    return (State.QUEUED, "waiting in the queue") if state in WAITING else _LIVE.get(state)
+
+
+def ending_of(state: str) -> str:
+    """Return why Slurm ended a job; empty where it ended by itself or was cancelled."""
+    return _ENDS.get(state, "")
+
+
+def accounted(text: str) -> str:
+    """Return how a job has ended by what `sacct` prints of its state, such as "CANCELLED by 1000";
+    empty where the accounting has not heard of the end, which the controller tells it later."""
+    state = text.partition("\n")[0].partition(" ")[0]
+    return "" if live_state(state) else state
+
+
+def retried(state: str) -> str:
+    """Return the cause by which a job that ended so is sent again; empty for none."""
+    return _RETRIED.get(state, "")
+
+
+def cause_in(output: str) -> str:
+    """Return the state that a job's output gives away, such as TIMEOUT; empty where it has none."""
+    for words, state in _CAUSES:
+        if words in output:
+            return state
+    return "CANCELLED" if _CANCELLED.search(output) else ""
+
+
+def in_words(reason: str) -> str:
+    """Return why a job waits, with Slurm's own name for it where that says more."""
+    words = reason.replace("_", " ")
+    if words in _WHY:
+        return _WHY[words]
+    for pattern, text in _BY_KIND:
+        if pattern.search(words):
+            return f"{text} ({words})"
+    return words
+
 
 CANCEL = "cancel"
 # What the replicas leave may be seen here later than the job's end.
@@ -119,17 +227,17 @@ class SlurmService(SharedFolderService[SlurmSpec]):
         return ""
 
     def _of(self, row: QueuedJob, outcome: Observed | None, trouble: str, ahead: int) -> Observed:
-        live = states.live(row.state)
+        live = live_state(row.state)
         if live is None:
             return self._ended(row.state, outcome)
         state, phase = live
         if row.state == "COMPLETING":
-            cause = states.cause(self._output_tail())
+            cause = cause_in(self._output_tail())
             if cause or outcome:
                 return self._ended(cause, outcome)
         waits = state is State.QUEUED
         before = f"{counted(ahead, 'job')} before it" if ahead else ""
-        why = filter(None, (states.why(row.reason), before)) if waits else ()
+        why = filter(None, (in_words(row.reason), before)) if waits else ()
         reason = trouble or "; ".join(why)
         return Observed(state, phase, reason=reason, expected=row.start if waits else 0.0)
 
@@ -138,10 +246,10 @@ class SlurmService(SharedFolderService[SlurmSpec]):
         if state == "CANCELLED":
             ours = (self.folder / CANCEL).exists()
             return Observed(State.CANCELLED, error="" if ours else "cancelled in Slurm, by scancel")
-        ending = states.ending(state)
+        ending = ending_of(state)
         if ending:
             error = _joined(ending, outcome.error if outcome else "")
-            return Observed(State.FAILED, error=error, cause=states.retried(state))
+            return Observed(State.FAILED, error=error, cause=retried(state))
         if outcome:
             return outcome
         if time.time() < self._times.setdefault(ENDED, time.time()) + LEFT_WITHIN_S:
@@ -153,7 +261,7 @@ class SlurmService(SharedFolderService[SlurmSpec]):
 
     def _forgotten(self, job: str, outcome: Observed | None) -> Observed:
         """Return how a job has ended that the controller doesn't know any more."""
-        state = states.cause(self._output_tail()) or self._accounted(job)
+        state = cause_in(self._output_tail()) or self._accounted(job)
         if state or outcome or (self.folder / ENDED).exists():
             return self._ended(state, outcome)
         began = "it left no word of its end" if (self.folder / JOB).exists() else "it never began"
@@ -163,7 +271,7 @@ class SlurmService(SharedFolderService[SlurmSpec]):
         """Return the state that the accounting has; empty where there is none."""
         with suppress(DistrainError):
             command = ("sacct", "-n", "-X", "-P", "-j", job, "-o", "State")
-            return states.accounted(run(*command, patience=_ACCOUNTS_S))
+            return accounted(run(*command, patience=_ACCOUNTS_S))
         return ""
 
     def _output_tail(self) -> str:

@@ -12,7 +12,7 @@ from distrain_nb.errors import did_you_mean
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.layout.options import duration, quoted
 from distrain_nb.places.slurm import forms as sbatch
-from distrain_nb.places.slurm import offering, sinfo
+from distrain_nb.places.slurm import sinfo
 from distrain_nb.places.slurm.options import SlurmOptions, chosen
 from distrain_nb.repairs import with_option
 
@@ -70,7 +70,7 @@ def findings(job: SlurmJob, options: Mapping[str, str]) -> Iterator[Finding]:
             "such as on a login node"
         )
         yield _error("no-sbatch", "", message)
-    machines = offering.machines(job.layout)
+    machines = sinfo.machines(job.layout)
     if len(machines) > 1:
         message = f"all nodes of a job are alike on Slurm: choose one of {', '.join(machines)}"
         yield _error("one-machine", "workers.machine", message)

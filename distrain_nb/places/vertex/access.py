@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 from google.auth.exceptions import GoogleAuthError
 
-from distrain_nb.backends.checks import Check, Health, allowed
-from distrain_nb.places.vertex.rest import Api, NoAnswer, login
+from distrain_nb.backends.base import Check, Health, allowed
+from distrain_nb.places.vertex.client import Api, NoAnswer, login
 from distrain_nb.places.vertex.settings import NO_ACCOUNT, login_of, own_bucket, own_repository
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from google.auth.credentials import Credentials
 
-    from distrain_nb.backends.found import Settled
+    from distrain_nb.backends.options import Settled
 
 _JOBS = tuple(f"aiplatform.customJobs.{verb}" for verb in ("create", "get", "list", "cancel"))
 _LOG = ("logging.logEntries.list",)

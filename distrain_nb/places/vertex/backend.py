@@ -6,8 +6,8 @@ import os
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, ClassVar
 
-from distrain_nb.backends.checks import login, packages
-from distrain_nb.backends.remote.sdk_studies import SdkTuningBackend
+from distrain_nb.backends.base import login, packages
+from distrain_nb.backends.remote.sdk import SdkTuningBackend
 from distrain_nb.errors import OptionError
 from distrain_nb.places.vertex.options import VertexOptions
 from distrain_nb.places.vertex.sdk import foreign, sdk_object
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from distrain_nb.backends.checks import Check
-    from distrain_nb.backends.found import Settled
+    from distrain_nb.backends.base import Check
+    from distrain_nb.backends.options import Settled
     from distrain_nb.places.vertex.options import VertexJob
     from distrain_nb.places.vertex.plan import VertexPlan, VertexSpec
     from distrain_nb.places.vertex.service import VertexService
@@ -143,7 +143,7 @@ class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):
             return VertexStudy(vertex_spec, endpoints)
         if vertex_spec.run or not vertex_spec.job:
             return VertexService(vertex_spec, endpoints)
-        from distrain_nb.places.vertex.followed import ForeignService
+        from distrain_nb.places.vertex.sdk import ForeignService
 
         return ForeignService(vertex_spec, endpoints)
 

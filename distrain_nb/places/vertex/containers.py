@@ -14,7 +14,7 @@ from distrain_nb.layout import Role
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
 from distrain_nb.layout.hardware import TPU, hardware_of
-from distrain_nb.layout.sizing import multi_region
+from distrain_nb.layout.traffic import multi_region
 
 if TYPE_CHECKING:
     from distrain_nb.cluster.equipment import Equipment

@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING
 from distrain_nb.backends.remote.delivery import files_of_worker, pack, to_install
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
-from distrain_nb.program.frameworks import PACKAGES
+from distrain_nb.program.requirements import PACKAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
-from distrain_nb.backends.found import Found, first
+from distrain_nb.backends.options import Found, first
 from distrain_nb.errors import OptionError
 from distrain_nb.places.vertex.settings import VARIABLES, of_machine
 from distrain_nb.worker.files.tracked import VERTEX_SCHEME

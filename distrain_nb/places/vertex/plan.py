@@ -6,16 +6,15 @@ import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.found import notes as notes_of
+from distrain_nb.backends.options import notes as notes_of
 from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.equipment import equipped
-from distrain_nb.backends.remote.naming import run_name, short_name
+from distrain_nb.backends.remote.options import NOTE, plain, run_name, short_name
 from distrain_nb.backends.remote.submission import Spec, causes, substituted
-from distrain_nb.backends.remote.variables import NOTE, plain
 from distrain_nb.cluster import PER_GPU, about_processes, ranks_per_replica
-from distrain_nb.layout.formats.images import IMAGE
+from distrain_nb.layout.files import data_yaml
+from distrain_nb.layout.formats.form import IMAGE
 from distrain_nb.layout.hardware import AMD64, hardware_of
-from distrain_nb.layout.yamls import data_yaml
 from distrain_nb.places.vertex import options, request
 from distrain_nb.places.vertex.containers import equipment_of
 from distrain_nb.places.vertex.settings import missing, settings_of, settled

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, cast
 from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.cloud import CODE
 from distrain_nb.backends.remote.delivery import Delivery
-from distrain_nb.backends.remote.variables import plain, secrets
+from distrain_nb.backends.remote.options import plain, secrets
 from distrain_nb.cluster import time_limit
 from distrain_nb.layout import Role
-from distrain_nb.layout.formats.images import IMAGE, image_of
+from distrain_nb.layout.formats.form import IMAGE, image_of
 from distrain_nb.layout.formats.pieces import present
 from distrain_nb.places.vertex import options
 from distrain_nb.places.vertex.forms import study as studies
 from distrain_nb.places.vertex.forms.specs import machine_spec, scheduling, worker_pool_specs
 from distrain_nb.places.vertex.validation import launcher_of
-from distrain_nb.worker.metrics.goals import VARIABLE as GOALS
+from distrain_nb.worker.metrics.writer import VARIABLE as GOALS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,22 +8,25 @@ from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
 from distrain_nb.backends.remote.cloud import CloudService
+from distrain_nb.backends.remote.options import filled
 from distrain_nb.backends.remote.submission import substituted
-from distrain_nb.backends.remote.variables import filled
 from distrain_nb.image import CloudBuild
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
-from distrain_nb.layout.formats.images import IMAGE
+from distrain_nb.layout.formats.form import IMAGE
 from distrain_nb.places.vertex import client, request
-from distrain_nb.places.vertex.data import CloudStorageData
 from distrain_nb.places.vertex.delivery import PACKAGE_FILE, write_archive
 from distrain_nb.places.vertex.jobs import CustomJobs, Jobs, Pipelines
 from distrain_nb.places.vertex.logs import read
-from distrain_nb.places.vertex.making import make_bucket, make_repository
-from distrain_nb.places.vertex.output import BucketOutput
 from distrain_nb.places.vertex.plan import VertexSpec
 from distrain_nb.places.vertex.request import RUN_LABEL, with_variables
 from distrain_nb.places.vertex.settings import own_bucket, own_repository
+from distrain_nb.places.vertex.storage import (
+    BucketOutput,
+    CloudStorageData,
+    make_bucket,
+    make_repository,
+)
 from distrain_nb.worker.supervisor.retries import variables as retried_variables
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.found import Found, first, text_of, ways
+from distrain_nb.backends.options import Found, first, text_of, ways
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.places.vertex import workbench as google
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from distrain_nb.layout.files import data_yaml
 from distrain_nb.layout.formats.form import as_json
-from distrain_nb.layout.yamls import data_yaml
-from distrain_nb.places.vertex.forms import study_python
+from distrain_nb.places.vertex.forms import study
 from distrain_nb.places.vertex.forms.study import from_tuning_job, tuning_job
 from distrain_nb.places.vertex.rules.study import findings
 from distrain_nb.tuning.place import StudyForm, StudyPlace
@@ -42,5 +42,5 @@ STUDIES = StudyPlace(
         "a HyperparameterTuningJob or StudySpec of Vertex AI in JSON or YAML",
         "a HyperparameterTuningJob of its SDK in Python",
     ),
-    study_python.STUDIES,
+    study.STUDIES,
 )

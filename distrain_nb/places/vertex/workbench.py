@@ -6,10 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.notebooks import hosted
-from distrain_nb.backends.notebooks.hosted import COLAB_ENTERPRISE, PRODUCT
-from distrain_nb.backends.notebooks.memory import has_failed, note_failure
-from distrain_nb.backends.notebooks.place import NotebookPlace
+from distrain_nb.backends import notebooks
+from distrain_nb.backends.notebooks import (
+    COLAB_ENTERPRISE,
+    PRODUCT,
+    NotebookPlace,
+    has_failed,
+    note_failure,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -92,7 +96,7 @@ def _host(environ: Mapping[str, str]) -> str:
     """Whom to ask; empty where nothing says that this is a machine of Compute Engine."""
     if environ.get(SWITCHED_OFF, "").lower() == "true":
         return ""
-    if hosted.place(environ):
+    if notebooks.hosted_elsewhere(environ):
         return ""  # the machine is Google's own, and none of the user's projects
     named = next(filter(None, map(environ.get, HOSTS)), "")
     if named:

@@ -11,11 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.observed import Observer
-from distrain_nb.program.gathering.choice import Choices
-from distrain_nb.program.gathering.doubts import by_text, lost, rebound, unseen
-from distrain_nb.program.gathering.generators import states
-from distrain_nb.program.gathering.module_state import from_the_world, module_state, modules_in
-from distrain_nb.program.gathering.remake import Remade, remake, remake_for
+from distrain_nb.program.gathering.doubts import (
+    by_text,
+    lost,
+    rebound,
+    run_that_defines,
+    set_by_functions,
+    undefined_name,
+    unseen,
+)
+from distrain_nb.program.gathering.module_state import (
+    from_the_world,
+    module_state,
+    modules_in,
+    states,
+)
+from distrain_nb.program.gathering.remake import Choices, Remade, remake, remake_for
 from distrain_nb.program.gathering.resolve import (
     Literal,
     Needed,
@@ -28,17 +39,12 @@ from distrain_nb.program.gathering.resolve import (
     is_builtin,
 )
 from distrain_nb.program.gathering.state import state_of, weights_of
-from distrain_nb.program.gathering.undefined import (
-    run_that_defines,
-    set_by_functions,
-    undefined_name,
-)
+from distrain_nb.program.notebook.history import SeenReads
 from distrain_nb.program.notebook.reach import Reading
-from distrain_nb.program.notebook.seen import SeenReads
 from distrain_nb.program.notebook.world import World
-from distrain_nb.program.progress import report
+from distrain_nb.program.program import report
+from distrain_nb.program.values.data import shared_names
 from distrain_nb.program.values.pickling import try_value, unreadable
-from distrain_nb.program.values.sharing import shared_names
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
-from distrain_nb.program.notebook.process_bound import name_of
-from distrain_nb.program.notebook.reach import member, resolve
+from distrain_nb.program.notebook.reach import member, name_of, resolve
 from distrain_nb.program.notebook.world import is_settings
 
 if TYPE_CHECKING:

@@ -15,15 +15,25 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.making import Making, Makings
-from distrain_nb.program.notebook.process_bound import is_bound, keeps_state, name_of
-from distrain_nb.program.notebook.reach import Name, Reaches, Reading
+from distrain_nb.program.notebook.reach import (
+    Name,
+    Reaches,
+    Reading,
+    is_bound,
+    keeps_state,
+    name_of,
+)
 from distrain_nb.worker.fingerprint import dict_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from distrain_nb.program.notebook.history import Executed, ExecutionHistory, Statement
-    from distrain_nb.program.notebook.seen import SeenReads
+    from distrain_nb.program.notebook.history import (
+        Executed,
+        ExecutionHistory,
+        SeenReads,
+        Statement,
+    )
 
 _CODE = (type, FunctionType, BuiltinFunctionType, ModuleType)
 _SCALARS = (bool, int, float, complex, str, bytes, type(None), Enum, PurePath)

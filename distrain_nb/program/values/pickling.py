@@ -15,8 +15,8 @@ from functools import cached_property, partial
 from types import BuiltinFunctionType, CellType, FunctionType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from distrain_nb.program.notebook.process_bound import is_bound
-from distrain_nb.program.notebook.source_match import global_names
+from distrain_nb.program.notebook.making import global_names
+from distrain_nb.program.notebook.reach import is_bound
 from distrain_nb.program.values.origins import (
     FunctionTexts,
     attributes,

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 from distrain_nb.errors import ImageError
 from distrain_nb.rehearsal.engine import processes
 from distrain_nb.rehearsal.engine.replica import GRACE_S, ReplicaSpec
-from distrain_nb.rehearsal.engine.tree import make_folder, place
-from distrain_nb.rehearsal.engine.unpacked import UnpackedImage, unpack
+from distrain_nb.rehearsal.engine.unpacked import UnpackedImage, make_folder, place, unpack
 from distrain_nb.scratch import Scratch
 from distrain_nb.worker.machine.system import HeldPort
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.errors import DistrainError, ImageError
 from distrain_nb.image.registry.reference import Reference, is_loopback
-from distrain_nb.program.progress import report
+from distrain_nb.program.program import report
 from distrain_nb.rehearsal.access import is_allowed
 from distrain_nb.rehearsal.engine import processes
-from distrain_nb.rehearsal.engine.gateway import Gateway
+from distrain_nb.rehearsal.engine.processes import Gateway
 from distrain_nb.rehearsal.engine.replica import GRACE_S, ReplicaSpec
 
 if TYPE_CHECKING:

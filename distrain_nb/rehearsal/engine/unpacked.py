@@ -2,6 +2,11 @@
 
 The folder of an image's lower layers is kept too, and linked file by file into that of the whole:
 of two programs on the same base and with the same packages, the second costs only its own layer.
+
+A folder that stands for the root of an image: every name is resolved below it.
+
+Whoever made the image chose its names, and where its links lead: no link is followed by the system
+on the way to a file that is written, removed or mounted on, only by `place`.
 """
 
 from __future__ import annotations
@@ -9,35 +14,151 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import posixpath
 import shutil
 import tarfile
 import zlib
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from distrain_nb.config import private_home
-from distrain_nb.errors import ImageError
-from distrain_nb.image.base.base import Base, read_base
-from distrain_nb.image.base.entries import BadEntry, name_of, open_layer
+from distrain_nb.errors import ImageError, shown
+from distrain_nb.image.base import Base, read_base
+from distrain_nb.image.installed import BadEntry, Name, check_sparse, name_of, open_layer
 from distrain_nb.image.registry.client import Registry, RegistryBlob
 from distrain_nb.image.registry.reference import Reference
-from distrain_nb.program.progress import ByteCounter, report
-from distrain_nb.rehearsal.engine.tree import extract, make_file, make_folder, white_out
+from distrain_nb.program.program import ByteCounter, report
 from distrain_nb.scratch import Scratch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from distrain_nb.image.registry.manifest import Descriptor
+
+_LINKS = 40
+_DEEPEST = 200  # folders in each other; of what is deeper Python's own functions give up
+_AT_ONCE = 1 << 20
+_TIMES = range(1 << 33)  # seconds since the epoch that file systems can store
+
+
+def place(root: Path, name: str) -> Path:
+    """Return where a path of the image is on this machine, its links followed inside `root` alone.
+
+    What isn't there yet is named as if it were. Raises BadEntry for a path without an end.
+    """
+    parts = [part for part in reversed(name.split("/")) if part]
+    path, links, depth = root, 0, 0
+    while parts:
+        part = parts.pop()
+        if part == "..":
+            path, depth = (path.parent, depth - 1) if depth else (root, 0)
+            continue
+        step = path / part
+        if part == "." or not step.is_symlink():
+            path, depth = (step, depth + 1) if part != "." else (path, depth)
+            if depth > _DEEPEST:
+                raise BadEntry(f"{shown(name)} is more than {_DEEPEST} folders deep")
+            continue
+        links += 1
+        if links > _LINKS:
+            raise BadEntry(f"{shown(name)} has too many links on its way")
+        target = str(step.readlink())
+        path, depth = (root, 0) if target.startswith("/") else (path, depth)
+        parts += [x for x in reversed(target.split("/")) if x]
+    return path
+
+
+def inside(root: Path, name: str) -> str:
+    """Return the same place as a path of the image without links, as a mount needs it."""
+    below = place(root, name).relative_to(root).as_posix()
+    return "/" if below == "." else f"/{below}"
+
+
+def make_folder(root: Path, name: str) -> Path:
+    """Return a folder of that name, which may be there, and where its links lead."""
+    folder = place(root, name)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def make_file(root: Path, name: str) -> None:
+    """Create an empty file below the root unless it exists; follow links within the root."""
+    file = place(root, name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not file.exists():
+        file.touch()
+
+
+def white_out(root: Path, name: Name, kept_paths: Container[Path]) -> None:
+    """Remove what the layers below have there; `kept_paths` are the files of the layer itself."""
+    folder = place(root, name.folder)
+    if not folder.is_dir():
+        return
+    for path in folder.iterdir() if name.opaque else (folder / name.removed,):
+        _cover(path, kept_paths)
+
+
+def _cover(path: Path, kept_paths: Container[Path]) -> None:
+    """Remove what lower layers have at a path. `kept_paths` are this layer's files, which stay."""
+    if path.is_dir() and not path.is_symlink():
+        for inner in path.iterdir():
+            _cover(inner, kept_paths)
+        if path not in kept_paths:
+            with suppress(OSError):  # something of its own is in it
+                path.rmdir()
+    elif path not in kept_paths:
+        path.unlink(missing_ok=True)
+
+
+def extract(tar: tarfile.TarFile, entry: tarfile.TarInfo, root: Path, name: Name) -> Path:
+    """Put the entry into the tree; devices and pipes are left out.
+
+    Of its mode what owner, group and others may do is kept: a program that takes its owner's
+    rights would lend those of whoever rehearses.
+    """
+    target = place(root, name.folder) / name.last
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if entry.isdir() and target.is_dir() and not target.is_symlink():
+        target.chmod(entry.mode & 0o777 | 0o700)
+        return target
+    _remove(target)  # never write into a file: a folder below may share it
+    if entry.isdir():
+        target.mkdir()
+        target.chmod(entry.mode & 0o777 | 0o700)
+    elif entry.issym():
+        target.symlink_to(entry.linkname)
+    elif entry.islnk():
+        folder, last = posixpath.split(posixpath.normpath(f"/{entry.linkname}"))
+        os.link(place(root, folder) / last, target, follow_symlinks=False)
+    elif entry.isfile():
+        _write(tar, entry, target)
+    return target
+
+
+def _write(tar: tarfile.TarFile, entry: tarfile.TarInfo, target: Path) -> None:
+    check_sparse(entry)
+    source: IO[bytes] = tar.extractfile(entry)  # type: ignore[assignment]
+    with target.open("wb") as file:
+        shutil.copyfileobj(source, file, _AT_ONCE)
+    target.chmod(entry.mode & 0o777 | 0o400)
+    if 0 <= entry.mtime < _TIMES.stop:
+        os.utime(target, (entry.mtime, entry.mtime))
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
 
 # The sandbox mounts something here; a folder that is read-only must have them already.
 MOUNT_POINTS = ("proc", "dev", "tmp", "var/tmp", "run", "root", "home", "gcs", "etc", "opt/ml")
 MOUNTED_FILES = ("etc/hosts", "etc/resolv.conf")
 
 _PLATFORM = "linux/amd64"
-_AT_ONCE = 1 << 20
 _GZIP = 31  # zlib's word for a header and checksums as gzip has them
 _UNREADABLE = (
     BadEntry, OSError, EOFError, ValueError, OverflowError, tarfile.TarError, zlib.error,

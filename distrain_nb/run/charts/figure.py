@@ -1,4 +1,7 @@
-"""The figure of some metrics: a chart for each metric, a line for each series."""
+"""The figure of some metrics: a chart for each metric, a line for each series.
+
+Charts as a page takes them: points as bytes, and what plotly is told of the lines besides.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from distrain_nb.run.summary import brief
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from distrain_nb.run.charts.lines import ChartLine
+    from distrain_nb.run.charts.lines import ChartLine, Metrics
     from distrain_nb.run.metrics.events import Key
 
 COLOURS = ("#3b82f6", "#f59e0b", "#10b981", "#ef4444", "#8b5cf6", "#ec4899", "#14b8a6", "#84cc16")
@@ -124,3 +129,35 @@ def series_of(keys: Sequence[Key]) -> list[str]:
 
 def _by_number(name: str) -> list[tuple[int, str]]:
     return [(int(part) if part.isdigit() else -1, part) for part in _DIGITS.split(name)]
+
+
+POINTS_A_LINE, POINTS_IN_ALL = 1_000, 200_000
+FEWEST_POINTS = 50
+
+
+def points_a_line(keys: Sequence[Key]) -> int:
+    """Return to how many points each of these lines is thinned."""
+    return max(FEWEST_POINTS, min(POINTS_A_LINE, POINTS_IN_ALL // max(1, len(keys))))
+
+
+def shape(metrics: Metrics, lines: Mapping[Key, ChartLine]) -> dict[str, object]:
+    """Return what the page gets besides the sheet and the points; `newest` names every metric."""
+    last = metrics.last()
+    return {
+        "keys": [list(key) for key in lines],
+        "traces": traces(tuple(lines), stacked=metrics.stacked),
+        "newest": {tag: brief(last[tag]) if tag in last else "" for tag in metrics.tags},
+        "dots": DOTS_UP_TO,
+        "thinned": any(len(line.x) < line.count for line in lines.values()),
+    }
+
+
+def packed(line: ChartLine) -> dict[str, object]:
+    """Return numbers as bytes, little-endian; `wide` steps are float64, everything else float32."""
+    return {
+        "step": line.x.tobytes(),
+        "wide": line.x.itemsize == 8,
+        "value": line.y.tobytes(),
+        "seconds": line.seconds.tobytes(),
+        "began": line.began,
+    }

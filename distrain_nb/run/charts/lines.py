@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from distrain_nb.run.metrics.downsample import downsample
 from distrain_nb.run.metrics.events import EventFolder, Key
+from distrain_nb.run.metrics.smooth import downsample
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
 
 if TYPE_CHECKING:

@@ -1,4 +1,7 @@
-"""The lines of a log by number: any window of a million of them, without reading the rest."""
+"""The lines of a log by number: any window of a million of them, without reading the rest.
+
+Arrays that grow.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,10 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from distrain_nb.run.log.column import Column
 from distrain_nb.run.log.reader import Line, line_of, pieces
 from distrain_nb.run.log.scan import WRITERS, LogRecords, scan, writer
 from distrain_nb.worker.files.folder import LOG_FILE
@@ -21,6 +23,33 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+Scalar = TypeVar("Scalar", np.int64, np.uint16, np.uint32)
+
+
+class Column(Generic[Scalar]):
+    """Values of one type, added at the end. A view stays as it was when more are added."""
+
+    def __init__(self, dtype: type[Scalar]) -> None:
+        self._room: NDArray[Scalar] = np.empty(0, dtype)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def values(self) -> NDArray[Scalar]:
+        return self._room[: self._count]
+
+    def extend(self, values: NDArray[Scalar]) -> None:
+        needed = self._count + len(values)
+        if needed > len(self._room):
+            room = np.empty(max(needed, len(self._room) * 5 // 4), self._room.dtype)
+            room[: self._count] = self.values
+            self._room = room
+        self._room[self._count : needed] = values
+        self._count = needed
+
 
 FILTERS_KEPT = 4
 COMPARED_BYTES = 4 << 10

@@ -1,4 +1,7 @@
-"""Reading the log of a run while it is being written."""
+"""Reading the log of a run while it is being written.
+
+The tracebacks among the lines of a log, to be folded.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from distrain_nb.worker.files.folder import LOG_FILE
 from distrain_nb.worker.files.log import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 READ_AT_MOST = 8 << 20
@@ -103,3 +106,38 @@ def line_of(record: bytes) -> Line:
     except ValueError:
         return Line(0.0, 0, "o", False, record.decode("utf-8", "replace"))
     return Line(time if math.isfinite(time) else 0.0, process, kind.lower(), kind.isupper(), text)
+
+
+HEAD = "Traceback (most recent call last)"
+
+
+def folds(lines: Sequence[Line]) -> Iterator[tuple[int, int]]:
+    """Return the first and the last place of each traceback, up to the line that names the
+    exception.
+
+    One that another process's lines part is given as far as it stands in one piece.
+    """
+    at = 0
+    while at < len(lines):
+        if HEAD not in lines[at].text:
+            at += 1
+            continue
+        last = _last(lines, at)
+        if last > at:
+            yield at, last
+        at = last + 1
+
+
+def _last(lines: Sequence[Line], head: int) -> int:
+    """Return the exception's name ends it; in a group everything is indented, and that line is
+    not."""
+    indented = lines[head].text[:1].isspace()
+    for place in range(head + 1, len(lines)):
+        line = lines[place]
+        if (line.process, line.stream) != (lines[head].process, lines[head].stream):
+            return place - 1
+        if HEAD in line.text:
+            return place - 1
+        if not line.text[:1].isspace():
+            return place - 1 if indented else place
+    return len(lines) - 1

@@ -12,14 +12,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from distrain_nb.run.log.column import Column
+from distrain_nb.run.log.index import Column
 from distrain_nb.run.log.matching import PlainText, pattern_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from distrain_nb.run.log.column import Scalar
-    from distrain_nb.run.log.index import Filter, LogIndex
+    from distrain_nb.run.log.index import Filter, LogIndex, Scalar
     from distrain_nb.run.log.matching import Offsets, Pattern, SearchTerm
 
 SLICE_S = 0.1

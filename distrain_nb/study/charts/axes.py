@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from distrain_nb.run.charts.ticks import MINUS, Axis, ticks
+from distrain_nb.run.charts.drawing import MINUS, Axis, ticks
 from distrain_nb.study.summary import written
 from distrain_nb.tuning.spec import Categorical, Discrete, Double, Integer, same
 

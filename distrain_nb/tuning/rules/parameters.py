@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import closest, shown
 from distrain_nb.findings import Fix
-from distrain_nb.tuning.rules.repairs import (
+from distrain_nb.tuning.rules.study import (
     at,
     contains,
     error,
@@ -22,7 +22,7 @@ from distrain_nb.tuning.rules.repairs import (
     without,
 )
 from distrain_nb.tuning.spec import Categorical, Condition, Discrete, Double, same
-from distrain_nb.tuning.words import written
+from distrain_nb.tuning.text import written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.layout.place import place_of
 from distrain_nb.tuning.place import study_place
-from distrain_nb.tuning.rules.repairs import (
+from distrain_nb.tuning.rules.study import (
     at,
     error,
     instead,
     joined,
     linear,
     noted,
+    objectives,
     positive,
     setting,
     unconditional,
 )
-from distrain_nb.tuning.rules.study import objectives
 from distrain_nb.tuning.spec import (
     Categorical,
     ConvexStopping,

@@ -22,15 +22,12 @@ from distrain_nb.tuning.formats import has_study, read_study
 from distrain_nb.tuning.options import from_line
 from distrain_nb.ui.form.editing import Editing, History
 from distrain_nb.ui.form.fields import bytes_of, seconds_of
-from distrain_nb.ui.form.kept import FormOutputs
-from distrain_nb.ui.form.messages import ACTIONS
-from distrain_nb.ui.form.ordering import PageOrder
 from distrain_nb.ui.form.own import from_line as own_from_line
 from distrain_nb.ui.form.own import from_request, own_words, with_own
 from distrain_nb.ui.form.saving import SavedLayouts
 from distrain_nb.ui.form.tuning import Tuning, offered
 from distrain_nb.ui.form.view import not_in_form, options, view
-from distrain_nb.ui.form.widget import FormWidget
+from distrain_nb.ui.form.widget import ACTIONS, FormOutputs, FormWidget, PageOrder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ from distrain_nb.layout import Layout, Pool, Role
 from distrain_nb.layout.choices import with_own_accelerators
 from distrain_nb.layout.options import heading, printed
 from distrain_nb.layout.rules import check
-from distrain_nb.layout.sizing import sized_reducers
+from distrain_nb.layout.traffic import sized_reducers
 from distrain_nb.ui.form.fields import text_of, with_text
 from distrain_nb.ui.form.own import OWN, LineFix, from_line, own_findings, own_words
 from distrain_nb.ui.form.tuning import TUNING, Tuning

@@ -8,8 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Any, Deque, Iterator, List, Sequence, Tuple
 
-from distrain_nb.worker.data.index import SampleBlock
-from distrain_nb.worker.data.members import Sample, samples_in
+from distrain_nb.worker.data.index import Sample, SampleBlock, samples_in
 from distrain_nb.worker.data.order import Window
 from distrain_nb.worker.data.storage import read
 

@@ -10,10 +10,10 @@ from distrain_nb.worker.data.order import (
     WINDOW,
     Division,
     lane_of,
+    rank_and_world,
     seed_of,
     windows,
 )
-from distrain_nb.worker.data.place import rank_and_world
 from distrain_nb.worker.data.reading import in_batches, samples_of
 
 try:  # loaded by those who read shards, and there without torch for TensorFlow's readers

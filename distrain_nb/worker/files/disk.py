@@ -1,4 +1,9 @@
-"""Writing to disk so that a reader never sees half a file, nor anybody else what is ours."""
+"""Writing to disk so that a reader never sees half a file, nor anybody else what is ours.
+
+The files below a folder, with those to which links lead.
+
+Sizes as people read them.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +12,36 @@ import os
 import stat
 import time
 from pathlib import Path
+from typing import FrozenSet, Iterator, List, Optional, Tuple
 
 from distrain_nb.worker.files.folder import RESERVE_FILE
+
+
+def files_below(root: Path, passed_over: Optional[List[str]] = None) -> Iterator[Tuple[str, Path]]:
+    """Yield every file by its name from `root`, with `/` between folders, in no order.
+
+    `passed_over` gets the names of what is neither a file nor a folder: links that lead nowhere,
+    pipes, sockets and devices.
+
+    Links are followed, each to all that it leads to, be it elsewhere in `root` too; only one to a
+    folder that it is itself in leads nowhere. Raises OSError for a folder that can't be read.
+    """
+    waiting: List[Tuple[str, Path, FrozenSet[Tuple[int, int]]]] = [("", root, frozenset())]
+    while waiting:
+        above, folder, ancestors = waiting.pop()
+        stat = folder.stat()
+        if (itself := (stat.st_dev, stat.st_ino)) in ancestors:
+            continue
+        with os.scandir(str(folder)) as entries:
+            for entry in entries:
+                name, path = above + entry.name, Path(entry.path)
+                if path.is_dir():
+                    waiting.append((f"{name}/", path, ancestors | {itself}))
+                elif path.is_file():
+                    yield name, path
+                elif passed_over is not None:
+                    passed_over.append(name)
+
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -166,3 +199,14 @@ def _give_up_one(folder: Path) -> bool:
             return False
         return True
     return False
+
+
+def readable_size(size: int) -> str:
+    """Return a size in bytes for people: `12 B`, `3.4 KiB`, `64 MiB`."""
+    if size < 1024:
+        return f"{size} B"
+    amount, unit = size / 1024, "KiB"
+    for larger in ("MiB", "GiB"):
+        if amount >= 1024:
+            amount, unit = amount / 1024, larger
+    return f"{amount:.4g} {unit}"

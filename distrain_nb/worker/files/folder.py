@@ -74,7 +74,7 @@ METRICS_FILE = "metrics.json"  # `run/pages/best_metric.py`
 # One for each process of the run, by its index.
 FAILURE_FILE = "failure-{}.json"  # `failure.Failure`, by the process itself
 ALONE_FILE = "alone-{}"  # text: why it has trained by itself (`rank/world.py`)
-BEGUN_FILE = "begun-{}"  # `status.Owner`, by a rank that `mpirun` has started (`marks.py`)
+BEGUN_FILE = "begun-{}"  # `status.Owner`, by a rank that `mpirun` has started (`launch.py`)
 SUCCEEDED_FILE = "succeeded-{}"  # empty: that rank has come to its end
 WHERE_FILE = "where-{}.json"  # one line: where that process is, as it said last (`rank/stacks.py`)
 HELD_FILE = "held-{}.txt"  # its stacks, by the watchdog of `faulthandler` while C code keeps it

@@ -1,18 +1,133 @@
-"""The few things asked of the operating system that the standard library has no call for."""
+"""The few things asked of the operating system that the standard library has no call for.
+
+The memory that is left to a process.
+
+The threads of libraries that are loaded before ranks are forked.
+
+Libraries read `OMP_NUM_THREADS` when they are loaded, which is before there was a rank.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import errno
+import importlib
 import os
 import random
+import re
 import select
 import signal
 import socket
+import sys
 import threading
 import time
 from pathlib import Path
 from typing import Any, Container, Dict, Iterable, Iterator, List, Optional, Tuple
+
+_NO_LIMIT = 1 << 60
+
+
+def available(
+    proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup"), process: str = "self"
+) -> int:
+    """Return bytes that a process can still have: the least of what the machine and each of its
+    control groups have.
+
+    Where nothing can be read, there is no limit known. What a group holds of files that were read
+    can be had again, so it doesn't count.
+    """
+    machine = _numbers(proc / "meminfo").get("MemAvailable:")
+    free = [_NO_LIMIT if machine is None else machine << 10]
+    free += [limit - used for limit, used in _groups(proc / process / "cgroup", cgroups)]
+    return max(0, min(free))
+
+
+def _groups(membership: Path, cgroups: Path) -> Iterator[Tuple[int, int]]:
+    """Yield (limit, used) in bytes of each control group of a process that has a limit."""
+    for line in _text(membership).splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            root, names = cgroups, ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            root = cgroups / "memory"
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        below = root / path.lstrip("/")
+        for group in (below, *below.parents):
+            limit, used = (_text(group / name).strip() for name in names[:2])
+            if limit.isdigit() and used.isdigit():
+                files = _numbers(group / "memory.stat").get(names[2], 0)
+                yield int(limit), int(used) - files
+            if group == root:
+                break
+
+
+def _numbers(path: Path) -> Dict[str, int]:
+    """Return the lines `name number` of a file."""
+    words = [line.split() for line in _text(path).splitlines()]
+    return {word[0]: int(word[1]) for word in words if len(word) > 1 and word[1].isdigit()}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+VARIABLE = "OMP_NUM_THREADS"
+_WHILE_IMPORTING = {
+    # pandas imports pyarrow where it is there, whose jemalloc starts a thread that only tidies up.
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    # What asks PyTorch for a GPU would initialize CUDA, and no fork could use it then.
+    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+}
+
+_LIBRARY = re.compile(r"/lib[^/]*(?:gomp|omp5|iomp|blas|mkl_rt)[^/]*\.so[^/]*$")
+_SETTERS = (
+    "omp_set_num_threads",
+    "MKL_Set_Num_Threads",
+    *(f"{a}openblas_set_num_threads{z}" for a in ("", "scipy_") for z in ("", "64_")),
+)
+
+
+def import_without(name: str) -> None:
+    """Import a framework without a thread that a fork would leave behind, and without CUDA. Raises
+    what it raises."""
+    unset = {key: text for key, text in _WHILE_IMPORTING.items() if key not in os.environ}
+    os.environ.update(unset)
+    try:
+        importlib.import_module(name)
+    finally:
+        for key in unset:
+            os.environ.pop(key, None)
+
+
+def limit(number: int) -> None:
+    """Have what is loaded compute with that many threads, as if it had read so."""
+    for path in _loaded():
+        try:
+            library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+        except OSError:  # replaced on disk since
+            continue
+        for name in _SETTERS:
+            if hasattr(library, name):
+                getattr(library, name)(number)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(number)
+
+
+def _loaded() -> Iterator[str]:
+    try:
+        lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
+    except OSError:
+        return
+    yield from {
+        path for path in (line[line.find("/") :] for line in lines) if _LIBRARY.search(path)
+    }
+
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15

@@ -6,9 +6,9 @@ import os
 import time
 from typing import Any, Dict, Optional, Sequence
 
-from distrain_nb.worker.files.sizes import readable_size
+from distrain_nb.worker.files.disk import readable_size
 from distrain_nb.worker.packing import packing
-from distrain_nb.worker.packing.refusal import PackingRefused
+from distrain_nb.worker.packing.tables import PackingRefused
 
 TOLD_EVERY_S = 5.0
 

@@ -7,9 +7,8 @@ from random import Random
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from distrain_nb.worker.packing.classes import SampleNames, labelled_names, sample_names, shown
-from distrain_nb.worker.packing.refusal import PackingFailed
 from distrain_nb.worker.packing.sources import SourceFile
-from distrain_nb.worker.packing.tables import CLASS, classes_of, rows_of
+from distrain_nb.worker.packing.tables import CLASS, PackingFailed, classes_of, rows_of
 
 METADATA = "json"
 # What other readers of tar files take for the end of a name, or for a separator.

@@ -8,12 +8,11 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO, Callable, Deque, Dict, Iterable, Iterator, Sequence
 
-from distrain_nb.worker.data.index import in_blocks
-from distrain_nb.worker.data.members import RECORD, padded
+from distrain_nb.worker.data.index import RECORD, in_blocks, padded
 from distrain_nb.worker.data.storage import in_bucket
-from distrain_nb.worker.packing.refusal import PackingFailed
 from distrain_nb.worker.packing.samples import PackedMember, PackedSample
 from distrain_nb.worker.packing.storage import CHUNK, chunks, fetched
+from distrain_nb.worker.packing.tables import PackingFailed
 
 END = bytes(2 * RECORD)
 AT_ONCE = 16  # objects of a bucket that are fetched ahead by each process

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Sequence, Set, Union
 
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER
-from distrain_nb.worker.rank import interactive, process_groups
+from distrain_nb.worker.rank import frameworks, interactive
 from distrain_nb.worker.rank.program import (
     FOLDER_VARIABLE,
     Piece,
@@ -49,7 +49,7 @@ def become(folder: Path, namespace: Dict[str, Any]) -> None:
     _line_buffered_output()
     pieces, flags = read_pieces(folder)
     interactive.begin()
-    process_groups.change()
+    frameworks.change_process_groups()
     for piece in pieces:
         tree = ast.parse(piece.text, piece.label)
         if not piece.is_cell or any(map(_is_main_guard, tree.body)):

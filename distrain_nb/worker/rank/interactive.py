@@ -1,15 +1,166 @@
-"""Interactive parts of a cell: shows its last expression, and refuses questions to the user."""
+"""Interactive parts of a cell: shows its last expression, and refuses questions to the user.
+
+Prints what a notebook would draw as text, on the first rank alone.
+"""
 
 from __future__ import annotations
 
 import ast
 import builtins
+import os
+import re
 import sys
+from html.parser import HTMLParser
+from importlib.util import find_spec
 from types import CodeType
-from typing import Any, Iterator
+from typing import Any, Dict, Iterator, List, Tuple
 
-from distrain_nb.worker.rank import display
-from distrain_nb.worker.rank.on_import import on_import
+from distrain_nb.worker.rank.on_import import Change, on_import
+
+_SAYS_NOTHING = re.compile(r"<[\w.<>]+ object( at 0x[0-9a-fA-F]+)?>")
+_notes: List[str] = []  # sentences that have been said, once a process
+
+
+def is_first() -> bool:
+    """Return whether this process speaks for all."""
+    rank = os.environ.get("RANK")
+    return rank == "0" or (rank is None and "CLUSTER_SPEC" not in os.environ)
+
+
+def show(value: object) -> None:
+    """Print a value as `sys.displayhook` does."""
+    if value is not None and is_first():
+        print(text_of(value))
+
+
+def text_of(value: object) -> str:
+    """Return an object's text as a notebook shows it. A rich form is used if there is no other."""
+    text = repr(value)
+    if _SAYS_NOTHING.fullmatch(text):
+        return _markdown(value) or _without_tags(_rich(value, "_repr_html_")) or text
+    return text
+
+
+def _markdown(value: object) -> str:
+    return _rich(value, "_repr_markdown_") or _rich(value, "_repr_latex_")
+
+
+def _rich(value: object, form: str) -> str:
+    try:
+        form_and_metadata = getattr(value, form)()
+    except Exception:
+        return ""
+    text = (
+        form_and_metadata[0]
+        if isinstance(form_and_metadata, tuple) and form_and_metadata
+        else form_and_metadata
+    )  # (text, metadata)
+    return text if isinstance(text, str) else ""
+
+
+def _without_tags(page: str) -> str:
+    reader = _Text()
+    reader.feed(page)
+    reader.close()
+    lines = (" ".join(line.split()) for line in "".join(reader.parts).splitlines())
+    return "\n".join(filter(None, lines))
+
+
+class _Text(HTMLParser):
+    _LINES = frozenset(
+        ["br", "div", "h1", "h2", "h3", "h4", "li", "ol", "p", "pre", "table", "tr", "ul"]
+    )
+    _CELLS = frozenset(["td", "th"])
+    _UNSEEN = frozenset(["script", "style"])
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: List[str] = []
+        self._hidden = 0
+
+    def handle_starttag(self, tag: str, _: List[Tuple[str, Any]]) -> None:
+        self._hidden += tag in self._UNSEEN
+        self._space(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden -= tag in self._UNSEEN
+        self._space(tag)
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self.parts.append(" ".join(data.split("\n")))
+
+    def _space(self, tag: str) -> None:
+        if tag in self._LINES or tag in self._CELLS:
+            self.parts.append("\n" if tag in self._LINES else " ")
+
+
+# -- libraries that draw --------------------------------------------------------------------------
+
+
+def display(*objects: Any, raw: bool = False, display_id: Any = None, **_: Any) -> Any:
+    """Show an object as IPython's `display`, which notebooks have without an import."""
+    for entry in objects:
+        _display(entry, raw)
+    if not display_id:
+        return None
+    from IPython.display import DisplayHandle
+
+    return DisplayHandle(None if display_id is True else display_id)
+
+
+def _no_screen() -> str:
+    """Say where a figure can go, in lines that fit a log; charts only take it by TensorBoard."""
+    lines = ["A run has no screen for figures.", "figure.savefig('name.png') writes a file."]
+    if find_spec("tensorboard"):
+        lines.append("SummaryWriter().add_figure('name', figure) adds one to the run's charts.")
+    return "\n".join(lines)
+
+
+def _display(value: Any, raw: bool) -> None:
+    if not is_first():
+        return
+    if type(value).__module__ == "matplotlib.figure":
+        tell(_no_screen())
+    print(value.get("text/plain", "") if raw else text_of(value))
+
+
+def _change_ipython(module: Any) -> None:
+    if module.display is not display:
+        module.display = display
+
+
+def _change_matplotlib(module: Any) -> None:
+    """Wrap `show` of Matplotlib's backends for screens, which have one of their own."""
+    module.FigureManagerBase.show = lambda _: tell(_no_screen())
+
+
+def tell(sentence: str) -> None:
+    """Say a sentence once, in the first rank."""
+    if is_first() and sentence not in _notes:
+        _notes.append(sentence)
+        print(sentence, file=sys.stderr)
+
+
+def _change_tqdm(module: Any) -> None:
+    """Replace tqdm's notebook bar by the text bar, made to accept the same arguments."""
+    text_bar = module.std_tqdm
+
+    class tqdm_notebook(text_bar):  # type: ignore[misc, valid-type]  # noqa: N801
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            options.pop("display", None)
+            super().__init__(*arguments, **options)
+
+    module.tqdm_notebook = module.tqdm = tqdm_notebook
+
+
+CHANGES: Dict[str, Change] = {
+    "IPython.core.display": _change_ipython,
+    "IPython.core.display_functions": _change_ipython,
+    "IPython.display": _change_ipython,
+    "matplotlib.backend_bases": _change_matplotlib,
+    "tqdm.notebook": _change_tqdm,
+}
 
 
 def codes(text: str, label: str, flags: int, shows: bool) -> Iterator[CodeType]:
@@ -29,11 +180,11 @@ def codes(text: str, label: str, flags: int, shows: bool) -> Iterator[CodeType]:
 
 def begin() -> None:
     """Show values in rank 0 alone, and have questions fail with what to do instead."""
-    sys.displayhook = display.show
-    builtins.display = display.display  # type: ignore[attr-defined]  # as in a notebook
+    sys.displayhook = show
+    builtins.display = display  # type: ignore[attr-defined]  # as in a notebook
     builtins.input = _no_input
     sys.breakpointhook = _no_breakpoint
-    on_import({**display.CHANGES, "getpass": _change_getpass, "pdb": _change_pdb})
+    on_import({**CHANGES, "getpass": _change_getpass, "pdb": _change_pdb})
 
 
 def _no_input(prompt: object = "") -> str:

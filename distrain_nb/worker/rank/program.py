@@ -20,7 +20,7 @@ from types import CodeType, ModuleType
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from distrain_nb.worker.functions import labels, tell_linecache
-from distrain_nb.worker.rank import expected, interactive, jax_cluster, process_groups
+from distrain_nb.worker.rank import expected, frameworks, interactive
 
 MAIN, SOURCE_MAP, ARGUMENTS, ENTRY = "main.py", "main.json", "main.args", "main.entry"
 ENVIRONMENT = "main.environ"  # variables that the program finds, as a JSON object
@@ -169,9 +169,9 @@ def run(folder: Path) -> Dict[str, Any]:
     main = _fresh_main(folder, entry)
     pieces, flags = read_pieces(folder)
     interactive.begin()
-    process_groups.change()
-    process_groups.reduce()
-    jax_cluster.change()
+    frameworks.change_process_groups()
+    frameworks.reduce()
+    frameworks.change_jax()
     for piece in pieces:
         if piece.is_cell:
             expected.check(folder, vars(main))

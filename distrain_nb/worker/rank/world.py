@@ -21,7 +21,7 @@ from distrain_nb.worker.files.folder import ALONE_FILE, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.rank import program
 from distrain_nb.worker.rank.on_import import on_import
-from distrain_nb.worker.reduction import groups
+from distrain_nb.worker.reduction import group
 
 # What a rank's log says of it, where a cloud's carrier looks for it.
 _SAID = "distrain: warning: rank %d of %d worked alone: %s"
@@ -123,9 +123,7 @@ def check(folder: Path, process: int) -> None:
     spec = launch.processes[process]
     environment = {**os.environ, **spec.environment}  # which the program may have changed since
     world = int(environment.get("WORLD_SIZE", "1"))
-    pool_of_servers = (
-        "workerpool2" in environment.get("CLUSTER_SPEC", "") and not groups.addresses()
-    )
+    pool_of_servers = "workerpool2" in environment.get("CLUSTER_SPEC", "") and not group.addresses()
     serves = pool_of_servers or any(p.role == "servers" for p in launch.processes)
     if spec.rank is None or world < 2 or serves or not launch.distributes:
         return

@@ -14,8 +14,8 @@ from distrain_nb.worker.files.folder import PROGRAM_FOLDER, RESULTS_FOLDER
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.log import parse
 from distrain_nb.worker.files.status import State, Status
-from distrain_nb.worker.machine import threads
-from distrain_nb.worker.metrics.goals import TRIAL_VARIABLE
+from distrain_nb.worker.machine import system
+from distrain_nb.worker.metrics.writer import TRIAL_VARIABLE
 from distrain_nb.worker.rank import rank
 from distrain_nb.worker.replica import sagemaker, secret_stores, shared, tracker
 from distrain_nb.worker.supervisor.retries import ATTEMPT_VARIABLE, mark
@@ -55,7 +55,7 @@ def prepare() -> None:
         sys.exit(EXIT_STATUS[State.FAILED])
     for name in filter(None, os.environ.get("DISTRAIN_PRELOAD", "").split(",")):
         with suppress(ImportError):  # the program says so itself, if it needs it
-            threads.import_without(name)
+            system.import_without(name)
 
 
 def _variables() -> Dict[str, str]:

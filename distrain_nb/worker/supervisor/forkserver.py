@@ -29,7 +29,7 @@ from distrain_nb.worker.files.folder import CANCEL_FILE, SUPERVISOR_LOG
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.request import TAKEN, Asked, Request, Warming, listen, receive, send
 from distrain_nb.worker.files.status import OF_SUPERVISOR, Owner, State, Status
-from distrain_nb.worker.machine import system, threads
+from distrain_nb.worker.machine import system
 from distrain_nb.worker.supervisor.supervisor import Supervisor
 
 TURN_S, TURN_WITH_RUNS_S = 1.0, 0.1
@@ -183,7 +183,7 @@ class ForkServer:
 
     def _import(self, name: str) -> None:
         try:
-            threads.import_without(name)
+            system.import_without(name)
         except BaseException:  # the rank's own import will say what is wrong
             pass
         self._imported.add(name)

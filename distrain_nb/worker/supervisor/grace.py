@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Dict, Iterator, List, Sequence
 
-from distrain_nb.worker.files import marks
+from distrain_nb.worker.files import launch as marks
 from distrain_nb.worker.files.folder import SAVED_FILE
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.supervisor.start import Child, Launcher

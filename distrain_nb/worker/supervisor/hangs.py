@@ -14,14 +14,13 @@ import traceback
 from pathlib import Path
 from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
-from distrain_nb.worker.files import marks
+from distrain_nb.worker.files import launch
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import ProcessSpec
 from distrain_nb.worker.machine.gpus import Gpus
 from distrain_nb.worker.rank import stacks
 from distrain_nb.worker.supervisor.looks import RankProcess, look_at
-from distrain_nb.worker.supervisor.output import Output
-from distrain_nb.worker.supervisor.start import Child, Launcher
+from distrain_nb.worker.supervisor.start import Child, Launcher, Output
 from distrain_nb.worker.supervisor.verdict import Verdict, doing, judge
 
 USUAL = 2.0  # times the longest silence so far
@@ -130,7 +129,7 @@ class Doctor:
         for child, index, spec in self._ranks:
             pid = child.pid if child.alive else None
             if isinstance(child, Launcher):
-                pid = marks.pid_of(self._folder, index)
+                pid = launch.pid_of(self._folder, index)
             yield RankProcess(spec.label, index, pid, {**os.environ, **spec.environment})
 
 

@@ -1,9 +1,14 @@
-"""Starting the processes of a run: forked from here, or by `mpirun`, here or on another host."""
+"""Starting the processes of a run: forked from here, or by `mpirun`, here or on another host.
+
+Brings what all processes of a run print into its log.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import re
+import selectors
 import signal
 import subprocess
 import sys
@@ -11,18 +16,114 @@ import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Dict, Iterator, List, Sequence
+from typing import Callable, Dict, Iterator, List, Optional, Sequence
 
-from distrain_nb.worker.files import failure, marks
+from distrain_nb.worker.files import failure
+from distrain_nb.worker.files import launch as marks
 from distrain_nb.worker.files.failure import Failure
 from distrain_nb.worker.files.folder import PIPE, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import Launch, ProcessSpec, fill
-from distrain_nb.worker.machine import system, threads
+from distrain_nb.worker.files.log import LineSplitter, LogWriter
+from distrain_nb.worker.machine import system
 from distrain_nb.worker.metrics.resources import SampledProcess
-from distrain_nb.worker.rank import after_fork, ending, rank, trackers
+from distrain_nb.worker.rank import ending, rank
 from distrain_nb.worker.reduction import reducer
 from distrain_nb.worker.supervisor import parameter_server
-from distrain_nb.worker.supervisor.output import Output
+
+# The line of a kernel on a GPU whose assertion has failed; the exception to come doesn't name it.
+_ASSERTED = b"] Assertion `"
+_ASSERTION = re.compile(
+    rb"\t(\d+)\t\w\t.*?([^\s:]+): block: \[[\d,]+\], thread: \[[\d,]+\] (Assertion `.*?` failed)"
+)
+
+READ_AT_MOST = 1 << 18
+HELD_RETRIES_S = 5.0
+
+
+class Output:
+    """The open streams of the processes, and the log that they end in.
+
+    `echo` is given the same records as the log.
+    """
+
+    def __init__(self, folder: Path, echo: Optional[Callable[[bytes], None]] = None) -> None:
+        self._log = LogWriter(folder)
+        self._echo = echo
+        self._selector = selectors.DefaultSelector()
+        self._splitters: Dict[int, LineSplitter] = {}
+        self.heard_at = time.monotonic()  # when a process last printed
+        self.assertions: Dict[int, str] = {}  # by process, the first that has failed on its GPU
+
+    @property
+    def trouble(self) -> str:
+        """Why the log can't be written just now; empty when it can."""
+        return self._log.trouble
+
+    def add(self, descriptor: int, process: int, stream: str) -> None:
+        self._splitters[descriptor] = LineSplitter(process, stream)
+        self._selector.register(descriptor, selectors.EVENT_READ)
+
+    def wake_by(self, descriptor: int) -> None:
+        """End the wait of `turn` also when something can be read here."""
+        self._selector.register(descriptor, selectors.EVENT_READ)
+
+    def turn(self, wait: float) -> None:
+        """Log what comes within `wait` seconds. Raises LogLost when the log can't hold it."""
+        for key, _ in self._selector.select(wait):
+            self._read(key.fd)
+        moving = [splitter.moving() for splitter in self._splitters.values()]
+        self._write(b"".join(moving))
+
+    def say(self, process: int, text: str) -> None:
+        """Write a line of our own into the log of a process, on its standard error."""
+        self._write(LineSplitter(process, "e").feed(text.encode("utf-8", "replace") + b"\n"))
+
+    def drain(self, wait: float) -> None:
+        """Log what is left in the streams, for `wait` seconds at most."""
+        end = time.monotonic() + wait
+        while self._splitters and time.monotonic() < end:
+            self.turn(0.05)
+
+    def end_streams(self) -> None:
+        """End the lines of processes that are gone; others may be added."""
+        for descriptor, splitter in self._splitters.items():
+            self._write(splitter.finish())
+            self._selector.unregister(descriptor)
+            os.close(descriptor)
+        self._splitters.clear()
+
+    def close(self) -> int:
+        """End the log; the bytes of it that could not be written."""
+        end = time.monotonic() + HELD_RETRIES_S
+        self.end_streams()
+        while not self._log.flush() and time.monotonic() < end:
+            time.sleep(0.25)
+        return self._log.close()
+
+    def _read(self, descriptor: int) -> None:
+        try:
+            data = os.read(descriptor, READ_AT_MOST)
+        except BlockingIOError:
+            return
+        splitter = self._splitters.get(descriptor)
+        if splitter is None:
+            return
+        self.heard_at = time.monotonic()
+        self._write(splitter.feed(data) if data else splitter.finish())
+        if not data:
+            self._selector.unregister(descriptor)
+            os.close(descriptor)
+            del self._splitters[descriptor]
+
+    def _write(self, records: bytes) -> None:
+        if self._echo is not None and records:
+            self._echo(records)
+        if _ASSERTED in records:
+            for process, kernel, text in _ASSERTION.findall(records):
+                words = f"{text.decode('utf-8', 'replace')} in {kernel.decode('utf-8', 'replace')}"
+                self.assertions.setdefault(int(process), words)
+        self._log.write(records)
+
 
 PIPE_BYTES = 1 << 20
 _F_SETPIPE_SZ = 1031
@@ -118,7 +219,7 @@ def _filled(folder: Path, launch: Launch, ports: Sequence[int]) -> Iterator[Proc
     """Yield the processes with all variables that they are started with."""
     for index, process in enumerate(launch.processes):
         environment = fill(process.environment, folder, ports)
-        of_trackers = trackers.variables(folder, index, process.rank, {**os.environ, **environment})
+        of_trackers = rank.variables(folder, index, process.rank, {**os.environ, **environment})
         yield replace(process, environment={**environment, **of_trackers})
 
 
@@ -150,9 +251,9 @@ def _become_rank(
             signal.signal(number, signal.SIG_DFL)
         os.environ.update(launch.processes[index].environment)
         os.chdir(launch.working_folder)
-        if threads.VARIABLE in launch.processes[index].environment:
-            threads.limit(int(os.environ[threads.VARIABLE]))
-        after_fork.renew()
+        if system.VARIABLE in launch.processes[index].environment:
+            system.limit(int(os.environ[system.VARIABLE]))
+        rank.renew()
         if launch.processes[index].serves:
             parameter_server.serve()
         if launch.processes[index].role == "reducers":

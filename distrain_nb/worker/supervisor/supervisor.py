@@ -24,10 +24,9 @@ from distrain_nb.worker.supervisor.charts import StrayCharts, stray_charts
 from distrain_nb.worker.supervisor.grace import Grace
 from distrain_nb.worker.supervisor.hangs import Doctor
 from distrain_nb.worker.supervisor.heartbeat import is_looked_at
-from distrain_nb.worker.supervisor.output import Output
 from distrain_nb.worker.supervisor.primary import followed
 from distrain_nb.worker.supervisor.retries import Retries
-from distrain_nb.worker.supervisor.start import Child, Launcher, processes_of, start
+from distrain_nb.worker.supervisor.start import Child, Launcher, Output, processes_of, start
 
 OTHERS_FAIL_WITHIN_S = 0.3
 # A rank may wait for others when it has failed: JAX's says goodbye to all of them first.

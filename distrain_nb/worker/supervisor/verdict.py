@@ -43,7 +43,7 @@ _WAITING_FOR = (
     ("selectors.py", "a socket"),
 )
 _BELOW = ("a DataLoader worker", "a child process", "a program that it has started")
-_OF_TORCH, _OF_GROUPS = "torch/distributed/", "worker/rank/process_groups.py"
+_OF_TORCH, _OF_GROUPS = "torch/distributed/", "worker/rank/frameworks.py"
 _PACKAGES = "site-packages/"
 _OF_END = "worker/rank/ending.py"
 

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError, shown
-from distrain_nb.layout.catalog.active import current
+from distrain_nb.layout.catalog.index import current
 from distrain_nb.layout.formats.pieces import (
     Imported,
     MappingReader,

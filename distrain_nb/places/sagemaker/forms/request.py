@@ -1,4 +1,7 @@
-"""SageMaker: the estimator's arguments in Python, and the request in JSON."""
+"""SageMaker: the estimator's arguments in Python, and the request in JSON.
+
+The hyperparameters by which AWS's framework containers learn of a distribution.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,98 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.errors import OptionError, shown
-from distrain_nb.layout.catalog.active import current
-from distrain_nb.layout.formats import placeholders
-from distrain_nb.layout.formats.pieces import Imported, MappingReader, present, values_at
+from distrain_nb.layout.catalog.index import current
+from distrain_nb.layout.formats import pieces
+from distrain_nb.layout.formats.pieces import (
+    Imported,
+    MappingReader,
+    present,
+    values_at,
+    whole_number,
+)
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Alternative, Pool
-from distrain_nb.places.sagemaker.forms import hyperparameters
 from distrain_nb.places.sagemaker.rules.distributions import distribution_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from distrain_nb.types import Json
+
+_DATA_PARALLEL = "sagemaker_distributed_dataparallel"
+_ENABLED = {
+    "parameter_server": {"sagemaker_parameter_server_enabled": True},
+    "mpi": {"sagemaker_mpi_enabled": True},
+    "multi_worker_mirrored_strategy": {"sagemaker_multi_worker_mirrored_strategy_enabled": True},
+    "torch_distributed": {"sagemaker_torch_distributed_enabled": True},
+    "smdistributed.dataparallel": {f"{_DATA_PARALLEL}_enabled": True},
+    "pytorchddp": {f"{_DATA_PARALLEL}_enabled": True},
+    "pytorchxla": {"sagemaker_pytorch_xla_multi_worker_enabled": True},
+    "smdistributed.modelparallel": {f"{_DATA_PARALLEL}_enabled": False},
+}
+_MPI_OPTIONS = {
+    "mpi": "sagemaker_mpi_custom_mpi_options",
+    "pytorchddp": f"{_DATA_PARALLEL}_custom_mpi_options",
+    "smdistributed.dataparallel": f"{_DATA_PARALLEL}_custom_mpi_options",
+}
+_MPI_RANKS = "sagemaker_mpi_num_of_processes_per_host"
+_INSTANCE_TYPE = "sagemaker_instance_type"
+_WITHOUT_INSTANCE_TYPE = {"parameter_server", "multi_worker_mirrored_strategy", "mpi"}
+
+
+def hyperparameters(
+    distributions: Mapping[str, Mapping[str, Json]], machine: str | None, *, others: bool = False
+) -> dict[str, Json]:
+    """Return the hyperparameters of distributions, by full name with their options, on an instance
+    type; yet to be encoded. Where it may also be one of `others`, a host knows its own."""
+    encoded: dict[str, Json] = {}
+    for name, options in distributions.items():
+        encoded |= _ENABLED.get(name, {})
+        if "processes_per_host" in options:
+            encoded[_MPI_RANKS] = options["processes_per_host"]
+        if name in _MPI_OPTIONS:
+            encoded[_MPI_OPTIONS[name]] = options.get("custom_mpi_options", "")
+    if distributions.keys() - _WITHOUT_INSTANCE_TYPE and not others:
+        encoded[_INSTANCE_TYPE] = machine or pieces.INSTANCE_TYPE
+    return encoded
+
+
+def read(layout: Layout, reader: MappingReader) -> Layout:
+    """Return the layout with what hyperparameters say of its distribution; takes these out of
+    `reader`.
+
+    Raises OptionError, naming its path, for a value that can't be read.
+    """
+    for name, enabled in _ENABLED.items():
+        ((key, value),) = enabled.items()
+        if key not in reader.values or _decoded(reader, key) is not value:
+            continue
+        del reader.values[key]
+        row = current().distributions.get(name)
+        if row and row.launcher:
+            layout = replace(layout, launcher=row.launcher)
+        else:
+            layout = replace(layout, distribution=name)
+        if _MPI_OPTIONS.get(name) in reader.values:
+            options = str(_decoded(reader, _MPI_OPTIONS[name]))
+            del reader.values[_MPI_OPTIONS[name]]
+            layout = replace(layout, mpi_options=options or None)
+        if name == "mpi" and _MPI_RANKS in reader.values:
+            ranks = whole_number(_decoded(reader, _MPI_RANKS), reader.at(_MPI_RANKS))
+            del reader.values[_MPI_RANKS]
+            layout = replace(layout, ranks_per_replica=ranks)
+    if layout.launcher != "auto" or layout.distribution:
+        reader.values.pop(_INSTANCE_TYPE, None)  # which the request has as well
+    return layout
+
+
+def _decoded(reader: MappingReader, key: str) -> Json:
+    try:
+        value: Json = json.loads(str(reader.values[key]))
+    except (ValueError, RecursionError):
+        raise OptionError(f"{reader.at(key)} is not JSON, as AWS's containers read it") from None
+    return value
+
 
 CLASSES = {
     "tensorflow": "TensorFlow",
@@ -79,10 +162,10 @@ def estimator_arguments(layout: Layout) -> dict[str, Json]:
     pool, apart = hosts(layout), groups(layout)
     image, has_class = pool.image or layout.image, layout.framework_name in CLASSES
     return present(
-        entry_point=placeholders.ENTRY_POINT if has_class else None,
-        role=placeholders.ROLE,
-        image_uri=image or (None if has_class else placeholders.TRAINING_IMAGE),
-        py_version=placeholders.PY_VERSION if has_class and not image else None,
+        entry_point=pieces.ENTRY_POINT if has_class else None,
+        role=pieces.ROLE,
+        image_uri=image or (None if has_class else pieces.TRAINING_IMAGE),
+        py_version=pieces.PY_VERSION if has_class and not image else None,
         framework_version=layout.framework_version if _versioned(layout) else None,
         instance_count=None if apart else pool.replicas,
         instance_type=None if apart else pool.machine,
@@ -136,18 +219,18 @@ def estimator_text(layout: Layout) -> str:
 def training_job(layout: Layout) -> dict[str, Json]:
     """Write the layout's part of a `CreateTrainingJob` request."""
     pool, apart = hosts(layout), groups(layout)
-    encoded = hyperparameters.hyperparameters(
+    encoded = hyperparameters(
         {} if apart else distributions(layout), pool.machine, others=bool(pool.alternatives)
     )
     return present(
-        TrainingJobName=placeholders.TRAINING_JOB_NAME,
+        TrainingJobName=pieces.TRAINING_JOB_NAME,
         HyperParameters={name: json.dumps(value) for name, value in encoded.items()},
         AlgorithmSpecification={
-            "TrainingImage": pool.image or layout.image or placeholders.TRAINING_IMAGE,
+            "TrainingImage": pool.image or layout.image or pieces.TRAINING_IMAGE,
             "TrainingInputMode": _INPUT_MODE,
         },
-        RoleArn=placeholders.ROLE,
-        OutputDataConfig={"S3OutputPath": placeholders.OUTPUT_PATH},
+        RoleArn=pieces.ROLE,
+        OutputDataConfig={"S3OutputPath": pieces.OUTPUT_PATH},
         ResourceConfig=resources(layout),
         StoppingCondition=times(layout),
         EnableManagedSpotTraining=layout.spot or None,
@@ -214,7 +297,7 @@ def from_training_job(value: object) -> Imported:
         max_wait=stop.number(waits),
         checkpoint=checkpoint.text("S3Uri"),
     )
-    layout = hyperparameters.read(layout, more)
+    layout = read(layout, more)
     dropped = reader.rest(machines, stop, checkpoint, algorithm, output)
     # The program's own are no placeholders, whatever they look like.
     values = values_at(value, dropped)

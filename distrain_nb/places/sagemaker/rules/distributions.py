@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
+from distrain_nb.layout.case import older, releases
 from distrain_nb.layout.catalog.index import limit
-from distrain_nb.layout.releases import older, releases
 from distrain_nb.layout.rules.engine import Problem, Repair, repair
 from distrain_nb.places.sagemaker.rules import rule
 

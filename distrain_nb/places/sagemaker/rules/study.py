@@ -16,7 +16,7 @@ from distrain_nb.tuning.rules.places import (
     no_service_choices,
     one_goal,
 )
-from distrain_nb.tuning.rules.repairs import (
+from distrain_nb.tuning.rules.study import (
     at,
     error,
     instead,

@@ -14,20 +14,24 @@ from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
-from distrain_nb.places.sagemaker.stand_in.channels import FILE_MODES, channels, download
-from distrain_nb.places.sagemaker.stand_in.hosts import HostDisk, hosts, place_of
-from distrain_nb.places.sagemaker.stand_in.pipes import Pipe
-from distrain_nb.places.sagemaker.stand_in.secrets_manager import create_secrets
-from distrain_nb.places.sagemaker.stand_in.store import S3Location, SyncedFolder
-from distrain_nb.places.sagemaker.stand_in.streams import LogStream
-from distrain_nb.program.progress import report
+from distrain_nb.places.sagemaker.stand_in.hosts import (
+    FILE_MODES,
+    HostDisk,
+    channels,
+    download,
+    hosts,
+    place_of,
+)
+from distrain_nb.places.sagemaker.stand_in.store import S3Location, SyncedFolder, create_secrets
+from distrain_nb.places.sagemaker.stand_in.streams import LogStream, Pipe
+from distrain_nb.program.program import report
 from distrain_nb.rehearsal.job_folder import JobFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from distrain_nb.places.sagemaker.stand_in.record import JobRecord
+    from distrain_nb.places.sagemaker.stand_in.jobs import JobRecord
     from distrain_nb.places.sagemaker.stand_in.store import KeptBucket, ObjectStore
     from distrain_nb.places.sagemaker.stand_in.streams import LogStreams
     from distrain_nb.rehearsal.engine import Engine, Network, Running

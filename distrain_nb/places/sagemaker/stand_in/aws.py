@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import DistrainError
-from distrain_nb.places.sagemaker.stand_in.refusals import ACCOUNT, denial
+from distrain_nb.places.sagemaker.stand_in.protocol import ACCOUNT, denial
 from distrain_nb.rehearsal.access import PrivateServer
 from distrain_nb.rehearsal.engine import processes
 from distrain_nb.worker.machine.system import HeldPort

@@ -16,10 +16,10 @@ from botocore.exceptions import ClientError
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout.catalog import current
 from distrain_nb.places.sagemaker.stand_in.attempt import Attempt
-from distrain_nb.places.sagemaker.stand_in.capacity import allocated
+from distrain_nb.places.sagemaker.stand_in.checks import allocated
 from distrain_nb.places.sagemaker.stand_in.hosts import hosts
 from distrain_nb.rehearsal.engine import GRACE_S
-from distrain_nb.rehearsal.errors import JobFailed
+from distrain_nb.rehearsal.faults import JobFailed
 from distrain_nb.rehearsal.job_folder import OutsideJobFolder
 
 if TYPE_CHECKING:

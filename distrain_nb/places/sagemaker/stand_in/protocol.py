@@ -1,4 +1,9 @@
-"""AWS's JSON protocol, version 1.1: a POST names its operation and brings its request as JSON."""
+"""AWS's JSON protocol, version 1.1: a POST names its operation and brings its request as JSON.
+
+Messages with which the service refuses a request.
+
+Requests are held to the service's own model: patterns and lengths too, which boto3 skips.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +13,191 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.places.sagemaker.stand_in.shapes import check
+from botocore.model import MapShape, StructureShape
+
+from distrain_nb.config import home
+from distrain_nb.places.sagemaker.model import Part, PathStep, failed, parts, request_shape
 from distrain_nb.rehearsal.access import serve_json
-from distrain_nb.rehearsal.errors import ApiError
+from distrain_nb.rehearsal.faults import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from email.message import Message
+
+    from botocore.model import Shape
 
     # a region and a request make an answer
     Operation = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+
+# Whom moto's STS says that every caller is.
+ACCOUNT = "123456789012"
+CALLER = f"arn:aws:sts::{ACCOUNT}:user/moto"
+
+# Below our home: a folder for each bucket, with what a rehearsal finds in it.
+DATA = "rehearsal/s3"
+
+
+def invalid(text: str) -> ApiError:
+    """Make the error for a request that is wrong itself."""
+    return ApiError("ValidationException", text)
+
+
+def not_found() -> ApiError:
+    """Make the error for a training job that doesn't exist."""
+    return invalid("Requested resource not found.")
+
+
+def taken(arn: str) -> ApiError:
+    """Make the error for the name of an earlier training job."""
+    return ApiError(
+        "ResourceInUse",
+        "Training job names must be unique within an AWS account and region, and a training job "
+        f"with this name already exists ({arn})",
+    )
+
+
+def no_tuning_job(name: str) -> ApiError:
+    """Make the error for a tuning job that doesn't exist."""
+    return ApiError("ResourceNotFound", f"Amazon SageMaker can't find a tuning job {name}.")
+
+
+def tuning_job_taken(arn: str) -> ApiError:
+    """Make the error for the name of an earlier tuning job."""
+    return ApiError(
+        "ResourceInUse",
+        "Tuning job names must be unique within an AWS account and region, and a tuning job with "
+        f"this name already exists ({arn})",
+    )
+
+
+def quota_exceeded(limit: str, instances: int) -> ApiError:
+    """Make the error for a quota that is used up."""
+    return ApiError(
+        "ResourceLimitExceeded",
+        f"The account-level service limit '{limit} for training job usage' is 0 Instances, with "
+        f"current utilization of 0 Instances and a request delta of {instances} Instances. "
+        "Please use AWS Service Quotas to request an increase for this quota. If AWS Service "
+        "Quotas is not available, contact AWS support to request an increase for this quota.",
+    )
+
+
+def denied(action: str, resource: str) -> ApiError:
+    """Make the error for what the caller may not do."""
+    return ApiError("AccessDeniedException", denial(action, resource))
+
+
+def denial(action: str, resource: str) -> str:
+    """Write AWS's message that the caller may not do this."""
+    return (
+        f"User: {CALLER} is not authorized to perform: {action} on resource: {resource} because "
+        f"no identity-based policy allows the {action} action"
+    )
+
+
+def role_not_assumed(role: str) -> ApiError:
+    """Make the error for a role that SageMaker may not act in."""
+    return invalid(
+        f"Could not assume role {role}. Please ensure that the role exists and allows principal "
+        "'sagemaker.amazonaws.com' to assume the role."
+    )
+
+
+def no_objects(uri: str, region: str, role: str, bucket: str, message: str) -> ApiError:
+    """Make the error for a place in S3 without objects, or one that the role may not list."""
+    return invalid(
+        f'No S3 objects found under S3 URL "{uri}" given in input data source. Please ensure '
+        f"that the bucket exists in the selected region ({region}), that objects exist under "
+        f'that S3 prefix, and that the role "{role}" has "s3:ListBucket" permissions on bucket '
+        f'"{bucket}".'
+        + (f' Error message from S3: "{message}"' if message else "")
+        + f" In a rehearsal, the files below {home() / DATA / bucket} are the bucket's objects: "
+        "put some there."
+    )
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "long": (int,),
+    "float": (int, float),
+    "double": (int, float),
+    "boolean": (bool,),
+    "timestamp": (int, float),
+    "structure": (dict,),
+    "map": (dict,),
+    "list": (list,),
+}
+
+
+def check(operation: str, request: Mapping[str, Any]) -> None:
+    """Raise ApiError, naming every value that the model doesn't allow."""
+    shape = request_shape(operation)
+    typed = [_typed(part) for part in parts(request, shape)] if shape else []
+    violations = [text for part in typed for text in _violations(part)]
+    if violations:
+        errors = "errors" if len(violations) > 1 else "error"
+        raise invalid(f"{len(violations)} validation {errors} detected: " + "; ".join(violations))
+
+
+def _typed(part: Part) -> Part:
+    types = _TYPES[part.shape.type_name]
+    if not isinstance(part.value, types) or (isinstance(part.value, bool) and bool not in types):
+        raise ApiError(
+            "SerializationException",
+            f"{_written(part.path) or 'The request'}: {type(part.value).__name__} can not be "
+            f"converted to {part.shape.type_name}",
+        )
+    return part
+
+
+def _violations(part: Part) -> Iterator[str]:
+    """Describe violations in the service's words. Keys and values of a map are named together."""
+    path, value, shape = part
+    if path and path[-1].kind in ("key", "value"):
+        return
+    for needed in _needed(value, shape):
+        yield _violation(path, f"'{value}'", needed)
+    if isinstance(shape, StructureShape):
+        for name in shape.required_members:
+            if value.get(name) is None:
+                yield _violation(
+                    (*path, PathStep("member", name)), "null", "Member must not be null"
+                )
+    elif isinstance(shape, MapShape):
+        inner = (("keys", shape.key, value), ("value", shape.value, value.values()))
+        for kind, member, values in inner:
+            error = sorted(
+                {needed for wrong_value in values for needed in _needed(wrong_value, member)}
+            )
+            if error:
+                needed = f"Map {kind} must satisfy constraint: [{', '.join(error)}]"
+                yield _violation(path, f"'{value}'", needed)
+
+
+def _violation(path: Iterable[PathStep], value: str, needed: str) -> str:
+    return f"Value {value} at '{_written(path)}' failed to satisfy constraint: {needed}"
+
+
+def _written(path: Iterable[PathStep]) -> str:
+    """Write a path as `inputDataConfig.1.member.channelName`: lists count from 1."""
+    steps = (
+        f"{name + 1}.member" if isinstance(name, int) else name[:1].lower() + name[1:]
+        for _, name in path
+    )
+    return ".".join(steps)
+
+
+def _needed(value: Any, shape: Shape) -> Iterator[str]:
+    """Yield the constraints that a value fails, in the service's words."""
+    measure = "value" if isinstance(value, int | float) else "length"
+    for kind, bound in failed(value, shape):
+        yield {
+            "min": f"Member must have {measure} greater than or equal to {bound}",
+            "max": f"Member must have {measure} less than or equal to {bound}",
+            "pattern": f"Member must satisfy regular expression pattern: {bound}",
+            "enum": f"Member must satisfy enum value set: {bound}",
+        }[kind]
+
 
 _log = logging.getLogger(__name__)
 

@@ -10,12 +10,11 @@ from distrain_nb.config import private_home
 from distrain_nb.places.sagemaker.stand_in.attempt import JobContext
 from distrain_nb.places.sagemaker.stand_in.aws import aws
 from distrain_nb.places.sagemaker.stand_in.jobs import TrainingJobService
-from distrain_nb.places.sagemaker.stand_in.protocol import serve
-from distrain_nb.places.sagemaker.stand_in.refusals import DATA
+from distrain_nb.places.sagemaker.stand_in.protocol import DATA, serve
 from distrain_nb.places.sagemaker.stand_in.store import KeptBucket, ObjectStore, client
 from distrain_nb.places.sagemaker.stand_in.streams import LogStreams
 from distrain_nb.places.sagemaker.stand_in.tuning_jobs import TuningJobService
-from distrain_nb.program.progress import report
+from distrain_nb.program.program import report
 from distrain_nb.rehearsal import engine
 from distrain_nb.rehearsal.registry import registry
 from distrain_nb.scratch import Scratch

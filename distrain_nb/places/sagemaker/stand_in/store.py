@@ -1,7 +1,11 @@
-"""Objects in S3 as the job's role meets them, and folders that are kept there."""
+"""Objects in S3 as the job's role meets them, and folders that are kept there.
+
+Secrets that a job names, in moto's Secrets Manager: their values say that they are made up.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from threading import Lock
@@ -9,14 +13,16 @@ from typing import IO, TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
+from botocore.exceptions import ClientError
 
-from distrain_nb.backends.folders import Folder
+from distrain_nb.backends.uploads import Folder
 from distrain_nb.places.sagemaker.stand_in.aws import ROLE_KEY
-from distrain_nb.rehearsal.bucket_folder import BucketFolder
-from distrain_nb.rehearsal.job_folder import PIECE, JobFolder, passing_over
+from distrain_nb.rehearsal.faults import secret_value
+from distrain_nb.rehearsal.job_folder import PIECE, BucketFolder, JobFolder, passing_over
+from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 _URI = re.compile(r"(?:s3|https)://([^/]+)/?(.*)")
@@ -162,3 +168,23 @@ class SyncedFolder:
     def _versions(self) -> Iterator[tuple[str, tuple[int, int]]]:
         for name, stat in self.folder.files():
             yield name, (stat.st_mtime_ns, stat.st_size)
+
+
+def create_secrets(request: Mapping[str, Any], endpoint: str, region: str) -> None:
+    """Create every secret that the job's variables name; `NAME#KEY` is a JSON object's."""
+    named = json.loads(request.get("Environment", {}).get(SECRETS_VARIABLE, "{}"))
+    values: dict[str, Any] = {}
+    for address in named.values():
+        name, _, key = address.partition("#")
+        if key:
+            values.setdefault(name, {})[key] = secret_value(address)
+        else:
+            values[name] = secret_value(name)
+    store = client("secretsmanager", endpoint, region)
+    for name, value in values.items():
+        text = value if isinstance(value, str) else json.dumps(value)
+        try:
+            store.create_secret(Name=name.rpartition(":")[2], SecretString=text)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ResourceExistsException":
+                raise

@@ -7,14 +7,18 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.places.sagemaker.stand_in.jobs import page_of
-from distrain_nb.places.sagemaker.stand_in.refusals import (
+from distrain_nb.places.sagemaker.stand_in.protocol import (
     ACCOUNT,
     invalid,
     no_tuning_job,
     tuning_job_taken,
 )
-from distrain_nb.places.sagemaker.stand_in.tuning_checks import definition_of, refuse_tuning
-from distrain_nb.places.sagemaker.stand_in.tuning_execution import TuningJob, training_job
+from distrain_nb.places.sagemaker.stand_in.tuning_execution import (
+    TuningJob,
+    definition_of,
+    refuse_tuning,
+    training_job,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

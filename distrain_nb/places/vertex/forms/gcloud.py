@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from distrain_nb.layout.catalog.active import current
-from distrain_nb.layout.formats import placeholders
-from distrain_nb.layout.formats.commands import flags, lost_with
-from distrain_nb.layout.formats.images import image_of
+from distrain_nb.layout.catalog.index import current
+from distrain_nb.layout.files import data_yaml
+from distrain_nb.layout.formats import pieces
+from distrain_nb.layout.formats.form import image_of
 from distrain_nb.layout.formats.pieces import Imported, is_variable, unchosen, whole_number
-from distrain_nb.layout.sizing import reduction_image
-from distrain_nb.layout.yamls import data_yaml
+from distrain_nb.layout.formats.reading import flags, lost_with
+from distrain_nb.layout.traffic import reduction_image
 from distrain_nb.places.vertex.forms.specs import custom_job_spec, from_specs, machine_spec
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ _SPEC = {
 }
 
 
-def custom_job_command(layout: Layout, name: str = placeholders.JOB_NAME) -> str:
+def custom_job_command(layout: Layout, name: str = pieces.JOB_NAME) -> str:
     """Write `gcloud ai custom-jobs create`: with flags, or with a file for what flags can't say."""
-    head = [f"--region={layout.region or placeholders.LOCATION}", f"--display-name={name}"]
+    head = [f"--region={layout.region or pieces.LOCATION}", f"--display-name={name}"]
     if _needs_file(layout):
         return with_file(COMMAND, [*head, f"--config={_FILE}"], custom_job_spec(layout), "  ")
     specs = {role.position: _flag(layout, role, pool) for role, pool in layout.pools()}

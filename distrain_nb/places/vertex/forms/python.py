@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.catalog.active import current
+from distrain_nb.layout.catalog.index import current
 from distrain_nb.layout.formats.pieces import Imported, MappingReader, unchosen
 from distrain_nb.layout.formats.python_names import Call, Unread
 from distrain_nb.layout.formats.python_values import known_values
-from distrain_nb.layout.sizing import reduction_image
+from distrain_nb.layout.traffic import reduction_image
 from distrain_nb.places.vertex.forms.specs import from_specs
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.formats.images import image_of, shared_image
+from distrain_nb.layout.formats.form import image_of, shared_image
 from distrain_nb.layout.formats.pieces import (
     Imported,
     MappingReader,

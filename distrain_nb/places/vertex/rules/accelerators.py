@@ -7,11 +7,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
-from distrain_nb.layout.catalog.active import short_name
-from distrain_nb.layout.catalog.index import Counts, counts, takers
+from distrain_nb.layout.catalog.index import Counts, counts, short_name, takers
 from distrain_nb.layout.catalog.lookup import dates
-from distrain_nb.layout.rules.engine import Problem, Repair, at, names_accelerators, repair
-from distrain_nb.layout.rules.repairs import without_accelerator
+from distrain_nb.layout.rules.engine import (
+    Problem,
+    Repair,
+    at,
+    names_accelerators,
+    repair,
+    without_accelerator,
+)
 from distrain_nb.places.vertex.rules import rule
 
 if TYPE_CHECKING:

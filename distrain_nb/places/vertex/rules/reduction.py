@@ -7,12 +7,18 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
+from distrain_nb.layout.case import older, release, releases
 from distrain_nb.layout.catalog.index import limit, prebuilt
 from distrain_nb.layout.pool import Role
-from distrain_nb.layout.releases import older, release, releases
-from distrain_nb.layout.rules.engine import Problem, Repair, at, repair
-from distrain_nb.layout.rules.repairs import standard_scheduling, without_pool
-from distrain_nb.layout.sizing import multi_region, reduction_image, sized, training_gbps
+from distrain_nb.layout.rules.engine import (
+    Problem,
+    Repair,
+    at,
+    repair,
+    standard_scheduling,
+    without_pool,
+)
+from distrain_nb.layout.traffic import multi_region, reduction_image, sized, training_gbps
 from distrain_nb.places.vertex.rules import rule
 
 if TYPE_CHECKING:

@@ -6,16 +6,15 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
-from distrain_nb.layout.catalog.active import short_name
-from distrain_nb.layout.catalog.index import counts, limit, offers
+from distrain_nb.layout.catalog.index import counts, limit, offers, short_name
 from distrain_nb.layout.rules.engine import (
     Problem,
     Repair,
     at,
+    machines_like,
     names_accelerators,
     repair,
 )
-from distrain_nb.layout.rules.repairs import machines_like
 from distrain_nb.places.vertex.rules import rule
 
 if TYPE_CHECKING:

@@ -6,12 +6,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
-from distrain_nb.layout.catalog.active import short_name
-from distrain_nb.layout.catalog.index import figure, limit, topologies
+from distrain_nb.layout.catalog.index import figure, limit, short_name, topologies
 from distrain_nb.layout.options import duration
 from distrain_nb.layout.pool import Role
-from distrain_nb.layout.rules.engine import Problem, Repair, repair
-from distrain_nb.layout.rules.repairs import machines_like, no_limit, standard_scheduling
+from distrain_nb.layout.rules.engine import (
+    Problem,
+    Repair,
+    machines_like,
+    no_limit,
+    repair,
+    standard_scheduling,
+)
 from distrain_nb.places.vertex.rules import rule
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from distrain_nb.tuning.rules.places import (
     no_first_trials,
     positive_reverse_log,
 )
-from distrain_nb.tuning.rules.repairs import (
+from distrain_nb.tuning.rules.study import (
     at,
     error,
     renamed,

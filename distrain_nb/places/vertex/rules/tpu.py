@@ -5,10 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from distrain_nb.layout.catalog.active import short_name
-from distrain_nb.layout.catalog.index import figure, topologies
-from distrain_nb.layout.rules.engine import Problem, Repair, at, repair
-from distrain_nb.layout.rules.repairs import without_accelerator, without_pool
+from distrain_nb.layout.catalog.index import figure, short_name, topologies
+from distrain_nb.layout.rules.engine import (
+    Problem,
+    Repair,
+    at,
+    repair,
+    without_accelerator,
+    without_pool,
+)
 from distrain_nb.places.vertex.rules import rule
 
 if TYPE_CHECKING:

@@ -19,9 +19,8 @@ import httpx
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal.access import PrivateServer
-from distrain_nb.rehearsal.bucket_folder import BucketFolder
-from distrain_nb.rehearsal.job_folder import JobFolder, passing_over
-from distrain_nb.worker.files.below import files_below
+from distrain_nb.rehearsal.job_folder import BucketFolder, JobFolder, passing_over
+from distrain_nb.worker.files.disk import files_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -29,8 +29,8 @@ from distrain_nb.places.vertex.stand_in.replicas import (
     where_secrets_are,
 )
 from distrain_nb.places.vertex.stand_in.secret_manager import secret_manager
-from distrain_nb.program.progress import report
-from distrain_nb.rehearsal.errors import NO_ACCELERATORS, JobFailed
+from distrain_nb.program.program import report
+from distrain_nb.rehearsal.faults import NO_ACCELERATORS, JobFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

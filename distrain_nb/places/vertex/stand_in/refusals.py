@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from distrain_nb.rehearsal.errors import ApiError
+from distrain_nb.rehearsal.faults import ApiError
 
 
 def invalid(text: str) -> ApiError:

@@ -9,23 +9,19 @@ from typing import TYPE_CHECKING
 from distrain_nb.config import private_home
 from distrain_nb.places.vertex.stand_in.buckets import buckets
 from distrain_nb.places.vertex.stand_in.entries import Entries
-from distrain_nb.places.vertex.stand_in.experiment_servers import (
-    metadata_service,
-    tensorboard_service,
-)
-from distrain_nb.places.vertex.stand_in.jobs import JobService
-from distrain_nb.places.vertex.stand_in.metadata import MetadataService
-from distrain_nb.places.vertex.stand_in.pipelines import PipelineService
-from distrain_nb.places.vertex.stand_in.resources import Resources
+from distrain_nb.places.vertex.stand_in.jobs import JobService, PipelineService
+from distrain_nb.places.vertex.stand_in.metadata import MetadataService, Resources
 from distrain_nb.places.vertex.stand_in.servers import (
     job_service,
     logging_service,
+    metadata_service,
     pipeline_service,
     serve,
+    tensorboard_service,
 )
 from distrain_nb.places.vertex.stand_in.tensorboards import TensorboardService
 from distrain_nb.places.vertex.stand_in.tuning import HyperparameterTuningService
-from distrain_nb.program.progress import report
+from distrain_nb.program.program import report
 from distrain_nb.rehearsal import engine
 from distrain_nb.rehearsal.registry import registry
 from distrain_nb.scratch import Scratch

@@ -22,12 +22,11 @@ from distrain_nb.places.vertex.stand_in.jobs import ENDED as JOB_ENDED
 from distrain_nb.places.vertex.stand_in.jobs import matches, now, page, wanted_by
 from distrain_nb.places.vertex.stand_in.refusals import invalid, not_found
 from distrain_nb.places.vertex.stand_in.replicas import METRICS_FILE, TrialPlace, args_of
-from distrain_nb.rehearsal.errors import ApiError
+from distrain_nb.rehearsal.faults import ApiError
 from distrain_nb.rehearsal.job_folder import JobFolder
 from distrain_nb.rehearsal.tuning_thread import TuningThread
 from distrain_nb.tuning.engine import SearchEngine
-from distrain_nb.tuning.loop import COUNTED
-from distrain_nb.tuning.reports import HypertuneReports, final_values
+from distrain_nb.tuning.loop import COUNTED, HypertuneReports, final_values
 from distrain_nb.tuning.rules import check
 from distrain_nb.tuning.spec import ConvexStopping, StudyEnd
 
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.places.vertex.stand_in.jobs import JobService
     from distrain_nb.tuning.engine import Ending
-    from distrain_nb.tuning.reports import Row
+    from distrain_nb.tuning.loop import Row
     from distrain_nb.tuning.spec import StudySpec, Value
 
 _log = logging.getLogger(__name__)

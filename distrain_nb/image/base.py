@@ -1,0 +1,112 @@
+"""The image that a build stands on: found, and read as far as its configuration.
+
+Caches of builds below DISTRAIN_HOME/cache: only what can be made again.
+
+Names and versions of Python packages, as a base and a program have to agree on them.
+
+The image that a build stands on, and what it holds.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import NormalizedName, canonicalize_name
+
+from distrain_nb.config import private_home
+from distrain_nb.errors import ImageError
+from distrain_nb.image.registry.manifest import ImageConfig, Manifest, digest_of, pick_platform
+from distrain_nb.image.registry.retry import Unreachable
+from distrain_nb.program.requirements import public_version
+from distrain_nb.scratch import Scratch
+from distrain_nb.secrets import without_secret
+from distrain_nb.worker.files.disk import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from distrain_nb.image.registry.client import Registry
+    from distrain_nb.image.registry.reference import Reference
+
+
+def cache_folder(kind: str) -> Path:
+    """Return the folder for one kind of thing, made if it isn't there."""
+    folder = private_home() / "cache" / kind
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def cached_blob(digest: str, fetch: Callable[[], bytes]) -> bytes:
+    """Return the blob of a digest: from the disk if it is there whole, else from `fetch`."""
+    path = cache_folder("blobs") / digest.replace(":", "-")
+    if path.exists() and digest_of(data := path.read_bytes()) == digest:
+        return data
+    data = fetch()
+    with draft_of(path) as draft:
+        draft.write_bytes(data)
+    return data
+
+
+@contextmanager
+def draft_of(path: Path) -> Iterator[Path]:
+    """Yield a file to write, which replaces `path` when the block ends."""
+    with Scratch("draft", path.parent) as folder:
+        draft = folder / path.name
+        yield draft
+        replace(draft, path)
+
+
+def without_local_version(requirement: str) -> str:
+    """Remove a local version, which no public index has: `+cpu` of `torch==2.3.0+cpu`."""
+    name, equals, version = requirement.partition("==")
+    return f"{name}{equals}{public_version(version)}"
+
+
+def requirement_name(line: str) -> NormalizedName:
+    """Return the package that a requirement such as `numpy>=2` is about. Raises ImageError for
+    none."""
+    try:
+        return canonicalize_name(Requirement(line.partition(" --")[0]).name)
+    except InvalidRequirement:
+        shown = without_secret(line)
+        raise ImageError(
+            f"invalid requirement {shown!r}: expected one such as numpy or numpy>=2,<3"
+        ) from None
+
+
+@dataclass(frozen=True)
+class Base:
+    """An image for one platform, pinned by digest. None of its layers has been read."""
+
+    reference: Reference
+    manifest: Manifest
+    config: ImageConfig
+
+
+def read_own_base(registry: Registry, where: Reference, platform: str) -> Base:
+    """Read the base that somebody has chosen for a build. Raises ImageError, with the ways to
+    choose another where its registry is out of reach."""
+    try:
+        return read_base(registry, where, platform)
+    except Unreachable as error:
+        raise ImageError(
+            f"the base image {where} can't be read, as {error.reason}: name one that can with "
+            "--base IMAGE, or for all jobs with %distrain config base_image=IMAGE"
+        ) from None
+
+
+def read_base(registry: Registry, where: Reference, platform: str) -> Base:
+    """Read a base's manifest and configuration. Raises ImageError if `where` is none."""
+    document = registry.manifest(where)
+    picked = pick_platform(document.data, document.media_type, platform, str(where))
+    pinned = where.at(picked or document.digest)
+    if picked is not None:
+        document = registry.manifest(pinned)
+    manifest = Manifest.read(document.data, document.media_type, str(pinned))
+    digest = manifest.config.digest
+    data = cached_blob(digest, lambda: registry.small_blob(where.repository, digest))
+    return Base(pinned, manifest, ImageConfig.read(data, str(pinned)))

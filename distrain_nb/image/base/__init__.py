@@ -1,1 +1,0 @@
-"""The image that a build stands on, and what it holds."""

@@ -1,9 +1,0 @@
-"""Errors of packing, in words for the user."""
-
-
-class PackingRefused(Exception):
-    """A source or target can't be read or written."""
-
-
-class PackingFailed(Exception):
-    """Samples can't be packed: what is read is wrong, or has changed meanwhile."""
