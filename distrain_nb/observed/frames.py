@@ -117,7 +117,7 @@ def values_of(frame: FrameType) -> Iterator[object]:
 def run_by(code: CodeType, names: Mapping[str, Any]) -> Iterator[tuple[CodeType, set[str]]]:
     """Yield the code that runs with a statement, as far as names tell, each with the names that it
     reads and none before it does. Methods run if code looks up their names."""
-    names_read, said = set[str](), set[str]()
+    names_read, names_said = set[str](), set[str]()
     methods: dict[str, list[CodeType]] = {}
     waiting = [*_run_with(code)]
     while waiting:
@@ -126,13 +126,13 @@ def run_by(code: CodeType, names: Mapping[str, Any]) -> Iterator[tuple[CodeType,
             waiting += [c for c in code.co_consts if isinstance(c, CodeType)]
         new = _loaded(code) - names_read
         names_read |= new
-        said |= {*code.co_names}
+        names_said |= {*code.co_names}
         for value in map(names.get, new):
             if isinstance(value, FunctionType) and value.__module__ == names.get("__name__"):
                 waiting.append(value.__code__)
             for name, method in _methods(value, names.get("__name__")):
                 methods.setdefault(name, []).append(method)
-        called = [name for name in methods if name[:2] == "__" or name in said]
+        called = [name for name in methods if name[:2] == "__" or name in names_said]
         waiting += [method for name in called for method in methods.pop(name)]
         yield code, new
 

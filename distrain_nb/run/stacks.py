@@ -83,13 +83,13 @@ def stacks_of(run: Run) -> Stacks:
             "does, and elsewhere the worker says in the log where ranks stand still"
         )
     try:
-        seen, _ = look_at(run.folder, members)
+        ranks, _ = look_at(run.folder, members)
     except OSError as error:
         raise OptionError(f"can't ask the ranks of run {run.id}: {error}") from None
-    acts = [doing(rank) for rank in seen]
+    acts = [doing(rank) for rank in ranks]
     verdict = judge(acts)
     sentence = verdict.text if verdict else "; ".join(map(_in_words, acts))
-    return Stacks(f"run {run.id}: {sentence}", tuple(zip(acts, seen, strict=True)))
+    return Stacks(f"run {run.id}: {sentence}", tuple(zip(acts, ranks, strict=True)))
 
 
 def _pid(folder: Path, process: Process) -> int | None:
@@ -103,12 +103,12 @@ def _in_words(act: Act) -> str:
     return f"{act.label} {act.words}" + (f" ({act.place})" if act.place else "")
 
 
-def _lines(act: Act, seen: SeenRank) -> Iterator[str]:
+def _lines(act: Act, rank: SeenRank) -> Iterator[str]:
     yield f"\n{_in_words(act)}"
-    if seen.answer is None:
-        yield from (f"  {line}" for line in seen.held.splitlines())
+    if rank.answer is None:
+        yield from (f"  {line}" for line in rank.held.splitlines())
         return
-    for thread in seen.answer["samples"][-1]:
+    for thread in rank.answer["samples"][-1]:
         yield f"  {thread['name'] or 'a thread'}:"
         for frame in _frames(thread):
             yield f"  {'>' if frame.is_own else ' '} {frame.words}"
@@ -120,9 +120,9 @@ def _frames(thread: Mapping[str, Sequence[Sequence[object]]]) -> Iterator[ShownF
         yield ShownFrame(f"{function}, {file}, line {line}", bool(is_own))
 
 
-def _graph(act: Act, seen: SeenRank) -> str:
+def _graph(act: Act, rank: SeenRank) -> str:
     root = Box()
-    samples = seen.answer["samples"] if seen.answer else ()
+    samples = rank.answer["samples"] if rank.answer else ()
     for thread in (thread for sample in samples for thread in sample):
         box = root
         for frame in _frames(thread):

@@ -111,13 +111,13 @@ NOTE = f"The values of --env are not shown ({HIDDEN})."
 
 def variables_of(texts: Iterable[str]) -> dict[str, str]:
     """Return the variables of `--env`, NAME=VALUE each. Raises OptionError."""
-    found = {}
+    values = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not _NAME.fullmatch(name):
             raise OptionError(f"invalid --env {name!r}: expected NAME=VALUE")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def plain(variables: Mapping[str, str]) -> dict[str, str]:

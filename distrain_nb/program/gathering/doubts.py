@@ -289,8 +289,8 @@ def drawn(
     seeds = [s.executed for s in settings if any("seed" in n for n in s.names)]
     last = seeds[-1] if seeds and is_of_the_world(seeds[-1], world) else None
     values = [n.name for n in found.values() if last and isinstance(n.how, (Literal, Value))]
-    made = [(n, p) for n in values for p in world.history.of(n)[:1]]
-    names = [f"`{n}`" for n, p in made if last and p.at > last.at and _calls(p.statement.node)]
+    origins = [(n, p) for n in values for p in world.history.of(n)[:1]]
+    names = [f"`{n}`" for n, p in origins if last and p.at > last.at and _calls(p.statement.node)]
     if last and names:
         message = (
             f"{', '.join(names)}: if this was drawn from the generator that"

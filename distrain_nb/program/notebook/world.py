@@ -184,13 +184,13 @@ class World:
             statement = executed.statement
             for read in self.seen.reads(statement, name, value):
                 yield Reading("world", read.what, read.where)
-            known = {
+            names_known = {
                 n
                 for n in self.seen.known_to(statement) - statement.binds
                 if self.is_later(n, executed) or self.reads(executed, n)
             }
-            if known and not self.seen.only_used(statement, name, value):
-                yield Reading("world", min(known), statement.where)
+            if names_known and not self.seen.only_used(statement, name, value):
+                yield Reading("world", min(names_known), statement.where)
         for executed in () if isinstance(value, _CODE) else chain:
             yield from self._of_text(executed.statement, module)
 

@@ -167,11 +167,11 @@ def _legend(colours: Mapping[str, str], in_bands: bool) -> str:
     )
     if len(colours) <= figure.MANY or not in_bands:
         return f'<div class="dn-legend">{names}</div>'
-    kept = (("#808080", "mean"), ("#80808059", f"min to max of {len(colours)}"))
+    entries = (("#808080", "mean"), ("#80808059", f"min to max of {len(colours)}"))
     first = next((colour, figure.name_of(series)) for series, colour in colours.items())
     words = "".join(
         f'<span class="dn-series" style="--dn-ink:{colour}">{html.escape(text)}</span>'
-        for colour, text in (*kept, first)
+        for colour, text in (*entries, first)
     )
     return (
         f'<div class="dn-legend dn-kept">{words}</div>'

@@ -87,9 +87,9 @@ class EventFolder:
 
     def _hear_of_attempts(self, paths: Iterable[Path]) -> bool:
         """Return whether points of an attempt have come before the word of it."""
-        known = self._attempts
+        earlier = self._attempts
         self._attempts = sorted(float(m[1]) for p in paths if (m := _ATTEMPT.fullmatch(p.name)))
-        new = [began for began in self._attempts if began not in known]
+        new = [began for began in self._attempts if began not in earlier]
         lines = self._lines.values() if new else ()
         return any((line.points["wall_time"] >= new[0]).any() for line in lines)
 

@@ -100,8 +100,8 @@ class StepTimesFolder(EventFolder):
         if Key(series, tag) in super().keys:
             points = super().points(Key(series, tag))
             places = np.searchsorted(windows, points["step"])
-            known = places < len(windows)
-            values[places[known]] = points["value"][known]
+            within = places < len(windows)
+            values[places[within]] = points["value"][within]
         return values
 
     def times(self) -> StepTimes:
@@ -195,8 +195,8 @@ class StepTimes:
     @property
     def sentence(self) -> str:
         """The shares in one sentence: `a step takes 20 ms: 61 % waiting for data, …`."""
-        own = [kind for r in self.ranks.values() for kind in r.means if kind not in KINDS]
-        shares = {kind: self.share(kind) for kind in dict.fromkeys((*KINDS, *own))}
+        named = [kind for r in self.ranks.values() for kind in r.means if kind not in KINDS]
+        shares = {kind: self.share(kind) for kind in dict.fromkeys((*KINDS, *named))}
         parts = [
             f"{share:.0%}".replace("%", " %") + f" {_NAMES.get(kind, kind)}"
             for kind, share in shares.items()
@@ -211,21 +211,21 @@ class StepTimes:
         if steps < FEWEST_STEPS or steps * self.step_s < SHORTEST_S:
             return ()
         late = self._late()
-        found = [self._data(), late, self._exchange(late is not None), self._save()]
-        return tuple(finding for finding in found if finding)
+        parts = [self._data(), late, self._exchange(late is not None), self._save()]
+        return tuple(finding for finding in parts if finding)
 
     def _data(self) -> Finding | None:
         share, workers = self.share(DATA), max(r.workers for r in self.ranks.values())
         if share < DATA_SHARE:
             return None
-        seen = f" ({workers} loader worker{'' if workers == 1 else 's'} a rank)"
-        waits = f"{_percent(share)} of a step is waiting for data{seen if workers >= 0 else ''}"
+        loader = f" ({workers} loader worker{'' if workers == 1 else 's'} a rank)"
+        waits = f"{_percent(share)} of a step is waiting for data{loader if workers >= 0 else ''}"
         if workers < 0:
             return _warning("time.data", f"{waits}: read ahead, or read shards (%distrain shard)")
         # So many batches at once take as long as all else of a step.
         busy = self.step_s * workers if workers else self.mean(DATA)
-        wanted = math.ceil(busy / max(self.step_s - self.mean(DATA), 1e-9))
-        count = min(MOST_WORKERS, max(workers + 1, wanted))
+        enough = math.ceil(busy / max(self.step_s - self.mean(DATA), 1e-9))
+        count = min(MOST_WORKERS, max(workers + 1, enough))
         line = f"DataLoader(…, num_workers={count}, persistent_workers=True)"
         return _warning("time.data", f"{waits}: write {line}, or read shards (%distrain shard)")
 
@@ -262,8 +262,8 @@ class StepTimes:
         rank, (seconds, window) = max(delays.items(), key=lambda item: item[1][0])
         if seconds < max(LATE_S, LATE_SHARE * self.step_s):
             return None
-        own = self.ranks[rank]
-        begins = int(own.ends[window] - own.counts[window]) + 1
+        times = self.ranks[rank]
+        begins = int(times.ends[window] - times.counts[window]) + 1
         arrives = f"arrives {_ms(seconds)} after the others"
         since = f" since step {begins}" if window else ""
         why = self._why(rank, window)
@@ -271,10 +271,10 @@ class StepTimes:
 
     def _why(self, rank: int, window: int) -> str:
         """Say what a rank does longer than the others."""
-        own, others = self.ranks[rank], [r for n, r in self.ranks.items() if n != rank]
+        times, others = self.ranks[rank], [r for n, r in self.ranks.items() if n != rank]
         more = {
-            kind: own.median(kind, window) - float(np.median([r.median(kind) for r in others]))
-            for kind in own.seconds
+            kind: times.median(kind, window) - float(np.median([r.median(kind) for r in others]))
+            for kind in times.seconds
             if kind != EXCHANGE
         }
         kind = max(more, key=lambda kind: more[kind])
@@ -289,18 +289,18 @@ class StepTimes:
 def _delays(rank: int, ranks: Mapping[int, RankTimes]) -> tuple[float, int]:
     """Return by how many seconds a rank comes after the others to the exchange, and the window
     since which it does."""
-    own = ranks[rank]
-    none = np.zeros(len(own.ends))
+    times = ranks[rank]
+    none = np.zeros(len(times.ends))
     others = [
-        np.interp(own.ends, r.ends, r.seconds.get(EXCHANGE, np.zeros(len(r.ends))))
+        np.interp(times.ends, r.ends, r.seconds.get(EXCHANGE, np.zeros(len(r.ends))))
         for n, r in ranks.items()
         if n != rank
     ]
-    delays = np.median(others, axis=0) - own.seconds.get(EXCHANGE, none)
-    step = sum(own.seconds.values(), none)
+    delays = np.median(others, axis=0) - times.seconds.get(EXCHANGE, none)
+    step = sum(times.seconds.values(), none)
     on_time = np.flatnonzero(delays < np.maximum(LATE_S, LATE_SHARE * step))
     window = int(on_time[-1]) + 1 if len(on_time) else 0
-    if own.counts[window:].sum() < FEWEST_STEPS:
+    if times.counts[window:].sum() < FEWEST_STEPS:
         return 0.0, 0
     return float(np.median(delays[window:])), window
 

@@ -101,8 +101,8 @@ class _Teller:
         while traceback is not None:
             frames.append(_frame(traceback.tb_frame, traceback.tb_lineno))
             traceback = traceback.tb_next
-        own = [frame for frame in frames if frame[4]]
-        self._ended = own[-1] if own else None
+        program = [frame for frame in frames if frame[4]]
+        self._ended = program[-1] if program else None
         self._write(self._where("", 1))
 
     def _run(self) -> None:
@@ -174,14 +174,14 @@ class _Teller:
         faulthandler.dump_traceback_later = dump_traceback_later
 
 
-def _stacks(own: int) -> List[Dict[str, Any]]:
+def _stacks(skipped: int) -> List[Dict[str, Any]]:
     """Return the stacks of all threads but that one, the innermost frame first."""
     names = {ident: thread.name for ident, thread in list(threading._active.items())}  # type: ignore[attr-defined]
     main = threading.main_thread().ident
     return [
         {"name": names.get(ident, ""), "main": ident == main, "frames": _frames(frame)}
         for ident, frame in sys._current_frames().items()
-        if ident != own
+        if ident != skipped
     ]
 
 
@@ -190,26 +190,33 @@ def _frames(frame: Optional[FrameType]) -> List[Frame]:
     while frame is not None and len(frames) < DEEPEST:
         frames.append(_frame(frame, frame.f_lineno))
         frame = frame.f_back
-    own = [number for number, shown in enumerate(frames) if shown[4]]
-    return frames[: own[-1] + 1] if own else frames
+    numbers = [number for number, shown in enumerate(frames) if shown[4]]
+    return frames[: numbers[-1] + 1] if numbers else frames
 
 
 def _frame(frame: FrameType, line: Optional[int]) -> Frame:
     code, folder = frame.f_code, os.environ.get(FOLDER_VARIABLE, "\0") + os.sep
     file, in_folder = code.co_filename, code.co_filename.startswith(folder)
     shown = file[len(folder) :] if in_folder else file
-    own = in_folder or file in functions.labels
+    is_program = in_folder or file in functions.labels
     operation = opname[code.co_code[frame.f_lasti]] if frame.f_lasti >= 0 else ""
-    return (shown, line or 0, code.co_name, frame.f_lasti, own, bool(_IN_C.search(operation)))
+    return (
+        shown,
+        line or 0,
+        code.co_name,
+        frame.f_lasti,
+        is_program,
+        bool(_IN_C.search(operation)),
+    )
 
 
 def _collectives() -> Dict[str, Any]:
     """Return what PyTorch's flight recorder has: what each group has completed, and what isn't."""
-    known: Dict[str, Any] = {"pending": [], "groups": {}}
+    calls: Dict[str, Any] = {"pending": [], "groups": {}}
     for name in ("_dump_fr_trace_json", "_dump_nccl_trace_json"):
         dump = getattr(sys.modules.get(_C10D), name, None)
         trace = json.loads(dump(True, True)) if dump is not None else {}
         pending = [entry for entry in trace.get("entries", ()) if not entry.get("retired")]
-        known["pending"] += pending[-_MOST_PENDING:]
-        known["groups"].update(trace.get("pg_status", {}))
-    return known
+        calls["pending"] += pending[-_MOST_PENDING:]
+        calls["groups"].update(trace.get("pg_status", {}))
+    return calls

@@ -123,9 +123,9 @@ class Retries:
             return self._launch
         if number > 1:
             mark(self._events, number)
-        own = variables(number, retries)
+        environment = variables(number, retries)
         processes = [
-            replace(process, environment={**process.environment, **own})
+            replace(process, environment={**process.environment, **environment})
             for process in self._launch.processes
         ]
         return replace(self._launch, processes=tuple(processes))
@@ -172,8 +172,8 @@ def is_retried(cause: str, retried: Iterable[str]) -> bool:
 def read_causes(text: str) -> FrozenSet[str]:
     """Return the causes in `75,SIGKILL,preemption`. Raises ValueError for what is none."""
     names = {name.strip() for name in text.split(",")}
-    known = {SIGNALS, PREEMPTION, LOST, *signal.Signals.__members__}
-    for name in names - known:
+    allowed = {SIGNALS, PREEMPTION, LOST, *signal.Signals.__members__}
+    for name in names - allowed:
         if not (name.isdecimal() and 0 < int(name) < 256):
             raise ValueError(name)
     return frozenset(names)

@@ -162,33 +162,33 @@ def _all_at(ranks: Sequence[Act]) -> str:
 # -- what one rank does ---------------------------------------------------------------------------
 
 
-def doing(seen: SeenRank) -> Act:
+def doing(rank: SeenRank) -> Act:
     """Return what a rank does, from what was seen of it from outside and what it said itself."""
-    if seen.outcome:
-        return Act(seen.label, ENDED, "has ended", _place_of(seen.earlier))
-    if not seen.looks:
-        return Act(seen.label, MOVES, "can't be seen")
-    if seen.looks[-1].state in "Tt":
-        place = _place_of(seen.answer or seen.earlier)
-        return Act(seen.label, STOPPED, "is stopped (SIGSTOP)", place and f"last at {place}")
-    if seen.answer is None:
-        return _silent(seen)
-    return _answering(seen, seen.answer)
+    if rank.outcome:
+        return Act(rank.label, ENDED, "has ended", _place_of(rank.earlier))
+    if not rank.looks:
+        return Act(rank.label, MOVES, "can't be seen")
+    if rank.looks[-1].state in "Tt":
+        place = _place_of(rank.answer or rank.earlier)
+        return Act(rank.label, STOPPED, "is stopped (SIGSTOP)", place and f"last at {place}")
+    if rank.answer is None:
+        return _silent(rank)
+    return _answering(rank, rank.answer)
 
 
-def _silent(seen: SeenRank) -> Act:
+def _silent(rank: SeenRank) -> Act:
     """Judge one whose thread doesn't answer: C code holds the interpreter's lock, or it begins."""
-    if not seen.held:
-        return Act(seen.label, MOVES, "does not answer yet")
-    frames = _frames_of_dump(seen.held)
-    rests = seen.looks[-1].switches == seen.looks[0].switches
-    if rests and not _is_busy(seen) and seen.looks[-1].call == "sleep":
-        return Act(seen.label, SLEEPS, "sleeps", _place(frames))
+    if not rank.held:
+        return Act(rank.label, MOVES, "does not answer yet")
+    frames = _frames_of_dump(rank.held)
+    rests = rank.looks[-1].switches == rank.looks[0].switches
+    if rests and not _is_busy(rank) and rank.looks[-1].call == "sleep":
+        return Act(rank.label, SLEEPS, "sleeps", _place(frames))
     words = "holds Python's lock in a call that does not return"
-    return Act(seen.label, HOLDS, words, _place(frames))
+    return Act(rank.label, HOLDS, words, _place(frames))
 
 
-def _answering(seen: SeenRank, answer: Dict[str, Any]) -> Act:
+def _answering(rank: SeenRank, answer: Dict[str, Any]) -> Act:
     mains = [_main(sample) for sample in answer["samples"]]
     frames = mains[-1]
     place = _place(frames)
@@ -196,62 +196,62 @@ def _answering(seen: SeenRank, answer: Dict[str, Any]) -> Act:
     library = _library(frames)
     collective = _collective(library, pending)
     meets = collective[:1] == ("init_process_group",)  # for which it polls
-    if not meets and (_moves(seen) or (seen.gpu >= _GPU_BUSY and not pending)):
-        return Act(seen.label, MOVES, "works", place)
-    busy, in_lock = _is_busy(seen), bool(library) and library[0][0].endswith("threading.py")
+    if not meets and (_moves(rank) or (rank.gpu >= _GPU_BUSY and not pending)):
+        return Act(rank.label, MOVES, "works", place)
+    busy, in_lock = _is_busy(rank), bool(library) and library[0][0].endswith("threading.py")
     if collective and not in_lock and (meets or not busy or _on_gpu(pending)):
-        return Act(seen.label, WAITS, f"waits in {collective[0]}", place, collective)
+        return Act(rank.label, WAITS, f"waits in {collective[0]}", place, collective)
     if busy:
-        return _computing(seen, mains, place)
+        return _computing(rank, mains, place)
     if not place and any(_OF_END in frame[0] for frame in frames):
         place = next(filter(None, map(_place, _others(answer))), "")
-        return Act(seen.label, BLOCKED, "has come to its end, and waits for a thread", place)
-    return _resting(seen, library, place)
+        return Act(rank.label, BLOCKED, "has come to its end, and waits for a thread", place)
+    return _resting(rank, library, place)
 
 
-def _computing(seen: SeenRank, mains: Sequence[Any], place: str) -> Act:
-    used = seen.looks[-1].main_cpu - seen.looks[0].main_cpu
-    if used < _ticks(seen) * _BUSY / 2 and not _mostly(look.state == "R" for look in seen.looks):
-        return Act(seen.label, MOVES, "computes in other threads", place)
+def _computing(rank: SeenRank, mains: Sequence[Any], place: str) -> Act:
+    used = rank.looks[-1].main_cpu - rank.looks[0].main_cpu
+    if used < _ticks(rank) * _BUSY / 2 and not _mostly(look.state == "R" for look in rank.looks):
+        return Act(rank.label, MOVES, "computes in other threads", place)
     leaves = {(*tuple(frames[0][:1]), frames[0][2]) for frames in mains if frames}
     if len(leaves) >= _VARIED:
-        return Act(seen.label, MOVES, "computes", place)
+        return Act(rank.label, MOVES, "computes", place)
     positions = {tuple(tuple(frame[:4]) for frame in frames) for frames in mains}
     if len(positions) == 1 and mains[-1][0][5]:
-        return Act(seen.label, COMPUTES, "computes in one call", place)
-    return Act(seen.label, LOOPS, "runs in a loop", place)
+        return Act(rank.label, COMPUTES, "computes in one call", place)
+    return Act(rank.label, LOOPS, "runs in a loop", place)
 
 
-def _resting(seen: SeenRank, library: Sequence[Any], place: str) -> Act:
-    call, target = seen.looks[-1].call, seen.looks[-1].target
-    calls = {look.call for look in seen.looks}
+def _resting(rank: SeenRank, library: Sequence[Any], place: str) -> Act:
+    call, target = rank.looks[-1].call, rank.looks[-1].target
+    calls = {look.call for look in rank.looks}
     if "sleep" in calls and calls <= {"sleep", ""}:
-        if seen.looks[-1].switches == seen.looks[0].switches:
-            return Act(seen.label, SLEEPS, "sleeps", place)
-        return Act(seen.label, POLLS, "sleeps again and again in a loop", place)
-    what = _what(seen, library, call, target)
-    if what in _BELOW and any(child.call == "sleep" for child in seen.looks[-1].children):
-        return Act(seen.label, SLEEPS, f"waits for {what}, which sleeps", place)
-    return Act(seen.label, BLOCKED, f"waits for {what}", place)
+        if rank.looks[-1].switches == rank.looks[0].switches:
+            return Act(rank.label, SLEEPS, "sleeps", place)
+        return Act(rank.label, POLLS, "sleeps again and again in a loop", place)
+    cause = _cause(rank, library, call, target)
+    if cause in _BELOW and any(child.call == "sleep" for child in rank.looks[-1].children):
+        return Act(rank.label, SLEEPS, f"waits for {cause}, which sleeps", place)
+    return Act(rank.label, BLOCKED, f"waits for {cause}", place)
 
 
-def _what(seen: SeenRank, library: Sequence[Any], call: str, target: str) -> str:
-    known = [what for frame in library for part, what in _WAITING_FOR if part in frame[0]]
-    below = [what for what in known if what in _BELOW]
-    what = (below[-1:] or known or [""])[0]
-    if what in _BELOW:
-        return what + _about_children(seen.looks[-1])
+def _cause(rank: SeenRank, library: Sequence[Any], call: str, target: str) -> str:
+    causes = [cause for frame in library for part, cause in _WAITING_FOR if part in frame[0]]
+    below = [cause for cause in causes if cause in _BELOW]
+    cause = (below[-1:] or causes or [""])[0]
+    if cause in _BELOW:
+        return cause + _about_children(rank.looks[-1])
     if target.startswith("socket:"):
-        return "an answer on a socket" + (f" from {seen.peer}" if seen.peer else "")
+        return "an answer on a socket" + (f" from {rank.peer}" if rank.peer else "")
     if call in ("read", "write", "open", "fsync") and target.startswith(("/", "pipe:")):
         is_input = target.startswith(("pipe:", "/dev/"))
         return "input that nobody gives" if is_input else target
     if call == "open":
         return "a file to open"
-    if not what and library and _PACKAGES in library[0][0]:
+    if not cause and library and _PACKAGES in library[0][0]:
         package = library[0][0].rpartition(_PACKAGES)[2].partition("/")[0]
         return f"{library[0][2]}() of {package}"
-    return what or {"futex": "a lock", "wait": "a child process"}.get(call, "what can't be seen")
+    return cause or {"futex": "a lock", "wait": "a child process"}.get(call, "what can't be seen")
 
 
 def _about_children(look: Look) -> str:
@@ -261,28 +261,28 @@ def _about_children(look: Look) -> str:
     return "" if look.children else " that has died"
 
 
-def _moves(seen: SeenRank) -> bool:
+def _moves(rank: SeenRank) -> bool:
     """Say whether a rank gets on, in its children or by its files and sockets."""
-    first, last = seen.looks[0], seen.looks[-1]
-    if last.below - first.below > _ticks(seen) * _BUSY / 2:
+    first, last = rank.looks[0], rank.looks[-1]
+    if last.below - first.below > _ticks(rank) * _BUSY / 2:
         return True
-    if _mostly(any(child.state == "R" for child in look.children) for look in seen.looks):
+    if _mostly(any(child.state == "R" for child in look.children) for look in rank.looks):
         return True
-    if last.io - first.io > _MOVED_BYTES_A_S * seen.seconds:
+    if last.io - first.io > _MOVED_BYTES_A_S * rank.seconds:
         return True
-    calls = {look.call for look in seen.looks} - {""}
-    turns = (last.switches - first.switches) / max(seen.seconds, 0.1)
+    calls = {look.call for look in rank.looks} - {""}
+    turns = (last.switches - first.switches) / max(rank.seconds, 0.1)
     return bool(calls) and calls <= _OF_IO and turns > _MOVED_SWITCHES_A_S
 
 
-def _ticks(seen: SeenRank) -> float:
-    return 100.0 * seen.seconds
+def _ticks(rank: SeenRank) -> float:
+    return 100.0 * rank.seconds
 
 
-def _is_busy(seen: SeenRank) -> bool:
+def _is_busy(rank: SeenRank) -> bool:
     """Say whether it computes, or would if it had a CPU: others may take most of the time."""
-    used = seen.looks[-1].cpu - seen.looks[0].cpu
-    return used > _ticks(seen) * _BUSY or _mostly(look.state == "R" for look in seen.looks)
+    used = rank.looks[-1].cpu - rank.looks[0].cpu
+    return used > _ticks(rank) * _BUSY or _mostly(look.state == "R" for look in rank.looks)
 
 
 def _mostly(facts: Iterable[bool]) -> bool:
@@ -321,8 +321,8 @@ def _others(answer: Dict[str, Any]) -> List[Any]:
 
 def _library(frames: Sequence[Any]) -> List[Any]:
     """Return the frames of libraries that the innermost line of the program has called."""
-    own = next((n for n, frame in enumerate(frames) if frame[4]), len(frames))
-    return list(frames[:own])
+    first = next((n for n, frame in enumerate(frames) if frame[4]), len(frames))
+    return list(frames[:first])
 
 
 def _place(frames: Sequence[Any]) -> str:
