@@ -2,7 +2,7 @@
 
 `python benchmarks/reduction.py [--all] [--record]`, as root; the last line is one JSON object, and
 `--record` keeps each cell in `reduction.json`, of which the charts are drawn, once it is measured.
-Workers and reducers are nodes of `carrier_log.py`, each with a link of its own to one switch. Bytes are
+Workers and reducers are nodes of `links.py`, each with a link of its own to one switch. Bytes are
 those that the interface of the worker that sends most has counted. Algorithm bandwidth is a
 gradient's size over the time of its exchange.
 

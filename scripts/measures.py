@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "distrain_nb"
 LIMITS = ROOT / "scripts" / "measures.json"
 
-LONG_FILE = 350
+LONG_FILE = 400
 SHORT_FILE = 60
 LONG_SENTENCE = 25
 

@@ -81,16 +81,16 @@ def declared(options: type[object]) -> dict[str, Option]:
 
 
 def made(
-    options: type[Options], given: Mapping[str, object], kept: Mapping[str, str] | None = None
+    options: type[Options], given: Mapping[str, object], stored: Mapping[str, str] | None = None
 ) -> Options:
     """Return the dataclass with values by field, as the magic or Python has them; what isn't given
     is as in `kept`, the settings of `config.yaml` by name, or else the default."""
-    kept = kept or {}
+    stored = stored or {}
     values: dict[str, object] = {}
     for item in declared(options).values():
         value = _held(item, given[item.field]) if item.field in given else item.default
-        if value == item.default and item.setting in kept:
-            value = kept[item.setting]
+        if value == item.default and item.setting in stored:
+            value = stored[item.setting]
         values[item.field] = value
     return options(**values)
 
@@ -141,12 +141,12 @@ def text_of(job: AnyJob, name: str, variables: tuple[str, ...] = (), made_up: st
     """Return a setting of a job that is a text: as it was chosen or kept, as a variable has it, as
     it was found on this machine, or made up; empty where nobody has made it."""
     layout = job.layout.region or "" if name == "region" else ""
-    kept = job.config.region if name == "region" else job.config.of_backends.get(name, "")
+    stored = job.config.region if name == "region" else job.config.of_backends.get(name, "")
     chosen = layout or str(getattr(job.options, name, "") or "")
-    if chosen and chosen != kept:
+    if chosen and chosen != stored:
         return Found(chosen, f"the option {flag(name)}")
-    if chosen or (name == "region" and kept):
-        return Found(kept, KEPT)
+    if chosen or (name == "region" and stored):
+        return Found(stored, KEPT)
     variable = next(filter(job.environ.get, variables), "")
     if variable:
         return Found(job.environ[variable], f"the variable {variable}")
@@ -155,8 +155,8 @@ def text_of(job: AnyJob, name: str, variables: tuple[str, ...] = (), made_up: st
 
 def ways(name: str, example: str, *more: str) -> str:
     """Say how to make a setting: by its option, for all jobs, or in the place's own ways."""
-    kept = f"keep it with %distrain config {name}={example}"
-    *others, last = (f"write --{name} {example}", kept, *more)
+    stored = f"keep it with %distrain config {name}={example}"
+    *others, last = (f"write --{name} {example}", stored, *more)
     return f"{', '.join(others)}, or {last}"
 
 

@@ -232,21 +232,21 @@ class Observer:
         return top
 
     def _note(self, what: str, frame: FrameType, top: FrameType | None) -> None:
-        own: list[FrameType] = []
+        frames: list[FrameType] = []
         depth = 0  # of packages
         for item in frames_to(frame, top):
             kind = kind_of(item)
-            if kind == "own" and item not in own:
-                own.append(item)
-            elif kind and not own and item.f_code.co_name not in _PASSING:
+            if kind == "own" and item not in frames:
+                frames.append(item)
+            elif kind and not frames and item.f_code.co_name not in _PASSING:
                 depth += 1
-            elif depth and not own and item.f_code.co_name == "_find_and_load":
+            elif depth and not frames and item.f_code.co_name == "_find_and_load":
                 return  # what a package asks while it is imported is its own matter
         direct = depth == 0
-        if not own or depth > _MOST_DEPTH.get(what, _MOST_FRAMES if "(" in what else depth):
+        if not frames or depth > _MOST_DEPTH.get(what, _MOST_FRAMES if "(" in what else depth):
             return
-        read = SeenRead(what, self._where(own[0]), direct)
-        sites = [*self._sites_of(own)]
+        read = SeenRead(what, self._where(frames[0]), direct)
+        sites = [*self._sites_of(frames)]
         for site in sites:
             if read not in site.reads:
                 site.reads.append(read)
@@ -260,8 +260,8 @@ class Observer:
                 self.settle()
             self._last = top
             self.originals.keep()
-            values = [v for item in own if not is_top_level(item) for v in values_of(item)]
-            self._keep_what_runs(sites, [item.f_code for item in own], values)
+            values = [v for item in frames if not is_top_level(item) for v in values_of(item)]
+            self._keep_what_runs(sites, [item.f_code for item in frames], values)
 
     def _keep_what_runs(
         self, sites: list[Site], running: Iterable[CodeType], values: Iterable[object] = ()
@@ -290,10 +290,10 @@ class Observer:
             if type(value).__module__.partition(".")[0] == root and not is_model(value)
         }
 
-    def _sites_of(self, own: list[FrameType]) -> Iterator[Site]:
+    def _sites_of(self, frames: list[FrameType]) -> Iterator[Site]:
         """Yield where modules and the cell are at their top level; line 0 where the cell only
         awaits."""
-        top = [frame for frame in own if is_top_level(frame)]
+        top = [frame for frame in frames if is_top_level(frame)]
         for frame in top:
             if frame.f_globals is not self.namespace:
                 yield self._site(frame.f_code.co_filename, frame.f_lineno, column_of(frame))

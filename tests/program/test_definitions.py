@@ -130,6 +130,13 @@ EQUAL = {
         ("import math\nclass C:\n    x = math.pi", "C.x = 3"),
         "C.x",
     ),
+    "class that holds its former self, an attribute of the base put back": (
+        (
+            "class C: a = 1\nclass B:\n    tags = []\nclass C(B):\n    old = C",
+            "old = C.tags\nC.tags = [1]\nC.tags = old",
+        ),
+        "C.tags is B.tags, 'tags' in vars(C), C.old.a",
+    ),
     "class, method": (
         ("class C:\n    def get(self): return 1", "for n in 'ab': setattr(C, n, lambda self: n)"),
         "C().get(), C().a()",
@@ -227,6 +234,13 @@ REFUSED = {
             "A.register(int, print)",
         ),
         "`len(A.registry)` is 2 in the notebook (Cell In[1], line 2) and 1 in the run",
+    ),
+    "an attribute of the base, kept and put back": (
+        (
+            "class B:\n    tags = []\nclass A(B):\n    def __init__(self, x): pass",
+            "old = A.tags\nA.tags = [1]\nA.tags = old",
+        ),
+        "`A.tags` is the same list as `B.tags` in the notebook",
     ),
 }
 

@@ -62,8 +62,8 @@ def again(
     reports = last_reports(run.folder, run.journal.labels)
     failures = [of_report(text, place) for place, text in enumerate(reports)]
     cause = observed.cause or (cause_of(decisive(failures).status) if failures else "")
-    given = spec.get("retried")
-    retried = tuple(map(str, given)) if isinstance(given, list) else ()
+    causes = spec.get("retried")
+    retried = tuple(map(str, causes)) if isinstance(causes, list) else ()
     if not is_retried(cause, retried or RETRIED):
         return False, ""
     attempt = present.next(_standing(run, service, present.began))

@@ -66,15 +66,15 @@ def warning(folder: Path) -> str:
 
 def stands_still(folder: Path) -> str:
     """Return why ranks stand still, as their workers said last in the log; empty if they go on."""
-    said: dict[int, str] = {}
+    sentences: dict[int, str] = {}
     for record in _last_records(folder):
         _, process, _, text = parse(record)
         word = text.removeprefix(f"[{SERVICE}] ")
         if word.startswith(SAID):
-            said[process] = word.removeprefix(SAID)
+            sentences[process] = word.removeprefix(SAID)
         elif word.startswith(GOES_ON):
-            said.pop(process, None)
-    return f"it stands still: {'; '.join(said.values())}" if said else ""
+            sentences.pop(process, None)
+    return f"it stands still: {'; '.join(sentences.values())}" if sentences else ""
 
 
 def saving(folder: Path, labels: Sequence[str]) -> str:

@@ -104,7 +104,7 @@ class SdkTuningBackend(
         follow(Submission(self.name, asdict(self._foreign_spec(job)), ()), folder)
 
     def _foreign_spec(self, job: object) -> Spec:
-        found = self.foreign(job)
-        if found is None or not found.study:
+        job_ = self.foreign(job)
+        if job_ is None or not job_.study:
             raise DistrainError(f"{job!r} is not a tuning job of {self.name}")
-        return found
+        return job_

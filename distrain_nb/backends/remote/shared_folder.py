@@ -66,14 +66,14 @@ class SharedSpec(Spec):
         job: Job[RemoteOptions],
         folder: str,
         ranks_per_replica: int,
-        **own: object,
+        **named: object,
     ) -> Self:
         """Of a job with that many ranks a replica, in a folder of its own below `folder`;
         a relative path starts at the job's working folder. `own` are fields that a backend has
         added. Raises OptionError for `--env` that can't be."""
         name = "-".join(filter(None, (job.name, job.nonce)))
         values: dict[str, object] = {
-            **own,
+            **named,
             "run": name,
             "folder": str(job.folder / Path(folder).expanduser() / name),
             "environment": environment(job, ranks_per_replica),
@@ -89,7 +89,7 @@ def environment(job: Job[RemoteOptions], ranks_per_replica: int) -> dict[str, st
     once for all ranks, the results to save, and who the other replicas are."""
     launcher = job.layout.launcher
     launcher = choose(job.program)[0] if launcher == "auto" else launcher
-    told = {
+    variables = {
         "DISTRAIN_RUN": job.name or job.nonce,
         "DISTRAIN_RANKS": str(ranks_per_replica),
         "DISTRAIN_LAUNCHER": launcher,
@@ -99,9 +99,9 @@ def environment(job: Job[RemoteOptions], ranks_per_replica: int) -> dict[str, st
         shared.REPLICAS_VARIABLE: ",".join(f"{role}={n}" for role, n in _pools(job.layout) if n),
         "PYTHONUNBUFFERED": "1",
     }
-    own = {name: text for name, text in told.items() if text}
+    named = {name: text for name, text in variables.items() if text}
     of_limit = time_limit(job.layout)
-    return {**own, **of_limit, **tracker.variables(job), **trial_variables(job.trial)}
+    return {**named, **of_limit, **tracker.variables(job), **trial_variables(job.trial)}
 
 
 def _pools(layout: Layout) -> Iterator[tuple[str, int]]:
@@ -166,11 +166,11 @@ class SharedFolderService(ABC, Generic[SpecT]):
 
     def _tell(self, more: Mapping[str, str]) -> None:
         """Write down what each replica is told."""
-        told = {**self.spec.environment, **self.spec.variables, **more}
+        variables = {**self.spec.environment, **self.spec.variables, **more}
         mode = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         descriptor = os.open(self.folder / shared.VARIABLES, mode, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(told, file)
+            json.dump(variables, file)
 
     one_log = True
 
@@ -225,9 +225,9 @@ class SharedFolderService(ABC, Generic[SpecT]):
         reached = dict(cursor)
         for folder in self._folders():
             entries, size = self._lines(folder, cast("int", cursor.get(folder.name, 0)), last=last)
-            error, told = self._error(folder, f"{folder.name} error", cursor)
+            error, variables = self._error(folder, f"{folder.name} error", cursor)
             read.append([*entries, *error])
-            reached |= {folder.name: size, **told}
+            reached |= {folder.name: size, **variables}
         if last:
             (self.folder / shared.VARIABLES).unlink(missing_ok=True)
         return list(heapq.merge(*read, key=lambda entry: entry.time)), reached

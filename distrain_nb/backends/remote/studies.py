@@ -95,8 +95,8 @@ def carry_study(
     try:
         backend = cast("AnyRemoteBackend", find(submission.backend))
         run.pace = backend.pace.of(endpoints or {})
-        own = backend.service(submission.spec, endpoints or {}, folder)
-        service = cast("TuningService", own)
+        service_ = backend.service(submission.spec, endpoints or {}, folder)
+        service = cast("TuningService", service_)
         carrier = StudyCarrier(run, submission, service, doing, keeper, endpoints or {})
         carrier.run()
         if submission.rehearse is not None:
@@ -158,8 +158,8 @@ class StudyCarrier(Carrier):
     def _see_to(self, trial: ServiceTrial, folder: Path) -> None:
         """Have a trial's run followed, if nobody does."""
         if not (folder / SUBMISSION_FILE).exists():
-            own = self._service.trial_spec(self._run.journal.job, trial)
-            spec = replace(own, job=trial.job)
+            service_ = self._service.trial_spec(self._run.journal.job, trial)
+            spec = replace(service_, job=trial.job)
             follow(replace(self._submission, spec=asdict(spec), kernel=None), folder)
         number, now = trial.number, time.monotonic()
         if self._is_followed(number) or _is_over(folder):

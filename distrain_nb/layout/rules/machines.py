@@ -96,13 +96,13 @@ def _offered(
     job: ResolvedLayout, role: Role, offer: GpuMachine, had: Accelerators | None
 ) -> Repair:
     """Return a machine with its GPUs, which a request names on Google's places only."""
-    given = offer.gpus
-    is_same = had is None or (_is_same(given, had) and given.number == had.number)
+    gpus = offer.gpus
+    is_same = had is None or (_is_same(gpus, had) and gpus.number == had.number)
     changed = "" if had is None or is_same else f" in place of {counted(had)}"
     is_named = job.offers is not None and job.offers.names_accelerators
-    named = (given.name, given.number) if is_named else (None, 0)
+    named = (gpus.name, gpus.number) if is_named else (None, 0)
     changes = {"machine": offer.machine, "accelerator": named[0], "accelerator_count": named[1]}
-    return repair(f"Use {offer.machine} with {counted(given)}{changed}", **at(role, **changes))
+    return repair(f"Use {offer.machine} with {counted(gpus)}{changed}", **at(role, **changes))
 
 
 def _bare(job: ResolvedLayout, resolved: ResolvedPool, had: Accelerators | None) -> Repair:

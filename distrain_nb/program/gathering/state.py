@@ -19,6 +19,7 @@ from distrain_nb.program.gathering.remake import asks_machine, is_tool
 from distrain_nb.program.gathering.resolve import Needed, SourceCode, Value
 from distrain_nb.program.notebook.reach import is_bound
 from distrain_nb.program.notebook.world import is_settings
+from distrain_nb.program.values.data import CHANGING
 from distrain_nb.program.values.pickling import try_value
 from distrain_nb.worker.files.disk import readable_size
 from distrain_nb.worker.fingerprint import LIVE, dict_of, fingerprint, settings
@@ -145,6 +146,14 @@ def state_of(
     for path, (value, change) in changes.items():
         if path in asks or name in asks:
             continue
+        if base := _base_that_shares(name, path, definition, value):
+            message = (
+                f"`{path}` is the same {type(value).__name__} as `{base}.{path.rpartition('.')[2]}`"
+                f" in the notebook ({statements[0].where}), and would be another one in the run."
+                " Set it in the cell"
+            )
+            yield Finding("capture.not-portable", Severity.ERROR, where, message)
+            continue
         trial = try_value(path, value, definitions, limit)
         if trial.problem is None and trial.complete:
             yield Needed(path, value, Value(), (where,), trial, name)
@@ -159,6 +168,15 @@ def state_of(
                 f" {why}. Set it in the cell"
             )
             yield Finding("capture.not-portable", Severity.ERROR, where, message)
+
+
+def _base_that_shares(name: str, path: str, definition: Any, value: Any) -> str:
+    """Return the base of a class that has the same changeable object as an attribute of the class
+    set later, as `A.tags = old` does after `old = A.tags`; empty for none."""
+    attribute = path[len(name) + 1 :]
+    bases = definition.__mro__[1:] if isinstance(definition, type) else ()
+    shares = (base for base in bases if vars(base).get(attribute) is value)
+    return next((base.__qualname__ for base in shares if type(value) in CHANGING), "")
 
 
 def _unseen(name: str, definition: Any) -> dict[str, tuple[Any, tuple[str, str, str]]]:

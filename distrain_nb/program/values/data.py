@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from distrain_nb.program.gathering.gather import Gathering
     from distrain_nb.program.gathering.resolve import Needed
 
-_CHANGING = (list, dict, set)
+CHANGING = (list, dict, set)
 _DEEPEST = 4
 
 
@@ -30,7 +30,7 @@ def shared_names(namespace: Mapping[str, Any], held: Iterable[int] = ()) -> set[
     which more does than what it is in. To be called before anything else holds them but what has
     `held` some, by their identities."""
     ours = Counter(held)
-    names = [n for n in namespace if type(namespace[n]) in (*_CHANGING, tuple)]
+    names = [n for n in namespace if type(namespace[n]) in (*CHANGING, tuple)]
     return {
         name
         for name in names
@@ -56,7 +56,7 @@ def _keys(holder: Any) -> Iterator[Any]:
 
 
 def _is_shared(holder: Any, key: Any, more: int = 0) -> bool:
-    return type(holder[key]) in _CHANGING and _references(holder, key) > _ALONE + more
+    return type(holder[key]) in CHANGING and _references(holder, key) > _ALONE + more
 
 
 def _references(holder: Any, key: Any) -> int:

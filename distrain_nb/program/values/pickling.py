@@ -195,7 +195,25 @@ class NotebookWriter(Writer):
             raise _LocalFunction  # another metaclass makes more of its body than attributes
         self.seen.makes_classes = True
         made_of = ("class", type(cls), cls.__name__, cls.__bases__, made_with(cls))
-        return out_of_band, made_of, dict(attributes(cls)), None, None, set_class
+        state = {name: _inherited(cls, name, value) for name, value in attributes(cls)}
+        return out_of_band, made_of, state, None, None, set_class
+
+
+class _Inherited:
+    """What a class has from a base, as an attribute of its own: `A.tags = old` after `old = A.tags`.
+    Written out it would be another object than the base's."""
+
+    def __init__(self, base: type, name: str) -> None:
+        self._parts = base, name
+
+    def __reduce__(self) -> Any:
+        return getattr, self._parts
+
+
+def _inherited(cls: type, name: str, value: Any) -> Any:
+    bases = (base for base in cls.__mro__[1:] if type(value) in (list, dict, set))
+    base = next((base for base in bases if vars(base).get(name) is value), None)
+    return _Inherited(base, name) if base else value
 
 
 def _contents(cell: CellType) -> tuple[Any, ...]:

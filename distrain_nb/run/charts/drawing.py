@@ -1,7 +1,7 @@
 """The charts as a document has them, without scripts: HTML around drawings (SVG) of the lines.
 
 A page's live charts stand in the same HTML (`page/src/charts/sheet.js`) and put plotly's lines
-where the drawings are: titles, legend, places and sizes are the same by that, ticks by `drawing.py`.
+where the drawings are: titles, legend, places, sizes and ticks are the same by that.
 All sizes are those of `page/styles/charts.css`.
 
 Ranges and ticks of a linear axis, chosen and written as plotly does, so that a drawing has those

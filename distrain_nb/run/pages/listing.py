@@ -130,8 +130,8 @@ class Rows(ABC, Generic[Listed, Row]):
     def _now(self, listed: Listed) -> Row:
         try:
             version = _version(listed.folder)
-            known, row = self._ended.get(listed.folder, (None, None))
-            if row is None or known != version:
+            before, row = self._ended.get(listed.folder, (None, None))
+            if row is None or before != version:
                 row = self.row(listed)
             if row.final:
                 self._ended[listed.folder] = version, row

@@ -39,8 +39,7 @@ LOOK_EVERY_S = 0.5
 LAST_STATUS_WITHIN_S = 5.0
 # A store that is mounted anew may be away for a moment.
 DELETED_AFTER_S = 5.0
-# Reducers of a job that has succeeded say what they have done; only on a machine that has no time
-# for them does it take longer than a moment.
+# Reducers of a job that has succeeded say what they have done, which a busy machine makes long.
 REDUCERS_END_WITHIN_S = 30.0
 NEVER = float("inf")
 ENDED_BY_SIGNAL = frozenset([-signal.SIGTERM, stopping.STOPPED])
