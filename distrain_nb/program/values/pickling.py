@@ -200,7 +200,7 @@ class NotebookWriter(Writer):
 
 
 class _Inherited:
-    """What a class has from a base, as an attribute of its own: `A.tags = old` after `old = A.tags`.
+    """What a class has from a base as its own attribute: `A.tags = old` after `old = A.tags`.
     Written out it would be another object than the base's."""
 
     def __init__(self, base: type, name: str) -> None:
