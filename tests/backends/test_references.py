@@ -14,6 +14,7 @@ from botocore.model import StringShape
 from botocore.session import Session
 
 import distrain_nb
+from distrain_nb.backends.remote import options as remote_options
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout.catalog import current
@@ -35,7 +36,7 @@ FILES = {
     "vertex.": sorted(HOME.glob("places/vertex/*.py")),
     "sagemaker.": sorted(HOME.glob("places/sagemaker/*.py")),
     "": [*sorted(HOME.glob("tuning/rules/*.py")), *sorted(HOME.glob("places/*/rules/study.py")),
-         HOME / "places/ai_platform/studies.py"],
+         HOME / "places/ai_platform/study_rules.py"],
 }  # fmt: skip
 # The functions that make a finding, and which of their arguments is its code.
 MAKERS = {"error": 1, "noted": 1, "_over": 1, "_error": 0, "_warning": 0, "Finding": 0}
@@ -122,7 +123,7 @@ def test_our_limits_are_those_of_sagemakers_model() -> None:
     assert bounds("InputDataConfig")[1] == int(texts["channels_max"])
     assert bounds("ChannelName")[1] == int(texts["channel_name_length_max"])
     alike(texts["channel_name_pattern"], "ChannelName")
-    alike(aws_options.VARIABLE.pattern, "TrainingEnvironmentKey")
+    alike(remote_options.VARIABLE.pattern, "TrainingEnvironmentKey")
 
 
 def alike(pattern: str, name: str) -> None:

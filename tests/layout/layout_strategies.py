@@ -97,8 +97,11 @@ def whole_layouts(places: tuple[str, ...] = PLACES) -> st.SearchStrategy[Layout]
 
 
 def _whole(layout: Layout) -> Layout:
-    changes: dict[str, object] = {role.value: _known(pool) for role, pool in layout.pools()}
-    changes.setdefault("primary", Pool(1, "n1-standard-4"))
+    pools = {role.value: _known(pool) for role, pool in layout.pools()}
+    pools.setdefault("primary", Pool(1, "n1-standard-4"))
+    if len(pools) > 1:  # groups of instances have no alternatives
+        pools = {name: replace(pool, alternatives=()) for name, pool in pools.items()}
+    changes: dict[str, object] = {**pools}
     if layout.servers:
         changes |= {"reducers": None, "servers.image": None}
     elif layout.reducers:

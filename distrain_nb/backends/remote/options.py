@@ -105,7 +105,7 @@ class CloudOptions(RemoteOptions, LabelOptions, ImageOptions, BucketOptions, Reh
 RemoteOptionsT = TypeVar("RemoteOptionsT", bound=RemoteOptions)
 
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 NOTE = f"The values of --env are not shown ({HIDDEN})."
 
 
@@ -114,7 +114,7 @@ def variables_of(texts: Iterable[str]) -> dict[str, str]:
     values = {}
     for text in texts:
         name, equals, value = text.partition("=")
-        if not equals or not _NAME.fullmatch(name):
+        if not equals or not VARIABLE.fullmatch(name):
             raise OptionError(f"invalid --env {name!r}: expected NAME=VALUE")
         values[name] = value
     return values

@@ -156,7 +156,8 @@ class Journal:
             return cls()
 
     def write(self, folder: Path) -> None:
-        replace_file(folder / JOURNAL_FILE, fields.encode(self))
+        # Carriers of version 0.1.0 refuse a field that they don't know.
+        replace_file(folder / JOURNAL_FILE, fields.encode(self, sparing=("attempt",)))
 
 
 def follow(submission: Submission, folder: Path) -> None:

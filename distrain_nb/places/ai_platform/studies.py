@@ -1,8 +1,6 @@
 """AI Platform Training, as studies know it.
 
-AI Platform Training: `hyperparameters` of a job's `trainingInput`, as in its `config.yaml`.
-
-AI Platform's limits of studies.
+`hyperparameters` of a job's `trainingInput`, as in its `config.yaml`.
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ from distrain_nb.errors import OptionError
 from distrain_nb.layout.files import data_yaml
 from distrain_nb.layout.formats.pieces import MappingReader, present
 from distrain_nb.places.ai_platform.forms import from_training_input
+from distrain_nb.places.ai_platform.study_rules import findings
 from distrain_nb.places.vertex.forms.study import ALGORITHMS, GOALS, SCALES
 from distrain_nb.tuning.formats.pieces import (
     ImportedStudy,
@@ -25,18 +24,7 @@ from distrain_nb.tuning.formats.pieces import (
     word_of,
 )
 from distrain_nb.tuning.place import StudyForm, StudyPlace
-from distrain_nb.tuning.rules.places import (
-    end_names,
-    left_out,
-    no_algorithm,
-    no_conditions,
-    no_defaults,
-    no_first_trials,
-    no_service_choices,
-    one_goal,
-    positive_reverse_log,
-)
-from distrain_nb.tuning.rules.study import error, joined, objectives, setting
+from distrain_nb.tuning.rules.study import objectives
 from distrain_nb.tuning.spec import (
     Categorical,
     Discrete,
@@ -46,14 +34,10 @@ from distrain_nb.tuning.spec import (
     MedianStopping,
     Parameter,
     Search,
-    StudyEnd,
     StudySpec,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.findings import Finding
     from distrain_nb.tuning.spec import Domain
     from distrain_nb.types import Json
 
@@ -155,27 +139,6 @@ def _read(reader: MappingReader, dropped: list[str]) -> Parameter:
 
 def _word(names: dict[str, str], value: str | None) -> str | None:
     return next((name for name, meaning in names.items() if meaning == value), None)
-
-
-_TITLE = "AI Platform"
-
-
-def findings(spec: StudySpec) -> Iterator[Finding]:
-    """Check a study against what the service had."""
-    yield from positive_reverse_log(spec, _TITLE)
-    yield from no_algorithm(spec, ("tpe",), _TITLE)
-    yield from no_first_trials(spec, _TITLE)
-    yield from one_goal(spec, _TITLE)
-    yield from no_conditions(spec, _TITLE)
-    yield from no_defaults(spec, _TITLE)
-    if spec.search.seed is not None:
-        yield left_out("--search", _TITLE, "a seed", search=Search(spec.search.algorithm, None))
-    yield from no_service_choices(spec, _TITLE)
-    if spec.stopping not in (None, MedianStopping()):
-        fix = setting("Leave it to the service", stopping=MedianStopping())
-        yield error("--stop", "stop-place", f"{_TITLE} has only its own rule for stopping", fix)
-    if spec.end != StudyEnd():
-        yield left_out("--end", _TITLE, joined(end_names(spec.end)), end=StudyEnd())
 
 
 STUDIES = StudyPlace(

@@ -11,7 +11,18 @@ import types
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, Optional, Type, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Collection,
+    Dict,
+    Optional,
+    Type,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 Part = TypeVar("Part")
 _UNIONS = (Union, getattr(types, "UnionType", Union))  # `Optional[str]`, and `str | None`
@@ -47,10 +58,22 @@ def load_texts(path: Path) -> Dict[str, str]:
     return raw
 
 
-def encode(part: Any, indent: Optional[int] = None, *, ensure_ascii: bool = True) -> bytes:
+def encode(
+    part: Any,
+    indent: Optional[int] = None,
+    *,
+    ensure_ascii: bool = True,
+    sparing: Collection[str] = (),
+) -> bytes:
     """Return the dataclass as JSON. In ASCII it comes back as it was, names of files too that are
-    no UTF-8; else it is for people, and what UTF-8 can't say becomes `?`."""
-    text = json.dumps(asdict(part), ensure_ascii=ensure_ascii, indent=indent)
+    no UTF-8; else it is for people, and what UTF-8 can't say becomes `?`. Fields in `sparing` are
+    left out while they have their defaults."""
+    values = asdict(part)
+    for field in fields(part):
+        default = field.default_factory() if field.default_factory is not MISSING else field.default
+        if field.name in sparing and getattr(part, field.name) == default:
+            del values[field.name]
+    text = json.dumps(values, ensure_ascii=ensure_ascii, indent=indent)
     return text.encode("utf-8", "replace")
 
 

@@ -59,6 +59,10 @@ class ProcessSpec:
     serves: bool = False
 
 
+# Fork servers of version 0.1.0 refuse a launch with fields that they don't know.
+_LATER = ("signal_before", "retries", "retried")
+
+
 @dataclass(frozen=True)
 class Launch:
     """A run to start on this machine.
@@ -92,7 +96,7 @@ class Launch:
     retried: Tuple[str, ...] = ()
 
     def write(self, folder: Path) -> None:
-        replace_file(folder / LAUNCH_FILE, fields.encode(self, indent=1))
+        replace_file(folder / LAUNCH_FILE, fields.encode(self, indent=1, sparing=_LATER))
 
     @classmethod
     def read(cls, folder: Path) -> Launch:
