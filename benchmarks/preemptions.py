@@ -24,7 +24,7 @@ import torch
 
 import distrain_nb as d
 from tests.conftest import eventually
-from tests.local.test_stopping import DDP, begun, ended
+from tests.local.test_on_stop import DDP, begun, ended
 
 if TYPE_CHECKING:
     from distrain_nb.run import Run

@@ -46,6 +46,14 @@ WAYS = {
         "v",
         "w",
     ),
+    "one of two branches": ("v = 5", "if RANK == 0: v = 6", "v"),
+    "one of three": ("v = 5", "if RANK == 0: v = 6", "if RANK == 2: v = 7", "v"),
+    "a loop that never turns": ("class A: n = 1\nv = A()", "for i in range(RANK): v = [i]", "v"),
+    "an attempt that fails": (
+        "v = 5",
+        "try: v = [1 / (1 - RANK)]\nexcept ZeroDivisionError: pass",
+        "v",
+    ),
     "a member of an enum": ("class A(enum.Enum):\n    r = RANK\nv = A.r.value", "v"),
     "a field of a tuple": (
         "from typing import NamedTuple\nclass A(NamedTuple):\n    r: int = RANK\nv = A().r",

@@ -72,6 +72,12 @@ class Statement:
         use = self.names().needs.get(name)
         return use is not None and use.at_once
 
+    def leaves(self, name: str) -> bool:
+        """Return whether the statement binds a name on some of its paths only: another rank may
+        keep what it had."""
+        names = self.names()
+        return name in names.binds and name not in names.surely
+
     @property
     def is_definition(self) -> bool:
         return isinstance(self.node, _DEFINITIONS)
@@ -127,15 +133,19 @@ class ExecutionHistory:
         return [p for p in reversed(self.bindings.get(name, ())) if before is None or p.at < before]
 
     def built_on(self, name: str, executed: Executed) -> list[Executed]:
-        """Return a statement that binds a name, behind those whose value it takes: `f =
-        cached(f)`."""
+        """Return a statement that binds a name, behind those whose value it takes, as `f =
+        cached(f)` does, or may leave, as `if rank == 0: f = g` does."""
         chain = [executed]
-        while chain[0].statement.takes(name):
+        while True:
+            first = chain[0].statement
             earlier = self.of(name, before=chain[0].at)
-            if not earlier:
-                break
+            if not earlier or not (first.takes(name) or first.leaves(name)):
+                return chain
+            # A training loop isn't made again for what a later one sets too.
+            loops = (first.node, earlier[0].statement.node)
+            if not first.takes(name) and all(isinstance(n, (ast.For, ast.While)) for n in loops):
+                return chain
             chain.insert(0, earlier[0])
-        return chain
 
     def changes_of(self, name: str, after: tuple[int, int]) -> list[Executed]:
         """Return the statements that registered something with a name's object."""

@@ -31,12 +31,13 @@ _LATE_ANNOTATIONS = sys.version_info >= (3, 14)
 
 @dataclass(frozen=True)
 class Names:
-    """What code needs, by name, in order of first use; what it binds at its top level; and where
-    it reads names that it makes at run time."""
+    """What code needs, by name, in order of first use; what it binds at its top level, `surely` on
+    every path; and where it reads names that it makes at run time."""
 
     needs: Mapping[str, Use]
     binds: frozenset[str]
     by_text: tuple[ByText, ...] = ()
+    surely: frozenset[str] = frozenset()
 
 
 def names_of(
@@ -76,7 +77,7 @@ class _Walker(ExpressionWalker, ast.NodeVisitor):
                 sure = read.certain and not self.guarded and read.name not in self.bound_inside
                 self.need(read, at_once=False, certain=sure)
         binds = frozenset(module.possibly | self.bound_inside)
-        return Names(self.needs, binds, tuple(self.by_text))
+        return Names(self.needs, binds, tuple(self.by_text), frozenset(module.surely))
 
     # -- statements ---------------------------------------------------------------------------
 
