@@ -2091,7 +2091,7 @@ function resumeButton(root, source) {
       say(error instanceof Gone ? `${why} To resume this run, run: %distrain resume ${source.summary.id}` : why);
     }
   };
-  const resume = button("Resume", click, { class: "dn-stop dn-resume", title: "Start this run again from what it has saved" });
+  const resume = button("Resume", click, { class: "dn-resume", title: "Start this run again from what it has saved" });
   const change = () => {
     resume.hidden = !source.summary.resumable;
   };
