@@ -69,3 +69,7 @@ def test_a_replica_that_was_stopped_says_why_and_its_ranks_what_they_saved(tmp_p
     assert saving(tmp_path, LABELS) == "stopped after saving, in 1.5 s"
     (tmp_path / "log.tsv").write_text("1.0\t0\to\tdistrain: 3 km\n1.0\t0\to\tstep\n")
     assert saving(tmp_path, LABELS) == ""
+
+
+def test_a_study_has_no_log(tmp_path: Path) -> None:
+    assert stands_still(tmp_path) == saving(tmp_path, ()) == ""

@@ -79,8 +79,6 @@ def stands_still(folder: Path) -> str:
 
 def saving(folder: Path, labels: Sequence[str]) -> str:
     """What has become of saving in a run that was stopped, as its ranks have said; else empty."""
-    if not (folder / LOG_FILE).exists():  # it never began
-        return ""
     records = (parse(record) for record in _last_records(folder))
     return stopping.note_in(
         (labels[process], text.partition("] ")[2] if text.startswith("[") else text)
@@ -89,6 +87,9 @@ def saving(folder: Path, labels: Sequence[str]) -> str:
 
 
 def _last_records(folder: Path) -> list[bytes]:
+    """Return the last records of a log; none of a study, or of a run that never began."""
+    if not (folder / LOG_FILE).exists():
+        return []
     with (folder / LOG_FILE).open("rb") as log:
         size = log.seek(0, 2)
         log.seek(max(0, size - _END))
