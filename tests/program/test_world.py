@@ -276,7 +276,7 @@ REFUSED = [
             "train(net, 2)",
         ),
         "net",
-        ("`net` (Linear)", "os.environ['RANK']", "Cell In[4], line 1 has changed it", "Cell In[2]"),
+        ("`net` (Linear)", "(rank, Cell In[2]", "Cell In[4], line 1 has changed it", "Cell In[2]"),
     ),
     Refusal(
         "a model that the statement which makes it trains",

@@ -111,7 +111,7 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
     def offers(self, layout: Layout, path: str) -> Iterator[Choice]:  # noqa: ARG002
         if path == "region":
             from distrain_nb.layout.choices import Choice
-            from distrain_nb.places.sagemaker.client import regions
+            from distrain_nb.places.sagemaker.regions import regions
 
             for name, title in sorted(regions().items()):
                 yield Choice(name, f"{name} · {title}")
@@ -161,7 +161,7 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
             )
         if not sagemaker_spec.job:
             return SageMakerService(sagemaker_spec, endpoints)
-        from distrain_nb.places.sagemaker.sdk import ForeignService
+        from distrain_nb.places.sagemaker.followed import ForeignService
 
         return ForeignService(sagemaker_spec, endpoints)
 

@@ -1,17 +1,10 @@
-"""Calls of AWS's API: clients for the cloud or a stand-in, retries, errors in plain words.
-
-AWS's regions, and the partitions that they are in, by botocore's own data.
-
-Without botocore, which nothing can be sent without, every region is taken for one of `aws`.
-"""
+"""Calls of AWS's API: clients for the cloud or a stand-in, retries, errors in plain words."""
 
 from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from functools import cache
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import boto3
 from botocore import exceptions
@@ -27,66 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from botocore.client import BaseClient
-
-# The consoles of partitions that have a public one, behind `REGION.`
-_CONSOLES = {
-    "aws": "console.aws.amazon.com",
-    "aws-cn": "console.amazonaws.cn",
-    "aws-eusc": "console.amazonaws-eusc.eu",
-    "aws-us-gov": "console.amazonaws-us-gov.com",
-}
-
-
-class Partition(NamedTuple):
-    """A part of AWS with accounts of its own: its name in ARNs, the domain of its services, the
-    form of its regions' names, and the domain of its console, empty where none is public."""
-
-    name: str
-    domain: str
-    form: str
-    console: str
-
-
-@cache
-def partitions() -> tuple[Partition, ...]:
-    """Return all that there are, the usual one first."""
-    if find_spec("botocore") is None:
-        return (Partition("aws", "amazonaws.com", ".*", _CONSOLES["aws"]),)
-    from botocore.session import Session
-
-    found = (
-        Partition(
-            datum["id"],
-            datum["outputs"]["dnsSuffix"],
-            datum["regionRegex"],
-            _CONSOLES.get(datum["id"], ""),
-        )
-        for datum in Session().get_data("partitions")["partitions"]
-    )
-    return tuple(found)
-
-
-def partition_of(region: str) -> Partition:
-    """Return the one that a region is in; as for botocore, the usual one for what no other
-    claims."""
-    fitting = (partition for partition in partitions() if re.fullmatch(partition.form, region))
-    return next(fitting, partitions()[0])
-
-
-@cache
-def regions() -> dict[str, str]:
-    """Return those with SageMaker, as far as the installed botocore knows, and where they are."""
-    if find_spec("botocore") is None:
-        return {}
-    from botocore.session import Session
-
-    session = Session()
-    return {
-        name: datum["regions"][name]["description"]
-        for datum in session.get_data("endpoints")["partitions"]
-        for name in session.get_available_regions("sagemaker", datum["partition"])
-    }
-
 
 # Standard mode repeats what may pass, with exponential pauses and jitter.
 ATTEMPTS, CONNECT_S, READ_S = 8, 10, 60

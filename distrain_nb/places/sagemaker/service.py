@@ -9,12 +9,13 @@ from typing import IO, TYPE_CHECKING
 from distrain_nb.backends.remote import options
 from distrain_nb.backends.remote.cloud import CloudService
 from distrain_nb.backends.remote.submission import JsonT, substituted
-from distrain_nb.places.sagemaker.client import client, partition_of, plain_words
+from distrain_nb.places.sagemaker.client import client, plain_words
 from distrain_nb.places.sagemaker.delivery import write_archive
 from distrain_nb.places.sagemaker.jobs import Instances, TrainingJobs
 from distrain_nb.places.sagemaker.logs import GROUP, JobLog, MetricDefinitions
 from distrain_nb.places.sagemaker.names import ACCOUNT, IMAGE, SOURCE
 from distrain_nb.places.sagemaker.plan import SageMakerSpec
+from distrain_nb.places.sagemaker.regions import partition_of
 from distrain_nb.places.sagemaker.request import read
 from distrain_nb.places.sagemaker.storage import RunOutput, S3Data, make_bucket, make_repository
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from distrain_nb.backends.options import Found, first, text_of, ways
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.places.sagemaker import studio
-from distrain_nb.places.sagemaker.client import partition_of, partitions, regions
 from distrain_nb.places.sagemaker.names import ACCOUNT
+from distrain_nb.places.sagemaker.regions import partition_of, partitions, regions
 from distrain_nb.places.sagemaker.sdk_config import of_sdk
 
 if TYPE_CHECKING:

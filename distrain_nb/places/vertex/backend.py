@@ -143,7 +143,7 @@ class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):
             return VertexStudy(vertex_spec, endpoints)
         if vertex_spec.run or not vertex_spec.job:
             return VertexService(vertex_spec, endpoints)
-        from distrain_nb.places.vertex.sdk import ForeignService
+        from distrain_nb.places.vertex.followed import ForeignService
 
         return ForeignService(vertex_spec, endpoints)
 

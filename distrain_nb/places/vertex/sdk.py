@@ -1,35 +1,15 @@
-"""Jobs as google-cloud-aiplatform knows them.
-
-A job that the cloud's own SDK has started, followed from here.
-"""
+"""Jobs as google-cloud-aiplatform knows them."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.remote.sdk import NoOutput, needing
-from distrain_nb.places.vertex.service import VertexService
+from distrain_nb.backends.remote.sdk import needing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from distrain_nb.places.vertex.plan import VertexSpec
     from distrain_nb.types import Value
-
-
-class ForeignService(VertexService):
-    """A job that the SDK has started: its state, its log, its end."""
-
-    @property
-    def output(self) -> NoOutput:
-        """Empty: only our worker writes event files and results where we look for them."""
-        return NoOutput()
-
-    def links(self, job: str) -> Mapping[str, str]:
-        """Return the job and its log in the console."""
-        return {name: link for name, link in super().links(job).items() if name in ("job", "log")}
-
 
 _NAME = re.compile(
     r"projects/(?P<project>[^/]+)/locations/(?P<region>[a-z0-9-]+)"

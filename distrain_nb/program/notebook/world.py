@@ -6,6 +6,7 @@ again in every rank from the statements that made it.
 
 from __future__ import annotations
 
+import ast
 from collections import deque
 from dataclasses import dataclass, field
 from enum import Enum
@@ -200,7 +201,8 @@ class World:
         known = [reach.knows] if reach.knows else []
         asked = [] if self.seen.saw(statement, module) else reach.asks
         yield from (Reading("world", what, statement.where) for what in (*known, *asked))
-        if reach.machine:
+        # What a loop has measured isn't measured again for another machine.
+        if reach.machine and not isinstance(statement.node, (ast.For, ast.AsyncFor, ast.While)):
             yield Reading("device", f"{reach.machine}()", statement.where)
 
     def _chain(self, module: OwnModule, name: str) -> tuple[Executed, ...]:
