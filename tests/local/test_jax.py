@@ -140,21 +140,21 @@ def test_a_model_on_jax_resumes_from_its_checkpoint(
 CHOICE = """
 import os, sys
 from distrain_nb.worker.machine import gpus
-from distrain_nb.worker.rank import jax_cluster
+from distrain_nb.worker.rank import frameworks
 
 class FourGpus(gpus.Gpus):
     @classmethod
     def open(cls, name=""):
         return cls(None, 4)
 
-jax_cluster.Gpus = FourGpus
+frameworks.Gpus = FourGpus
 os.environ.update({place!r})
-jax_cluster.change()
+frameworks.change_jax()
 from jax._src import clusters
 for given in {cases!r}:
     before = dict(os.environ)
     os.environ.update(given)
-    jax_cluster._share_gpus()
+    frameworks._share_gpus()
     print(
         *clusters.ClusterEnv.auto_detect_unset_distributed_params(None, None, None, None, None, 9),
         os.environ.get("JAX_LOCAL_DEVICE_IDS"),
