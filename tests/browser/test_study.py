@@ -185,7 +185,7 @@ def brushed(view: Locator, page: Page) -> None:
     page.mouse.up()
     assert 0 < passing(view) < 60
     view.get_by_role("button", name="Clear brushes").click()
-    expect(view.locator("tbody tr[data-state]")).to_have_count(60)
+    expect(view.locator("tbody tr[data-state]")).to_have_count(50)
 
 
 def pointed_at(view: Locator, page: Page, trial: int) -> None:
