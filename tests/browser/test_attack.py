@@ -36,7 +36,9 @@ SHEET = (
 )
 BUILT = (
     '<div class="dn-sheet" style="--dn-left: 44px;"><i class="dn-odd" style="left: 1px;"></i>'
-    '<div class="dn-chart" data-tag="t"><div class="dn-title"><b>seen</b></div>'
+    '<div class="dn-chart" data-tag="t"><div class="dn-title"><b>seen</b>'
+    '<button type="button" data-lm-suppress-shortcuts="true" class="dn-pin" aria-pressed="false"'
+    ' aria-label="pin t" title="Show first, in all runs"></button></div>'
     '<div class="dn-area"><svg viewBox="0 0 9 9"><path d="M0 0h9"></path></svg></div></div></div>'
 )
 TRACE = {
