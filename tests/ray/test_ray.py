@@ -212,17 +212,6 @@ def test_a_study_runs_its_trials_as_jobs(cluster: RayCluster, tmp_path: Path) ->
     assert all(trial.run.state is State.SUCCEEDED for trial in found.each())
 
 
-def test_a_lost_node(cluster: RayCluster) -> None:
-    run = d.submit(ENDLESS, **cluster.options(cpus="1"), workers=2, name="lost")
-    wait_for(lambda: str(run.logs()).count("begun") == 2)
-    cluster.kill(SECOND)
-    with pytest.raises(RunFailed) as failed:
-        run.wait()
-    assert f"on node {SECOND}, was lost: " in str(failed.value)
-    wait_for(lambda: not cluster.replicas() and not cluster.ranks())
-    assert Dashboard(cluster.address, Headers()).nodes()
-
-
 RESUMES = """
 import json, os, time
 import torch, torch.distributed as dist
@@ -268,3 +257,14 @@ def test_a_lost_actor_is_replaced_and_training_goes_on(cluster: RayCluster, tmp_
 
 def words(process: psutil.Process) -> str:
     return " ".join(process.info["cmdline"] or [])
+
+
+def test_a_lost_node(cluster: RayCluster) -> None:
+    run = d.submit(ENDLESS, **cluster.options(cpus="1"), workers=2, name="lost")
+    wait_for(lambda: str(run.logs()).count("begun") == 2)
+    cluster.kill(SECOND)
+    with pytest.raises(RunFailed) as failed:
+        run.wait()
+    assert f"on node {SECOND}, was lost: " in str(failed.value)
+    wait_for(lambda: not cluster.replicas() and not cluster.ranks())
+    assert Dashboard(cluster.address, Headers()).nodes()
