@@ -3,8 +3,6 @@
 Caches of builds below DISTRAIN_HOME/cache: only what can be made again.
 
 Names and versions of Python packages, as a base and a program have to agree on them.
-
-The image that a build stands on, and what it holds.
 """
 
 from __future__ import annotations

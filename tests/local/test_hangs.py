@@ -16,6 +16,7 @@ from distrain_nb.api.source import Source
 from distrain_nb.errors import OptionError, RunFailed, RunNotReady
 from distrain_nb.program import Cell, Notebook, capture
 from distrain_nb.run import Run
+from distrain_nb.run.stacks import Stacks
 from distrain_nb.worker.rank.stacks import HANG_AFTER_VARIABLE, STOP_VARIABLE
 from tests.conftest import eventually
 
@@ -92,10 +93,13 @@ print("slept", left, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), threadi
 
 def test_stacks_of_a_run_at_work(home: Path) -> None:
     run = start(f"{BEGIN}def inner():\n    time.sleep(300)\ninner()\n", hang_after="60")
-    eventually(lambda: "begun" in run.logs() and list(run.folder.glob("where-*")), 120)
-    stacks = run.stacks()
+    eventually(lambda: run.logs().count("begun") == 2 and list(run.folder.glob("where-*")), 120)
+    # A rank that falls asleep while it is looked at has moved.
+    asleep = re.compile(r"rank 0 sleeps \(Cell .*rank 1 sleeps \(Cell In\[7\], line 6\)", re.DOTALL)
+    looks = list[Stacks]()
+    assert eventually(lambda: looks.append(run.stacks()) or asleep.search(str(looks[-1])), 60)
+    stacks = looks[-1]
     run.cancel()
-    assert re.search(r"rank 1 sleeps \(Cell In\[7\], line 6\)", str(stacks))
     assert "> inner, Cell In[7], line 6\n" in str(stacks)
     assert "<module>, Cell In[7], line 7" in str(stacks)
     assert "inner, Cell In[7], line 6: 10 samples" in stacks._repr_html_()

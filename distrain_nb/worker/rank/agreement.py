@@ -6,6 +6,7 @@ import fcntl
 import os
 import struct
 import sys
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, Optional
 
@@ -15,7 +16,7 @@ from distrain_nb.worker.files.launch import Launch
 _NUMBER = struct.Struct("<q")
 
 
-class Agreement:
+class Agreement(ABC):
     """Steps of all ranks, of which one becomes the last.
 
     Each rank says which step it has reached, and only then looks whether there is a pause. Who
@@ -39,26 +40,29 @@ class Agreement:
             self.set_last(self.furthest() + 1)
         return self.step >= self.last()
 
+    @abstractmethod
     def say_step(self) -> None:
-        raise NotImplementedError
+        """Let the other ranks know this rank's step."""
 
+    @abstractmethod
     def set_pause(self) -> None:
-        raise NotImplementedError
+        """Let all ranks know that one has heard of the stop."""
 
+    @abstractmethod
     def is_paused(self) -> bool:
-        raise NotImplementedError
+        """Return whether a rank has heard of the stop."""
 
+    @abstractmethod
     def furthest(self) -> int:
         """Return the furthest step of any rank."""
-        raise NotImplementedError
 
+    @abstractmethod
     def last(self) -> int:
         """Return the last step; 0 where none is known yet."""
-        raise NotImplementedError
 
+    @abstractmethod
     def set_last(self, step: int) -> None:
         """Name the last step, unless another rank has."""
-        raise NotImplementedError
 
 
 class ByFile(Agreement):
