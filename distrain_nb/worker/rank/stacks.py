@@ -84,6 +84,7 @@ class _Teller:
         self._answers = os.open(str(folder / WHERE_FILE.format(process)), flags, 0o600)
         held = os.open(str(folder / HELD_FILE.format(process)), flags | os.O_APPEND, 0o600)
         self._held, self._held_s = held, held_s
+        self._files = {fd: _file_of(fd) for fd in (self._answers, held)}
         self._answered = ""
         self._ended: Optional[Frame] = None
         self._arms, self._thread = True, 0
@@ -103,11 +104,12 @@ class _Teller:
             traceback = traceback.tb_next
         program = [frame for frame in frames if frame[4]]
         self._ended = program[-1] if program else None
-        self._write(self._where("", 1))
+        if self._has_its_files():
+            self._write(self._where("", 1))
 
     def _run(self) -> None:
         noted, self._thread = 0.0, threading.get_native_id()
-        while True:
+        while self._has_its_files():
             try:
                 asked, samples = self._request()
                 if asked != self._answered:
@@ -119,6 +121,15 @@ class _Teller:
             except Exception:  # a disk that is full, a module half imported: perhaps the next time
                 pass
             sleep(ASKED_EVERY_S)
+
+    def _has_its_files(self) -> bool:
+        """Return whether its descriptors are those that it opened; else leave them alone, as the
+        program has closed all that it doesn't know and may have opened files of its own."""
+        if all(_file_of(fd) == file for fd, file in self._files.items()):
+            return True
+        self._disarm()
+        self._arms = False
+        return False
 
     def _request(self) -> Tuple[str, int]:
         try:
@@ -149,7 +160,9 @@ class _Teller:
 
     def _arm(self) -> None:
         """Have the watchdog write unless it is put off again in time, and over and over."""
-        if self._arms and os.fstat(self._held).st_size > 0:
+        if not self._arms or not self._has_its_files():
+            return
+        if os.fstat(self._held).st_size > 0:
             os.ftruncate(self._held, 0)
         if self._arms:  # asked again: the program may have taken it meanwhile
             self._dump_later(self._held_s, repeat=True, file=self._held)
@@ -172,6 +185,15 @@ class _Teller:
             later(*arguments, **named)
 
         faulthandler.dump_traceback_later = dump_traceback_later
+
+
+def _file_of(descriptor: int) -> Optional[Tuple[int, int]]:
+    """Return what tells a file from all others; None where the descriptor is closed."""
+    try:
+        status = os.fstat(descriptor)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _stacks(skipped: int) -> List[Dict[str, Any]]:
