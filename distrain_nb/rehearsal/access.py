@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.worker.machine.sockets import owner
+
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Iterator, Mapping
     from email.message import Message
 
+    from distrain_nb.worker.machine.sockets import Address
+
     # path, headers and body of a request make a status and a document
     Answer = Callable[[str, Message, bytes], tuple[int, Mapping[str, Any]]]
-    Address = tuple[str, int]  # of IPv4, and a port
-
-# The system's lists of sockets, and how they begin an IPv4 address: gRPC speaks it through IPv6.
-_SOCKETS = ((Path("/proc/net/tcp"), ""), (Path("/proc/net/tcp6"), "0000000000000000FFFF0000"))
-_ESTABLISHED = "01"
 
 
 class PrivateServer(HTTPServer):
@@ -81,47 +79,23 @@ def is_allowed(connection: socket.socket) -> bool:
     """Return whether the other end of a connection is ours, root's, or of another machine or
     container."""
     try:
-        peer, own_end = connection.getpeername(), connection.getsockname()
+        peer, own_end = connection.getpeername()[:2], connection.getsockname()[:2]
     except OSError:  # it is closed already
         return False
-    owners = _owners(peer[:2], own_end[:2])
-    if not owners:
-        return peer[0] != own_end[0] or not _are_listed()
-    return owners <= {0, os.geteuid()}
+    try:
+        user = owner(peer, own_end)
+    except OSError:
+        return True
+    return peer[0] != own_end[0] if user is None else user in {0, os.geteuid()}
 
 
 def is_ours(peer: Address, own_end: Address) -> bool:
     """Return whether the socket at the other end of a connection of this machine is this user's or
     root's.
 
-    Where the system has no list of sockets, it is taken for ours.
+    Where the system doesn't say, it is taken for ours.
     """
-    owners = _owners(peer, own_end)
-    return (bool(owners) or not _are_listed()) and owners <= {0, os.geteuid()}
-
-
-def _are_listed() -> bool:
-    return any(path.exists() for path, _ in _SOCKETS)
-
-
-def _owners(peer: Address, own_end: Address) -> set[int]:
-    """Return the user of that connection's other end; none if it is closed, or not of this machine.
-    Other connections may have the same port at that end, and other users."""
-    ends = [_listed(*end) for end in (peer, own_end)]
-    return {
-        int(row[7])
-        for path, mapped in _SOCKETS
-        for row in _rows(path)
-        if row[1:4] == [*(mapped + end for end in ends), _ESTABLISHED]
-    }
-
-
-def _listed(host: str, port: int) -> str:
-    return f"{socket.inet_aton(host)[::-1].hex().upper()}:{port:04X}"
-
-
-def _rows(path: Path) -> list[list[str]]:
     try:
-        return [line.split() for line in path.read_text().splitlines()[1:]]
-    except OSError:  # a machine without IPv6
-        return []
+        return owner(peer, own_end) in {0, os.geteuid()}
+    except OSError:
+        return True

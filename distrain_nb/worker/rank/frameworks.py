@@ -24,10 +24,10 @@ import functools
 import os
 import sys
 import time
-from pathlib import Path
 from typing import Any, List, Optional
 
 from distrain_nb.worker.machine.gpus import Gpus, shares
+from distrain_nb.worker.machine.sockets import has_listener
 from distrain_nb.worker.rank.on_import import on_import
 from distrain_nb.worker.reduction import group as groups
 
@@ -99,8 +99,6 @@ _DISTRIBUTED = "torch.distributed.distributed_c10d"
 
 # What else is wrong, PyTorch says better.
 LISTENS_WITHIN_S = 60.0
-_SOCKETS = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-_LISTENING = "0A"
 _SHORTEST_WAIT_S, _LONGEST_WAIT_S = 0.002, 0.05
 
 _held: List[Any] = []
@@ -172,8 +170,6 @@ def await_listener(port: int, seconds: float) -> None:
 def _has_listener(port: int) -> bool:
     """Tell whether a process listens on a port; True where the system doesn't say."""
     try:
-        lines = [line for table in _SOCKETS for line in table.read_text().splitlines()[1:]]
+        return has_listener(port)
     except OSError:
         return True
-    rows = (line.split() for line in lines)
-    return any(row[3] == _LISTENING and int(row[1].rpartition(":")[2], 16) == port for row in rows)
