@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from distrain_nb.backends.remote.report import first_report, saving, stands_still
+from distrain_nb.backends.remote.report import Standstill, first_report, saving
 
 LABELS = ("rank 0", "rank 1", "primary 0", "workers 0")
 LOG = """\
@@ -52,10 +52,18 @@ def test_what_workers_say_of_a_run_that_stands_still(tmp_path: Path) -> None:
     log = tmp_path / "log.tsv"
     log.write_text(f"1\t2\te\t{stuck.format(0)}\n2\t3\te\t{stuck.format(1)}\n")
     both = "rank 0 waits for a lock (silent for 44 s); rank 1 waits for a lock (silent for 44 s)"
-    assert stands_still(tmp_path) == f"it stands still: {both}"
+    standstill = Standstill(tmp_path)
+    assert standstill.note() == standstill.note() == f"it stands still: {both}"
     with log.open("a") as file:
-        file.write("3\t2\te\t[service] distrain: the run goes on after 50 s of silence\n")
-    assert stands_still(tmp_path) == f"it stands still: {both.partition('; ')[2]}"
+        file.write(
+            "3\t2\te\t[service] distrain: the run goes on after 50 s of silence\n4\t2\te\t[serv"
+        )
+    still = f"it stands still: {both.partition('; ')[2]}"
+    assert standstill.note() == Standstill(tmp_path).note() == still
+    with log.open("a") as file:
+        file.write("ice] distrain: the run stands still: rank 0 sleeps\n" + "5\t2\to\t-\n" * 60_000)
+    assert standstill.note() == f"{still}; rank 0 sleeps"
+    assert Standstill(tmp_path).note() == ""  # it reads the last lines of a long log
 
 
 def test_a_replica_that_was_stopped_says_why_and_its_ranks_what_they_saved(tmp_path: Path) -> None:
@@ -72,4 +80,4 @@ def test_a_replica_that_was_stopped_says_why_and_its_ranks_what_they_saved(tmp_p
 
 
 def test_a_study_has_no_log(tmp_path: Path) -> None:
-    assert stands_still(tmp_path) == saving(tmp_path, ()) == ""
+    assert Standstill(tmp_path).note() == saving(tmp_path, ()) == ""

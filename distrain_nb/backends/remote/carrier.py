@@ -20,7 +20,7 @@ from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Cancelled, Carr
 from distrain_nb.backends.remote.carrier_log import NoLock, alone, write_links
 from distrain_nb.backends.remote.collector import Collector, kinds
 from distrain_nb.backends.remote.options import forget
-from distrain_nb.backends.remote.report import saving, stands_still, warning, with_report
+from distrain_nb.backends.remote.report import Standstill, saving, warning, with_report
 from distrain_nb.backends.remote.service import Gone, Observed
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.errors import DistrainError
@@ -169,6 +169,7 @@ class Carrier:
         """Until the service says that the job has ended, with these steps at each look; a service
         that can't be reached is asked again, more and more seldom."""
         run, pause = self._run, self._run.pace.look
+        standstill = Standstill(run.folder)
         while True:
             request = run.last_request()
             try:
@@ -181,7 +182,7 @@ class Carrier:
                 if observed.state.final:
                     return observed
                 trouble, behind = self._do_what_can_be_done(steps)
-                state = "" if self._asked else waiting(observed) or stands_still(run.folder)
+                state = "" if self._asked else waiting(observed) or standstill.note()
                 run.note(trouble or state, behind)
                 self._see(observed)
             pause = min(2 * pause, LONGEST_PAUSE_S) if trouble else run.pace.look

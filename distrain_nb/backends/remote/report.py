@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _END = 256 << 10  # bytes at the end of a log; a worker's report is the last that a replica says
 _OF_A_RANK = re.compile(r"(rank|ps|reducer|evaluator) \d+")
+_OF_HANGS = b"distrain: the run "  # how SAID and GOES_ON begin
 _ATTEMPT = re.compile(r"attempt \d+ of \d+, after ")
 _BEGINS = re.compile(rf"({_OF_A_RANK.pattern}|the launcher) failed|it was stopped")
 
@@ -64,17 +65,38 @@ def warning(folder: Path) -> str:
     return note_in(text.partition("] ")[2] or text for text in texts)
 
 
-def stands_still(folder: Path) -> str:
-    """Return why ranks stand still, as their workers said last in the log; empty if they go on."""
-    sentences: dict[int, str] = {}
-    for record in _last_records(folder):
-        _, process, _, text = parse(record)
-        word = text.removeprefix(f"[{SERVICE}] ")
-        if word.startswith(SAID):
-            sentences[process] = word.removeprefix(SAID)
-        elif word.startswith(GOES_ON):
-            sentences.pop(process, None)
-    return f"it stands still: {'; '.join(sentences.values())}" if sentences else ""
+class Standstill:
+    """What workers say in a run's log of ranks that stand still; reads only what is new."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / LOG_FILE
+        self._read_to: int | None = None
+        self._sentences: dict[int, str] = {}
+
+    def note(self) -> str:
+        """Return why ranks stand still, as was said last; empty if they go on."""
+        for record in self._new():
+            _, process, _, text = parse(record)
+            word = text.removeprefix(f"[{SERVICE}] ")
+            if word.startswith(SAID):
+                self._sentences[process] = word.removeprefix(SAID)
+            elif word.startswith(GOES_ON):
+                self._sentences.pop(process, None)
+        return f"it stands still: {'; '.join(self._sentences.values())}" if self._sentences else ""
+
+    def _new(self) -> list[bytes]:
+        if not self._path.exists():  # a study's, or that of a run that never began
+            return []
+        with self._path.open("rb") as log:
+            if self._read_to is None:
+                self._read_to = max(0, log.seek(0, 2) - _END)
+                log.seek(self._read_to)
+                self._read_to += len(log.readline()) if self._read_to else 0
+            log.seek(self._read_to)
+            new = log.read()
+        new = new[: new.rfind(b"\n") + 1]
+        self._read_to += len(new)
+        return [record for record in new.split(b"\n") if _OF_HANGS in record]
 
 
 def saving(folder: Path, labels: Sequence[str]) -> str:
