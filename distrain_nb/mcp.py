@@ -107,7 +107,7 @@ def read_log(
     default reads the last 50 lines, or matches. A count of 1 gives a long line whole.
     """
     opened = _opened(run)
-    query = {"stream": stream}
+    query: dict[str, str] = {"stream": stream}
     if rank is not None:
         query["process"] = str(opened.process_of(rank))
     if text:
