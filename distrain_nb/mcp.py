@@ -352,7 +352,7 @@ def _tool(function: Callable[..., str]) -> Callable[..., str]:
     def tool(*args: Any, **kwargs: Any) -> str:
         try:
             return function(*args, **kwargs)
-        except (DistrainError, ValueError) as error:
+        except (DistrainError, ValueError, OSError) as error:
             raise ToolError(str(error)) from None
 
     return tool
@@ -364,11 +364,13 @@ def main() -> None:
     )
     about = "folder of scripts and of layouts/ (default: the working folder)"
     parser.add_argument("folder", nargs="?", default=".", metavar="FOLDER", help=about)
-    os.chdir(parser.parse_args().folder)
     try:
+        os.chdir(parser.parse_args().folder)
         offered = server()
     except ImportError:
         sys.exit(_NEEDS)
+    except (DistrainError, OSError) as error:
+        sys.exit(f"python -m distrain_nb.mcp: {error}")
     offered.run("stdio")
 
 

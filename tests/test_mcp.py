@@ -130,6 +130,9 @@ def test_without_the_package(tmp_path: Path) -> None:
     assert ended.returncode == 1
     way_out = "needs the package mcp, 2 or later: pip install 'distrain-nb[mcp]'"
     assert ended.stderr == f"python -m distrain_nb.mcp {way_out}\n"
+    ended = subprocess.run([*command, "gone"], capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 1
+    assert ended.stderr.endswith("No such file or directory: 'gone'\n")
 
 
 @pytest.mark.slow
