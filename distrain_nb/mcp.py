@@ -288,7 +288,7 @@ def _written(run: Run, rows: Sequence[int], lines: Sequence[LineRow], whole: boo
     written = []
     for row, (_, _, process, _, _, text) in zip(rows, lines, strict=False):
         label = labels.get(process, str(process))
-        written.append(f"{row} [{label}] {plain(text) if whole else _cut(plain(text))}")
+        written.append(f"{row} [{label}] {plain(text) if whole else _cut(text)}")
     return written
 
 
@@ -306,6 +306,8 @@ def _within(count: int) -> int:
 
 
 def _cut(text: str) -> str:
+    """Return the text without escapes, and without what makes a line too long."""
+    text = plain(text)
     if len(text) <= LONGEST_LINE:
         return text
     return f"{text[:LONGEST_LINE]}… ({len(text) - LONGEST_LINE:,} characters more)"
