@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from distrain_nb import mcp as tools
 from distrain_nb.config import Config
 from distrain_nb.errors import DistrainError, OptionError, RunNotFound
+from distrain_nb.mcp import tools
 from distrain_nb.run import Store
 from distrain_nb.worker.files.status import State
 from tests.server.stored import stored_run
