@@ -134,6 +134,9 @@ class Config:
         ("", "vertex", "off"),
     )
     region: str = _setting("", "region of the cloud, such as us-central1")
+    agents_start: bool = _setting(False, "let agents start runs with saved layouts, over MCP")
+    agents_cancel: bool = _setting(False, "let agents cancel runs, over MCP")
+    agents_delete: bool = _setting(False, "let agents delete runs, over MCP")
     of_backends: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod

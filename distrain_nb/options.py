@@ -56,7 +56,7 @@ class JobOptions:
     hang_after: str = option(
         "N", "seconds of silence before the ranks are looked at (default: 30; 0: never)", ""
     )
-    stop_when_hung: bool = option("", "stop a run that stands still, as failed", False)
+    stop_when_hung: bool = option("", "stop a run that stands still, and count it as failed", False)
     wait: bool | None = option("", "wait in the cell until the run has ended", None)
     dry_run: bool = option("", "show what would be submitted, without submitting it", False)
     export: str = option(

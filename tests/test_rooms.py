@@ -22,8 +22,8 @@ PACKAGE = Path(__file__).parents[1] / FRONT
 
 # From the top down.
 ROOMS = (
-    "magics", "ui", "health", "server", "study", "api", "options", "places", "tracking", "run",
-    "rehearsal", "data", "backends", "image", "cluster", "program", "observed", "secrets",
+    "magics", "ui", "health", "mcp", "server", "study", "api", "options", "places", "tracking",
+    "run", "rehearsal", "data", "backends", "image", "cluster", "program", "observed", "secrets",
     "tuning", "layout", "config", "scratch", "errors", "repairs", "findings", "types", "installed",
     "escapes", "worker",
 )  # fmt: skip

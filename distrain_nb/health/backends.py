@@ -79,4 +79,4 @@ def _answers(backend: AnyBackend, settled: Settled) -> list[Check]:
     if not asking.is_alive():
         return checks
     late = f"no answer within {ASK_S:.0f} s"
-    return [*checks, Check("service", Health.MISSING, late, "look at the network, and try again")]
+    return [*checks, Check("service", Health.MISSING, late, "check the network and try again")]

@@ -71,7 +71,7 @@ def _frameworks() -> Check:
     if present:
         return Check("frameworks", Health.GOOD, ", ".join(present))
     remedy = "pip install 'distrain-nb[torch]', for example; a cell may do without any"
-    return Check("frameworks", Health.MISSING, "none of those that distribute training", remedy)
+    return Check("frameworks", Health.MISSING, "no framework that distributes training", remedy)
 
 
 def _gpus() -> Check:
@@ -93,7 +93,7 @@ def _mpi() -> Check:
     if program:
         return Check("mpirun", Health.GOOD, program)
     remedy = "install Open MPI, such as apt-get install openmpi-bin"
-    return Check("mpirun", Health.MISSING, "none, which --launcher mpi needs", remedy)
+    return Check("mpirun", Health.MISSING, "not installed; --launcher mpi needs it", remedy)
 
 
 def _uv() -> Check:
@@ -103,7 +103,7 @@ def _uv() -> Check:
         return Check("uv", Health.GOOD, find_uv_bin())
     except (ImportError, FileNotFoundError):
         remedy = "pip install uv"
-        return Check("uv", Health.WRONG, "none, which images with packages need", remedy)
+        return Check("uv", Health.WRONG, "not installed; images with packages need it", remedy)
 
 
 def _engine() -> Check:
@@ -119,4 +119,4 @@ def _registry() -> Check:
     if program:
         return Check("registry", Health.GOOD, program)
     remedy = "install it, such as apt-get install docker-registry"
-    return Check("registry", Health.MISSING, "none, which --rehearse keeps images in", remedy)
+    return Check("registry", Health.MISSING, "not installed; --rehearse keeps images in it", remedy)

@@ -30,7 +30,7 @@ def jupyter() -> Iterator[Check]:
     yield from _server_documents()
     servers = list(_servers())
     if not servers:
-        yield Check("servers", Health.GOOD, "none of this user runs where this kernel can see it")
+        yield Check("servers", Health.GOOD, "this kernel sees no Jupyter server of this user")
     for server in servers:
         yield _extension(server)
 
@@ -39,8 +39,8 @@ def _deaf_kernel() -> Iterator[Check]:
     """Check for releases that overlook requests: https://github.com/ipython/ipykernel/issues/1554."""
     number = installed("ipykernel")
     if older(number, "7.4") and not older(number, "7.0"):
-        message = f"{number}: overlooks a request now and then, and cells stay at [*]"
-        remedy = "Kernel, Reconnect to Kernel has them run; ipykernel 7.4 overlooks none"
+        message = f"{number}: sometimes misses a request, and cells stay at [*]"
+        remedy = "Kernel, Reconnect to Kernel runs them; ipykernel 7.4 has the repair"
         yield Check("ipykernel", Health.MISSING, message, remedy)
 
 

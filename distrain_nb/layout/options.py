@@ -219,7 +219,7 @@ OPTIONS: tuple[Option, ...] = (
         write=duration, label="May wait for", hint="such as 1d", extra=True,
     ),
     Option(
-        "signal_before", _DURATION_FORM, "how long ahead of its end the program is asked to save",
+        "signal_before", _DURATION_FORM, "how long before its end the program is asked to save",
         read=seconds, write=duration, label="Warned ahead", hint="such as 60s", extra=True,
     ),
     Option(
@@ -228,7 +228,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "retry_on", "CAUSE,…",
-        "what it is started again after: exit statuses, signals, SIGKILL, preemption, lost",
+        "causes of a new start: exit statuses, signals, SIGKILL, preemption, lost",
         read=_causes, label="Retry on", hint="signals,preemption,lost,75", extra=True,
     ),
     Option(

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 RELOAD = (
-    "distrain_nb: reload this page when it suits you; it doesn't know the widgets that were just "
-    "installed. Until then runs are shown without them, and kept up to date."
+    "distrain_nb: reload this page to load the widgets that were just "
+    "installed. Until then runs are shown without them, and stay up to date."
 )
 _HELP_ALONE = r"%%distrain\s+(?:\S.*\s)?(?:-h|--help)\b"
 

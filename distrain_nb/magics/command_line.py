@@ -150,6 +150,7 @@ def _by_backends(backends: Iterable[AnyBackend]) -> dict[str, list[Option]]:
     by_titles: dict[str, list[Option]] = {}
     for pairs in having.values():
         titles = " and ".join(sorted(title for title, _ in pairs))
+        titles = titles.replace(" and ", ", ", len(pairs) - 2)
         by_titles.setdefault(titles, []).append(pairs[0][1])
     return by_titles
 

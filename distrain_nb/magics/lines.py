@@ -225,7 +225,7 @@ def _clean(options: argparse.Namespace) -> None:
         print("freed")
     elif reclaimable.parts:
         older = "" if options.older_than is None else f" --older-than {options.older_than:g}"
-        print(f"nothing is removed yet: %distrain clean{older} --yes frees it")
+        print(f"nothing is deleted yet: %distrain clean{older} --yes frees it")
 
 
 def _config(options: argparse.Namespace) -> None:

@@ -297,7 +297,7 @@ class Results(Mapping[str, Value]):
     def __getitem__(self, name: str) -> Value:
         if name not in self.named:
             names = ", ".join(self) or "nothing"
-            raise KeyError(f"run {self._run} brought back {names}; name {name!r} with --result")
+            raise KeyError(f"run {self._run} returned {names}; name {name!r} with --result")
         reason = self._index().unsaved.get(name)
         if reason is not None:
             raise ValueError(f"{name} was not saved: {reason}")
@@ -309,7 +309,7 @@ class Results(Mapping[str, Value]):
         except AttributeError as error:
             raise AttributeError(
                 f"result {name!r} of run {self._run} needs what this notebook doesn't define "
-                f"({error}): run its definition in a cell of its own first, or bring back plain "
+                f"({error}): run its definition in a cell of its own first, or return plain "
                 "data, such as model.state_dict()"
             ) from None
 

@@ -27,7 +27,7 @@ _AGAIN = {
     "cache/layers": "layers of packages, which the next build downloads again",
     "cache/data": "data of buckets, which the next run that reads it fetches again",
     "cache/blobs": "parts of base images",
-    "cache/layer-scans": "what base images have",
+    "cache/layer-scans": "contents of base images",
     "cache/resolutions": "versions of packages that were found to fit",
     "rehearsal/roots": "unpacked images of rehearsals",
     "rehearsal/registry": "images of rehearsals",
@@ -83,7 +83,7 @@ class Cleaning:
     def __str__(self) -> str:
         _, free = free_bytes()
         rows = [f"{_gb(part.size):>9}  {part.what}: {part.path}" for part in self.parts]
-        total = f"{_gb(self.size):>9}  in all; {_gb(free)} are free now"
+        total = f"{_gb(self.size):>9}  in total; {_gb(free)} free"
         return "\n".join([*rows, total, *self.stays])
 
 
@@ -103,10 +103,10 @@ def cleaning(
     stays = []
     if going:
         named = ", ".join(f"{run.id} ({run.name})" for run in going[:5])
-        stays.append(f"{'':9}  caches stay while runs may use them: {named}")
+        stays.append(f"{'':9}  caches are kept while runs may use them: {named}")
     if older_than is None:
         size = sum(size_of(run.folder) for run in runs)
-        stays.append(f"{_gb(size):>9}  runs, which stay: --older-than DAYS takes old ones")
+        stays.append(f"{_gb(size):>9}  runs, which are kept: --older-than DAYS includes old ones")
         return Cleaning(tuple(parts), tuple(stays))
     moment = time.time() - older_than * DAY_S
     old = [run for run in runs if _ended_before(run, moment)]

@@ -71,7 +71,7 @@ def stacks_of(run: Run) -> Stacks:
     """
     status = run.status
     if status.state is not State.RUNNING:
-        raise RunNotReady(f"run {run.id} is {status.state}: only ranks at work have stacks")
+        raise RunNotReady(f"run {run.id} is not running ({status.state}): it has no stacks")
     members = [
         RankProcess(process.label, process.index, _pid(run.folder, process))
         for process in status.processes

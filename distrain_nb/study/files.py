@@ -167,7 +167,7 @@ def writable(folder: Path) -> Iterator[None]:
     except OSError as error:
         why = f"{error.strerror or error}: {error.filename or folder}"
         way = "; `%distrain delete` makes room" if error.errno in FULL else ""
-        raise StoreError(f"study {folder.name} can't be told: {why}{way}") from None
+        raise StoreError(f"study {folder.name} can't be changed: {why}{way}") from None
 
 
 def read_trials(folder: Path) -> list[TrialFile]:

@@ -252,7 +252,7 @@ class StudyProcess(TrialLoop[TrialFile]):
     def _end(self) -> None:
         state, error = self._ending or (State.SUCCEEDED, "")
         if self._ending is None and not self.with_ending(*COUNTED):
-            state, error = State.FAILED, "no trial has come to an end with a value"
+            state, error = State.FAILED, "no trial finished with a value"
         self._enter(state, error=error)
         self._launcher.end()
 

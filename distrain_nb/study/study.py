@@ -159,7 +159,7 @@ class Study(Ends):
             raise OptionError(f"study {self.id} has several goals: see study.front")
         found = self.front
         if not found:
-            raise RunNotReady(f"study {self.id} is {self.state}: no trial has a value yet")
+            raise RunNotReady(f"study {self.id} ({self.state}) has no trial with a value yet")
         return found[0]
 
     @property

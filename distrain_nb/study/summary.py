@@ -91,7 +91,7 @@ class StudySummary(Overview):
         if not self.front:
             return ""
         if len(self.goals) > 1:
-            return f"{plural(len(self.front), 'trial')} that no other beats"
+            return f"{plural(len(self.front), 'trial')} on the Pareto front"
         best, goal = self.front[0], self.goals[0]
         return f"best {goal} {brief(best.goals[goal])} in trial {best.number} ({values_of(best)})"
 

@@ -198,7 +198,7 @@ _QUOTED = re.compile(r"`([^`]+)`")
 
 def heading(points: Sequence[Point]) -> str:
     """Say in a line what is wrong."""
-    return points[0].message if len(points) == 1 else f"{plural(len(points), 'thing')} to put right"
+    return points[0].message if len(points) == 1 else f"{plural(len(points), 'problem')}"
 
 
 def as_text(points: Sequence[Point], *, colours: bool = False) -> str:

@@ -213,7 +213,7 @@ const ANSWERS = {
  */
 export function taken(path, answer) {
   const shape = ANSWERS[path];
-  if (!shape) throw new Misshapen(`nobody knows what ${path} is answered`);
+  if (!shape) throw new Misshapen(`no answer is called ${path}`);
   return shape(answer);
 }
 

@@ -60,7 +60,7 @@ export class Refused extends Error {}
 /** Nobody is there who could answer. */
 export class Gone extends Error {
   constructor() {
-    super("The kernel of this output has ended or restarted, and Jupyter's server does not answer instead. Run its cell again.");
+    super("The kernel of this output has ended or restarted, and Jupyter's server does not answer either. Run its cell again.");
   }
 }
 

@@ -242,7 +242,7 @@ def shows_only_what_its_service_takes(notebook: OpenNotebook, home: Path) -> Non
     tab = notebook.page.locator(".dn-tab section[aria-label='study 2']")
     expect(tab).to_contain_text("sending the image: 10 MiB of 40 MiB")
     expect(tab.locator("progress:visible")).to_have_count(1)
-    expect(tab).to_contain_text("none of 9 trials yet")
+    expect(tab).to_contain_text("0 of 9 trials")
     expect(tab.get_by_role("button", name="More trials")).to_have_count(0)
     stored_trial(1, study.file.created).write(study.folder)
     going = stored_trial(2, study.file.created)

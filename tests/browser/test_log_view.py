@@ -153,7 +153,7 @@ def test_tracebacks_are_folded_until_they_are_opened(big: OpenNotebook) -> None:
 def test_times_copy_and_download(big: OpenNotebook) -> None:
     page = big.page
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    view_of(page).get_by_role("button", name="Show when each line came").click()
+    view_of(page).get_by_role("button", name="Show the time of each line").click()
     expect(log(page).locator("time").first).to_have_text(re.compile(r"\d\d:\d\d:\d\d\.\d{3}"))
     shown = texts(page)
     view_of(page).get_by_role("button", name="Copy").click()

@@ -43,4 +43,4 @@ def test_a_place_in_a_cell_leads_there(browser: Browser) -> None:
         assert page.evaluate("() => document.activeElement.className") == "cm-content"
         gone = page.get_by_role("button", name="Cell In[9], line 1")
         gone.click()
-        expect(gone).to_have_attribute("title", "This notebook has no such cell now")
+        expect(gone).to_have_attribute("title", "This notebook no longer has this cell")

@@ -241,7 +241,7 @@ def test_a_study_is_looked_at_and_looked_after(
         "trial 60 is being stopped"
     )
     assert (sweep.folder / "stop-60").exists()
-    field = view.get_by_role("spinbutton", name="how many trials more")
+    field = view.get_by_role("spinbutton", name="number of trials to add")
     field.fill("7")
     field.press("Enter")
     expect(view.locator(".dn-head")).to_contain_text("58 of 87 trials")

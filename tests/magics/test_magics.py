@@ -57,7 +57,7 @@ def test_a_result_that_cannot_be_saved_says_why(home: Path) -> None:
     assert "--result lock could not be saved" in run.logs()
     with pytest.raises(ValueError, match="lock was not saved"):
         run.results["lock"]
-    with pytest.raises(KeyError, match="brought back good"):
+    with pytest.raises(KeyError, match="returned good"):
         run.results["other"]
 
 

@@ -76,8 +76,8 @@ def test_clean_names_what_it_frees_and_frees_what_it_named(
     clean("")
     shown = capsys.readouterr().out
     assert f"0.2 MB  layers of packages, which the next build downloads again: {layers}" in shown
-    assert "runs, which stay: --older-than DAYS takes old ones" in shown
-    assert "nothing is removed yet: %distrain clean --yes frees it" in shown
+    assert "runs, which are kept: --older-than DAYS includes old ones" in shown
+    assert "nothing is deleted yet: %distrain clean --yes frees it" in shown
     assert layers.exists()
     clean("--older-than 30")
     shown = capsys.readouterr().out
@@ -96,5 +96,5 @@ def test_clean_leaves_what_a_run_may_use(capsys: pytest.CaptureFixture[str]) -> 
     (layers / "a.tar.gz").write_bytes(bytes(200_000))
     record = Store().add("going", "local", "", "")
     clean("--yes --older-than 0")
-    assert "caches stay while runs may use them: 1 (going)" in capsys.readouterr().out
+    assert "caches are kept while runs may use them: 1 (going)" in capsys.readouterr().out
     assert layers.exists() and record.folder.exists()

@@ -88,7 +88,7 @@ def test_what_is_asked_of_a_study_on_a_full_disk_is_refused_with_the_way_out(dis
     TrialFile(1, {"x": 1}).write(found.folder)
     take_inodes(disk)
     for ask in (lambda: found.more(1), lambda: found.stop(1), found.cancel):
-        with pytest.raises(StoreError, match=r"study 1 can't be told: No space left .* makes room"):
+        with pytest.raises(StoreError, match=r"1 can't be changed: No space left .* makes room"):
             ask()
     assert found.wanted == 3
 

@@ -134,7 +134,7 @@ def test_trials_to_begin_with_have_a_row_each(built: Form) -> None:
     (finding,) = about_tuning(built)
     assert (finding.where, finding.message) == ("tuning.initial.1", "rate isn't a parameter")
     shown = built.widget.view["findings"][0]["places"]
-    assert shown == [["tuning.initial.1", "Trial 2 to begin with"]]
+    assert shown == [["tuning.initial.1", "Initial trial 2"]]
     said(built, do="repair", code=finding.code, where=finding.where, label=finding.fixes[0].label)
     assert "--initial lr=0.15" in built.line and "--initial lr=0.2" in built.line
     fields = built.widget.view["tuning"]["initial"]

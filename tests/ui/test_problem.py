@@ -97,7 +97,7 @@ def test_several_are_counted_and_none_begins_with_a_code(tmp_path: Path) -> None
     text = "%%distrain --result a\nprint(nowhere, neither)"
     found = points(text, tmp_path)
     said = as_text(found)
-    assert said.startswith("3 things to put right\n")
+    assert said.startswith("3 problems\n")
     assert "Error" not in said
     assert all(f"\n{point.message}\n" in said for point in found)
     assert str(error_of(text, tmp_path)).startswith("--result: the cell does not set `a`")

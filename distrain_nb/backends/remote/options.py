@@ -35,7 +35,7 @@ class RemoteOptions:
     """Options of any job that runs elsewhere. A backend derives its own from this, and from those
     of the parts below that it reads."""
 
-    env: tuple[str, ...] = option("NAME=VALUE", "a variable, or NAME=secret://…", (), shown=False)
+    env: tuple[str, ...] = option("NAME=VALUE", "variable, or NAME=secret://…", (), shown=False)
 
     @property
     def rehearsal(self) -> str | None:
@@ -65,7 +65,7 @@ class ImageOptions:
     """Of a backend that builds an image for a job."""
 
     builder: str = option(
-        "append|docker|cloudbuild", "what builds the image", "append", topic="images"
+        "append|docker|cloudbuild", "way to build the image", "append", topic="images"
     )
     repository: str = option(
         "HOST/PATH", "container repository that the image goes to", "",
@@ -84,7 +84,7 @@ class ImageOptions:
 class RehearsalOptions:
     """Of a backend that has a stand-in for its service."""
 
-    rehearse: str | None = option("EVENT,…", "send the request to this machine", None, bare="")
+    rehearse: str | None = option("EVENT,…", "rehearse the job on this machine", None, bare="")
 
 
 @dataclass(frozen=True)

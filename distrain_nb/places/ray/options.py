@@ -54,7 +54,7 @@ class RayOptions(RemoteOptions):
         "|".join(STRATEGIES), "how replicas are placed on nodes", SPREAD_OUT, label="Placement",
         choices=_strategies,
     )  # fmt: skip
-    autoscaling: bool = option("", "the cluster adds nodes where they are lacking", False)
+    autoscaling: bool = option("", "let the cluster add the nodes that it lacks", False)
     python: str = option("PATH", "Python on the head node", "python", setting="ray_python")
 
 

@@ -46,13 +46,11 @@ class SageMakerOptions(CloudOptions):
     )
     kms_key: str = option("ID", "key that volumes and output are encrypted with", "")
     encrypt: bool = option("", "encrypt the traffic between hosts", False)
-    isolate: bool = option("", "keep the job from the network", False)
+    isolate: bool = option("", "cut the job off from the network", False)
     keep_alive: str = option(
         "DURATION", "how long machines stay for the next job", "", like=("persistent_resource",)
     )
-    attempts: str = option(
-        "N", "how often the service starts the job at most", "", like=("restart",)
-    )
+    attempts: str = option("N", "most times that the service starts the job", "", like=("restart",))
     reservation: str = option("ARN", "training plan whose machines to use", "")
     check_machines: bool = option(
         "", "test the machines before the program starts", False,

@@ -58,7 +58,7 @@ class SlurmOptions(RemoteOptions):
         setting="slurm_python",
     )  # fmt: skip
     container: str = option(
-        "|".join(RUNNERS), "what runs --image on the nodes", RUNNERS[0], setting="slurm_container",
+        "|".join(RUNNERS), "runtime for --image on nodes", RUNNERS[0], setting="slurm_container",
         label="Containers", choices=_runners,
     )  # fmt: skip
     mount: tuple[str, ...] = option("FOLDER", "one more folder for the container of --image", ())

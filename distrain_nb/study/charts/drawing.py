@@ -211,7 +211,7 @@ class StudyDrawing:
     def _legend(self) -> str:
         states = {trial.state for trial in self._trials}
         known = [(text, ink) for state, text, ink in _LEGEND if state in states]
-        best = "best so far" if len(self._goals) == 1 else "no other beats"
+        best = "best so far" if len(self._goals) == 1 else "Pareto front"
         known += [(best, "--dn-top")] if self._front else []
         names = "".join(
             f'<span class="dn-series" style="--dn-ink:var({ink})">{text}</span>'

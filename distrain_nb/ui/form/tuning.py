@@ -185,7 +185,7 @@ def offered(tuning: Tuning) -> dict[str, list[list[object]]]:
         lists[f"{TUNING}.stop"] = [["", "never", True], *([kind, "", True] for kind in STOPPING)]
         for name in ("measurement", "noise"):
             words = options.PARTS[name].words
-            default: list[object] = ["", "the place's choice", True]
+            default: list[object] = ["", "default of the place", True]
             lists[f"{TUNING}.{name}"] = [default, *([word, "", True] for word in words)]
     return lists
 

@@ -160,7 +160,7 @@ def label_of(path: str) -> str:
     if name == TUNING:
         number, dot, field = field.rpartition(".")
         if number == INITIAL.name:
-            return f"Trial {int(field) + 1} to begin with"
+            return f"Initial trial {int(field) + 1}"
         label = _TUNING_LABELS.get(field, field)
         return (
             f"Parameter {int(number) + 1}, {label.lower()}" if dot else f"Tuning, {label.lower()}"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _BOX = "border:1px solid #8888;border-radius:8px;padding:4px 12px;margin:2px 0 6px"
 _SMALL = "font-size:12px;opacity:0.8;margin:4px 0"
 _CODE = "white-space:pre-wrap;font-size:12px;margin:4px 0"
-AGAIN = "Its fields work while its kernel runs. Run this for a form that goes on from here:"
+AGAIN = "This form works while its kernel runs. To continue from here, run:"
 
 
 class FormOutputs:

@@ -294,7 +294,7 @@ var ANSWERS = {
 };
 function taken(path, answer) {
   const shape = ANSWERS[path];
-  if (!shape) throw new Misshapen(`nobody knows what ${path} is answered`);
+  if (!shape) throw new Misshapen(`no answer is called ${path}`);
   return shape(answer);
 }
 var home = one((value) => typeof value === "string" && /^[0-9a-f]{0,12}$/.test(value), "the start of a hash");
@@ -346,7 +346,7 @@ var Refused = class extends Error {
 };
 var Gone = class extends Error {
   constructor() {
-    super("The kernel of this output has ended or restarted, and Jupyter's server does not answer instead. Run its cell again.");
+    super("The kernel of this output has ended or restarted, and Jupyter's server does not answer either. Run its cell again.");
   }
 };
 var Source = class {
@@ -1665,7 +1665,7 @@ var Charts = class {
     });
   }
   async saveTable() {
-    this.note.textContent = "collecting the points…";
+    this.note.textContent = "loading all points…";
     const steps = this.shown.flatMap((line2) => [...line2.step]);
     const ends = [Math.min, Math.max].map((end) => steps.reduce((a, b) => end(a, b)));
     const lines = await wholeLines((query) => this.ask(query), ends[0], ends[1]);

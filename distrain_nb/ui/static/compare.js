@@ -280,7 +280,7 @@ var ANSWERS = {
 };
 function taken(path, answer) {
   const shape = ANSWERS[path];
-  if (!shape) throw new Misshapen(`nobody knows what ${path} is answered`);
+  if (!shape) throw new Misshapen(`no answer is called ${path}`);
   return shape(answer);
 }
 var home = one((value) => typeof value === "string" && /^[0-9a-f]{0,12}$/.test(value), "the start of a hash");
@@ -332,7 +332,7 @@ var Refused = class extends Error {
 };
 var Gone = class extends Error {
   constructor() {
-    super("The kernel of this output has ended or restarted, and Jupyter's server does not answer instead. Run its cell again.");
+    super("The kernel of this output has ended or restarted, and Jupyter's server does not answer either. Run its cell again.");
   }
 };
 var Source = class {
@@ -555,7 +555,7 @@ var Comparison = class {
    */
   line(row, places) {
     const sorted = this.order?.name === row.name && (this.order.down ? "descending" : "ascending");
-    const sort = button(row.name, () => this.sort(row), { class: "dn-sort", title: `Put runs in order of ${row.name}` });
+    const sort = button(row.name, () => this.sort(row), { class: "dn-sort", title: `Sort runs by ${row.name}` });
     const cells = places.map((place) => {
       const star = row.best.includes(place) ? element("span", { role: "img", "aria-label": "best" }, " ★") : null;
       const text2 = row.texts[place];
@@ -572,9 +572,9 @@ var Comparison = class {
   showEquals(rows) {
     const known = rows.filter((row) => row.texts[0]);
     this.equal.hidden = !known.length;
-    this.equalTitle.textContent = `The same in all (${known.length})`;
+    this.equalTitle.textContent = `Identical in all runs (${known.length})`;
     const lines = known.map(({ name, texts }) => element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, texts[0])));
-    this.equals.replaceChildren(element("table", { class: "dn-table", "aria-label": "the same in all" }, element("tbody", {}, ...lines)));
+    this.equals.replaceChildren(element("table", { class: "dn-table", "aria-label": "identical in all runs" }, element("tbody", {}, ...lines)));
   }
   close() {
     this.closed = true;

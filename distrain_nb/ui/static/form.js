@@ -78,7 +78,7 @@ var Ended = class {
     this.node = element(
       "div",
       { class: "dn-part dn-ended", role: "status", hidden: true },
-      element("p", {}, "The kernel of this form has ended or restarted, so nothing here can be changed. Run this for a form that goes on from here:"),
+      element("p", {}, "The kernel of this form has ended or restarted, so this form takes no more changes. To continue from here, run:"),
       this.code,
       this.copy
     );
@@ -229,7 +229,7 @@ function rows(options, current) {
       element("span", {}, value || detail),
       value && detail ? element("span", { class: "dn-detail" }, detail) : null
     );
-    const divider = element("li", { class: "dn-divider", role: "presentation" }, "does not fit the rest");
+    const divider = element("li", { class: "dn-divider", role: "presentation" }, "does not fit the other fields");
     return isFirstUnfit ? [divider, row] : [row];
   });
 }
@@ -692,7 +692,7 @@ var Pool = class {
     this.notes = new Notes(form);
     this.size = button("Auto", () => form.send("size", {}), {
       class: "dn-button",
-      title: "As many reducers as just cover the workers",
+      title: "Use as many reducers as the workers' bandwidth needs",
       "aria-label": "Size the Reduction Server for the workers"
     });
     this.remove = button("✕", () => this.#removed(), {
@@ -782,7 +782,7 @@ var Preview = class {
     this.list = element("div", {
       class: "dn-tabs",
       role: "tablist",
-      "aria-label": "The same in other forms",
+      "aria-label": "This layout in other formats",
       onkeydown: (event) => this.#pressed(event)
     });
     this.code = element("pre", { class: "dn-code", tabindex: "0", ...OWN_KEYS });
@@ -890,7 +890,7 @@ var Row = class {
   }
 };
 var PARAMETER = { what: "Parameter", remove: "untune", style: "dn-tuned" };
-var INITIAL = { what: "First trial", remove: "unbegin", style: "dn-tuned dn-begun" };
+var INITIAL = { what: "Initial trial", remove: "unbegin", style: "dn-tuned dn-begun" };
 var Rows = class {
   /**
    * @param {Form} form
@@ -927,7 +927,7 @@ var Tuning = class {
     this.notes = new Notes(form);
     const { grid, extras, more } = this.settings;
     const added = (words, clicked) => element("div", { class: "dn-add" }, button(words, clicked, { class: "dn-button dn-adder" }));
-    this.begin = added("+ Trial to begin with", () => this.#begun());
+    this.begin = added("+ Initial trial", () => this.#begun());
     const add = added("+ Parameter to tune", () => this.#added());
     this.node = element(
       "div",

@@ -304,7 +304,7 @@ var ANSWERS = {
 };
 function taken(path, answer) {
   const shape = ANSWERS[path];
-  if (!shape) throw new Misshapen(`nobody knows what ${path} is answered`);
+  if (!shape) throw new Misshapen(`no answer is called ${path}`);
   return shape(answer);
 }
 var home = one((value) => typeof value === "string" && /^[0-9a-f]{0,12}$/.test(value), "the start of a hash");
@@ -356,7 +356,7 @@ var Refused = class extends Error {
 };
 var Gone = class extends Error {
   constructor() {
-    super("The kernel of this output has ended or restarted, and Jupyter's server does not answer instead. Run its cell again.");
+    super("The kernel of this output has ended or restarted, and Jupyter's server does not answer either. Run its cell again.");
   }
 };
 var Source = class {
@@ -1096,7 +1096,7 @@ var TALLEST = 8e6;
 var BLOCK = 200;
 var MARGIN = 6;
 var FETCH_AFTER_MS = 40;
-var BUSY = "The kernel is busy: lines that are not here come when it is free, or at once with “jupyter server extension enable distrain_nb.server” and a restart of Jupyter.";
+var BUSY = "The kernel is busy: missing lines appear when it is free. To see them at once, run “jupyter server extension enable distrain_nb.server” and restart Jupyter.";
 var Log = class {
   /**
    * @param {HTMLElement} root
@@ -1587,7 +1587,7 @@ var Toolbar = class {
       button("First error", () => this.firstError(), { class: "dn-chip", title: "Go to the first traceback or error" }),
       this.lineField(),
       toggle("Wrap", "Break long lines", (wrap) => this.log.restyle({ wrap })),
-      toggle("Time", "Show when each line came", (times) => this.log.restyle({ times })),
+      toggle("Time", "Show the time of each line", (times) => this.log.restyle({ times })),
       button("Copy", () => this.copy(), { class: "dn-chip", title: "Copy the lines in sight, or the selected text" }),
       button("Download", () => this.download(), { class: "dn-chip", title: "Save the whole log as a text file" })
     );
@@ -1924,7 +1924,7 @@ var StateLine = class {
     const phase = summary.phase && summary.phase !== summary.state ? ` · ${summary.phase}` : "";
     const words2 = summary.state + phase;
     this.sign.textContent = SIGNS[summary.state];
-    if (this.word.textContent !== words2) this.spoken.textContent = `${this.what} ${summary.id} is ${summary.state}`;
+    if (this.word.textContent !== words2) this.spoken.textContent = `${this.what} ${summary.id}: ${summary.state}`;
     this.word.textContent = words2;
     this.name.textContent = `${summary.name} #${summary.id}`;
     this.where.textContent = [summary.where, summary.size].filter(Boolean).join(" · ");
@@ -1992,7 +1992,7 @@ function reportBox(text2) {
 function link(place, body) {
   const [count2, line2] = (place.match(/\d+/g) ?? []).map(Number);
   const go = () => {
-    if (!showCell(body, count2, line2)) made.title = "This notebook has no such cell now";
+    if (!showCell(body, count2, line2)) made.title = "This notebook no longer has this cell";
   };
   const made = button(place, go, { class: "dn-cell dn-to-cell", title: "Go to this line of the cell" });
   return made;
@@ -2018,7 +2018,7 @@ function kindOf(line2, before) {
 // src/run/stop.js
 var ANSWERED_WITHIN_MS = 1500;
 var busy = (what) => `The kernel is busy with another cell, and stops this ${what} when that is done. To stop at once: “jupyter server extension enable distrain_nb.server”, then restart Jupyter.`;
-var gone = (what, number2) => `The kernel has ended or restarted, and Jupyter's server does not answer instead: the ${what} goes on. To stop it, run: ${what === "study" ? `%distrain tune ${number2} --stop` : `%distrain cancel ${number2}`}`;
+var gone = (what, number2) => `The kernel has ended or restarted, and Jupyter's server does not answer either: the ${what} goes on. To stop it, run: ${what === "study" ? `%distrain tune ${number2} --stop` : `%distrain cancel ${number2}`}`;
 var unreachable = (what) => `Jupyter's server does not answer: the ${what} goes on. Try again when it is back.`;
 async function askToStop(source) {
   if (source.served) {

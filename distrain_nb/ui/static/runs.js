@@ -310,7 +310,7 @@ var ANSWERS = {
 };
 function taken(path, answer) {
   const shape = ANSWERS[path];
-  if (!shape) throw new Misshapen(`nobody knows what ${path} is answered`);
+  if (!shape) throw new Misshapen(`no answer is called ${path}`);
   return shape(answer);
 }
 var home = one((value) => typeof value === "string" && /^[0-9a-f]{0,12}$/.test(value), "the start of a hash");
@@ -362,7 +362,7 @@ var Refused = class extends Error {
 };
 var Gone = class extends Error {
   constructor() {
-    super("The kernel of this output has ended or restarted, and Jupyter's server does not answer instead. Run its cell again.");
+    super("The kernel of this output has ended or restarted, and Jupyter's server does not answer either. Run its cell again.");
   }
 };
 var Source = class {
@@ -735,7 +735,7 @@ var StateLine = class {
     const phase = summary.phase && summary.phase !== summary.state ? ` · ${summary.phase}` : "";
     const words2 = summary.state + phase;
     this.sign.textContent = SIGNS[summary.state];
-    if (this.word.textContent !== words2) this.spoken.textContent = `${this.what} ${summary.id} is ${summary.state}`;
+    if (this.word.textContent !== words2) this.spoken.textContent = `${this.what} ${summary.id}: ${summary.state}`;
     this.word.textContent = words2;
     this.name.textContent = `${summary.name} #${summary.id}`;
     this.where.textContent = [summary.where, summary.size].filter(Boolean).join(" · ");
@@ -2044,7 +2044,7 @@ var Charts = class {
     });
   }
   async saveTable() {
-    this.note.textContent = "collecting the points…";
+    this.note.textContent = "loading all points…";
     const steps = this.shown.flatMap((line2) => [...line2.step]);
     const ends = [Math.min, Math.max].map((end) => steps.reduce((a, b) => end(a, b)));
     const lines = await wholeLines((query) => this.ask(query), ends[0], ends[1]);
@@ -3136,7 +3136,7 @@ var TALLEST2 = 8e6;
 var BLOCK = 200;
 var MARGIN = 6;
 var FETCH_AFTER_MS = 40;
-var BUSY = "The kernel is busy: lines that are not here come when it is free, or at once with “jupyter server extension enable distrain_nb.server” and a restart of Jupyter.";
+var BUSY = "The kernel is busy: missing lines appear when it is free. To see them at once, run “jupyter server extension enable distrain_nb.server” and restart Jupyter.";
 var Log = class {
   /**
    * @param {HTMLElement} root
@@ -3627,7 +3627,7 @@ var Toolbar = class {
       button("First error", () => this.firstError(), { class: "dn-chip", title: "Go to the first traceback or error" }),
       this.lineField(),
       toggle("Wrap", "Break long lines", (wrap) => this.log.restyle({ wrap })),
-      toggle("Time", "Show when each line came", (times) => this.log.restyle({ times })),
+      toggle("Time", "Show the time of each line", (times) => this.log.restyle({ times })),
       button("Copy", () => this.copy(), { class: "dn-chip", title: "Copy the lines in sight, or the selected text" }),
       button("Download", () => this.download(), { class: "dn-chip", title: "Save the whole log as a text file" })
     );
@@ -3797,7 +3797,7 @@ function reportBox(text2) {
 function link(place, body) {
   const [count2, line2] = (place.match(/\d+/g) ?? []).map(Number);
   const go = () => {
-    if (!showCell(body, count2, line2)) made.title = "This notebook has no such cell now";
+    if (!showCell(body, count2, line2)) made.title = "This notebook no longer has this cell";
   };
   const made = button(place, go, { class: "dn-cell dn-to-cell", title: "Go to this line of the cell" });
   return made;
@@ -3823,7 +3823,7 @@ function kindOf(line2, before) {
 // src/run/stop.js
 var ANSWERED_WITHIN_MS = 1500;
 var busy = (what) => `The kernel is busy with another cell, and stops this ${what} when that is done. To stop at once: “jupyter server extension enable distrain_nb.server”, then restart Jupyter.`;
-var gone = (what, number2) => `The kernel has ended or restarted, and Jupyter's server does not answer instead: the ${what} goes on. To stop it, run: ${what === "study" ? `%distrain tune ${number2} --stop` : `%distrain cancel ${number2}`}`;
+var gone = (what, number2) => `The kernel has ended or restarted, and Jupyter's server does not answer either: the ${what} goes on. To stop it, run: ${what === "study" ? `%distrain tune ${number2} --stop` : `%distrain cancel ${number2}`}`;
 var unreachable = (what) => `Jupyter's server does not answer: the ${what} goes on. Try again when it is back.`;
 async function askToStop(source) {
   if (source.served) {
@@ -4061,7 +4061,7 @@ var Comparison = class {
    */
   line(row, places) {
     const sorted2 = this.order?.name === row.name && (this.order.down ? "descending" : "ascending");
-    const sort = button(row.name, () => this.sort(row), { class: "dn-sort", title: `Put runs in order of ${row.name}` });
+    const sort = button(row.name, () => this.sort(row), { class: "dn-sort", title: `Sort runs by ${row.name}` });
     const cells = places.map((place) => {
       const star = row.best.includes(place) ? element("span", { role: "img", "aria-label": "best" }, " ★") : null;
       const text2 = row.texts[place];
@@ -4078,9 +4078,9 @@ var Comparison = class {
   showEquals(rows) {
     const known = rows.filter((row) => row.texts[0]);
     this.equal.hidden = !known.length;
-    this.equalTitle.textContent = `The same in all (${known.length})`;
+    this.equalTitle.textContent = `Identical in all runs (${known.length})`;
     const lines = known.map(({ name, texts }) => element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, texts[0])));
-    this.equals.replaceChildren(element("table", { class: "dn-table", "aria-label": "the same in all" }, element("tbody", {}, ...lines)));
+    this.equals.replaceChildren(element("table", { class: "dn-table", "aria-label": "identical in all runs" }, element("tbody", {}, ...lines)));
   }
   close() {
     this.closed = true;
@@ -4529,7 +4529,7 @@ var Row = class extends SortedRow {
       box.remove();
       this.node.focus();
     };
-    const keep = button("Keep", back, { class: "dn-chip", title: "Delete nothing" });
+    const keep = button("Keep", back, { class: "dn-chip", title: "Keep this run" });
     const remove = button("Delete", () => this.runs.act(this.item, "delete", `run ${id2} is deleted`), {
       class: "dn-chip dn-danger",
       title: `Delete run ${id2} with its files`,
@@ -4634,7 +4634,7 @@ var Table = class extends SortedTable {
   ticked() {
     const count2 = this.chosen.length;
     this.compare.disabled = count2 < 2;
-    this.compare.textContent = count2 < 2 ? "Compare (tick two)" : `Compare ${count2}`;
+    this.compare.textContent = count2 < 2 ? "Compare: select two" : `Compare ${count2}`;
   }
   /**
    * @param {TableRun} run

@@ -316,7 +316,7 @@ var StateLine = class {
     const phase = summary.phase && summary.phase !== summary.state ? ` · ${summary.phase}` : "";
     const words2 = summary.state + phase;
     this.sign.textContent = SIGNS[summary.state];
-    if (this.word.textContent !== words2) this.spoken.textContent = `${this.what} ${summary.id} is ${summary.state}`;
+    if (this.word.textContent !== words2) this.spoken.textContent = `${this.what} ${summary.id}: ${summary.state}`;
     this.word.textContent = words2;
     this.name.textContent = `${summary.name} #${summary.id}`;
     this.where.textContent = [summary.where, summary.size].filter(Boolean).join(" · ");
@@ -553,7 +553,7 @@ function reportBox(text2) {
 function link(place, body) {
   const [count2, line2] = (place.match(/\d+/g) ?? []).map(Number);
   const go = () => {
-    if (!showCell(body, count2, line2)) made.title = "This notebook has no such cell now";
+    if (!showCell(body, count2, line2)) made.title = "This notebook no longer has this cell";
   };
   const made = button(place, go, { class: "dn-cell dn-to-cell", title: "Go to this line of the cell" });
   return made;
@@ -816,7 +816,7 @@ var ANSWERS = {
 };
 function taken2(path, answer) {
   const shape = ANSWERS[path];
-  if (!shape) throw new Misshapen(`nobody knows what ${path} is answered`);
+  if (!shape) throw new Misshapen(`no answer is called ${path}`);
   return shape(answer);
 }
 var home = one((value) => typeof value === "string" && /^[0-9a-f]{0,12}$/.test(value), "the start of a hash");
@@ -868,7 +868,7 @@ var Refused = class extends Error {
 };
 var Gone = class extends Error {
   constructor() {
-    super("The kernel of this output has ended or restarted, and Jupyter's server does not answer instead. Run its cell again.");
+    super("The kernel of this output has ended or restarted, and Jupyter's server does not answer either. Run its cell again.");
   }
 };
 var Source = class {
@@ -1045,7 +1045,7 @@ function asText(query) {
 // src/run/stop.js
 var ANSWERED_WITHIN_MS = 1500;
 var busy = (what) => `The kernel is busy with another cell, and stops this ${what} when that is done. To stop at once: “jupyter server extension enable distrain_nb.server”, then restart Jupyter.`;
-var gone = (what, number2) => `The kernel has ended or restarted, and Jupyter's server does not answer instead: the ${what} goes on. To stop it, run: ${what === "study" ? `%distrain tune ${number2} --stop` : `%distrain cancel ${number2}`}`;
+var gone = (what, number2) => `The kernel has ended or restarted, and Jupyter's server does not answer either: the ${what} goes on. To stop it, run: ${what === "study" ? `%distrain tune ${number2} --stop` : `%distrain cancel ${number2}`}`;
 var unreachable = (what) => `Jupyter's server does not answer: the ${what} goes on. Try again when it is back.`;
 async function askToStop(source) {
   if (source.served) {
@@ -2897,7 +2897,7 @@ var Charts = class {
     });
   }
   async saveTable() {
-    this.note.textContent = "collecting the points…";
+    this.note.textContent = "loading all points…";
     const steps = this.shown.flatMap((line2) => [...line2.step]);
     const ends = [Math.min, Math.max].map((end) => steps.reduce((a, b) => end(a, b)));
     const lines = await wholeLines((query) => this.ask(query), ends[0], ends[1]);
@@ -3696,7 +3696,7 @@ var TALLEST2 = 8e6;
 var BLOCK = 200;
 var MARGIN = 6;
 var FETCH_AFTER_MS = 40;
-var BUSY = "The kernel is busy: lines that are not here come when it is free, or at once with “jupyter server extension enable distrain_nb.server” and a restart of Jupyter.";
+var BUSY = "The kernel is busy: missing lines appear when it is free. To see them at once, run “jupyter server extension enable distrain_nb.server” and restart Jupyter.";
 var Log = class {
   /**
    * @param {HTMLElement} root
@@ -4187,7 +4187,7 @@ var Toolbar = class {
       button("First error", () => this.firstError(), { class: "dn-chip", title: "Go to the first traceback or error" }),
       this.lineField(),
       toggle("Wrap", "Break long lines", (wrap) => this.log.restyle({ wrap })),
-      toggle("Time", "Show when each line came", (times) => this.log.restyle({ times })),
+      toggle("Time", "Show the time of each line", (times) => this.log.restyle({ times })),
       button("Copy", () => this.copy(), { class: "dn-chip", title: "Copy the lines in sight, or the selected text" }),
       button("Download", () => this.download(), { class: "dn-chip", title: "Save the whole log as a text file" })
     );
@@ -4478,7 +4478,7 @@ var Comparison = class {
    */
   line(row, places) {
     const sorted2 = this.order?.name === row.name && (this.order.down ? "descending" : "ascending");
-    const sort = button(row.name, () => this.sort(row), { class: "dn-sort", title: `Put runs in order of ${row.name}` });
+    const sort = button(row.name, () => this.sort(row), { class: "dn-sort", title: `Sort runs by ${row.name}` });
     const cells = places.map((place) => {
       const star = row.best.includes(place) ? element("span", { role: "img", "aria-label": "best" }, " ★") : null;
       const text2 = row.texts[place];
@@ -4495,9 +4495,9 @@ var Comparison = class {
   showEquals(rows) {
     const known = rows.filter((row) => row.texts[0]);
     this.equal.hidden = !known.length;
-    this.equalTitle.textContent = `The same in all (${known.length})`;
+    this.equalTitle.textContent = `Identical in all runs (${known.length})`;
     const lines = known.map(({ name, texts: texts2 }) => element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, texts2[0])));
-    this.equals.replaceChildren(element("table", { class: "dn-table", "aria-label": "the same in all" }, element("tbody", {}, ...lines)));
+    this.equals.replaceChildren(element("table", { class: "dn-table", "aria-label": "identical in all runs" }, element("tbody", {}, ...lines)));
   }
   close() {
     this.closed = true;
@@ -5022,7 +5022,7 @@ var Trials = class extends SortedTable {
       min: 1,
       step: 1,
       value: MORE,
-      "aria-label": "how many trials more",
+      "aria-label": "number of trials to add",
       ...OWN_KEYS
     });
     const want = () => {
@@ -5058,7 +5058,7 @@ var Trials = class extends SortedTable {
     const front = new Set(this.source.summary.front);
     for (const [id2, row] of this.rows) row.node.classList.toggle("dn-top", front.has(id2));
     const some = passing.length < trials.length ? `${passing.length} of ` : "";
-    write(this.count, trials.length ? `${some}${plural(trials.length, "trial")}` : `none of ${plural(wanted, "trial")} yet`);
+    write(this.count, trials.length ? `${some}${plural(trials.length, "trial")}` : `0 of ${plural(wanted, "trial")}`);
     this.frame.hidden = !trials.length;
     this.ticked();
   }
@@ -5078,7 +5078,7 @@ var Trials = class extends SortedTable {
   ticked() {
     const count2 = this.chosen.length;
     this.compare.disabled = count2 < 2;
-    write(this.compare, count2 < 2 ? "Compare (tick two)" : `Compare ${count2}`);
+    write(this.compare, count2 < 2 ? "Compare: select two" : `Compare ${count2}`);
   }
   /** @param {Trial} trial */
   stop(trial2) {

@@ -329,7 +329,7 @@ export class Charts {
   }
 
   async saveTable() {
-    this.note.textContent = "collecting the points…";
+    this.note.textContent = "loading all points…";
     const steps = this.shown.flatMap((line) => [...line.step]);
     const ends = [Math.min, Math.max].map((end) => steps.reduce((a, b) => end(a, b)));
     const lines = await wholeLines((query) => this.ask(query), ends[0], ends[1]);

@@ -161,7 +161,7 @@ function rows(options, current) {
       element("span", {}, value || detail),
       value && detail ? element("span", { class: "dn-detail" }, detail) : null,
     );
-    const divider = element("li", { class: "dn-divider", role: "presentation" }, "does not fit the rest");
+    const divider = element("li", { class: "dn-divider", role: "presentation" }, "does not fit the other fields");
     return isFirstUnfit ? [divider, row] : [row];
   });
 }

@@ -11,7 +11,7 @@ export class Ended {
     this.node = element(
       "div",
       { class: "dn-part dn-ended", role: "status", hidden: true },
-      element("p", {}, "The kernel of this form has ended or restarted, so nothing here can be changed. Run this for a form that goes on from here:"),
+      element("p", {}, "The kernel of this form has ended or restarted, so this form takes no more changes. To continue from here, run:"),
       this.code,
       this.copy,
     );

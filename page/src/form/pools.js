@@ -37,7 +37,7 @@ class Pool {
     this.notes = new Notes(form);
     this.size = button("Auto", () => form.send("size", {}), {
       class: "dn-button",
-      title: "As many reducers as just cover the workers",
+      title: "Use as many reducers as the workers' bandwidth needs",
       "aria-label": "Size the Reduction Server for the workers",
     });
     this.remove = button("✕", () => this.#removed(), {

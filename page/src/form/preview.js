@@ -21,7 +21,7 @@ export class Preview {
     this.current = "";
     this.shown = "";
     this.list = element("div", {
-      class: "dn-tabs", role: "tablist", "aria-label": "The same in other forms",
+      class: "dn-tabs", role: "tablist", "aria-label": "This layout in other formats",
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.#pressed(event),
     });
     this.code = element("pre", { class: "dn-code", tabindex: "0", ...OWN_KEYS });

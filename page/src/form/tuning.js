@@ -41,7 +41,7 @@ class Row {
 }
 
 const PARAMETER = { what: "Parameter", remove: "untune", style: "dn-tuned" };
-const INITIAL = { what: "First trial", remove: "unbegin", style: "dn-tuned dn-begun" };
+const INITIAL = { what: "Initial trial", remove: "unbegin", style: "dn-tuned dn-begun" };
 
 /** Rows of one kind. */
 class Rows {
@@ -83,7 +83,7 @@ export class Tuning {
     const added = (/** @type {string} */ words, /** @type {() => void} */ clicked) => (
       element("div", { class: "dn-add" }, button(words, clicked, { class: "dn-button dn-adder" }))
     );
-    this.begin = added("+ Trial to begin with", () => this.#begun());
+    this.begin = added("+ Initial trial", () => this.#begun());
     const add = added("+ Parameter to tune", () => this.#added());
     this.node = element(
       "div", { class: "dn-part dn-tuning" },

@@ -15,7 +15,7 @@ const MOST = { run: 100, study: 20 };
 const FILTERED_FROM = 10;  // what one sees at a glance
 const REFUSED = "The browser refuses notifications for this page: allow them in its settings for this site.";
 const AGES_EVERY_MS = 1000;
-const ABSENT = "Jupyter's server tells nothing of runs. In its environment: “pip install distrain-nb”, "
+const ABSENT = "Jupyter's server has no distrain-nb. In its environment, run “pip install distrain-nb” and "
   + "“jupyter server extension enable distrain_nb.server”, then restart Jupyter.";
 
 /**
@@ -79,7 +79,7 @@ export class RunsPanel {
     this.studies = new Map();
     this.count = element("strong");
     this.ask = button("Notify me", () => this.allow(), {
-      class: "dn-chip", title: "Let the browser say when a run or a study ends, while you look at another window",
+      class: "dn-chip", title: "Show a notification of the browser when a run or a study ends while you are in another window",
     });
     this.note = element("div", { class: "dn-note", role: "status", hidden: true });
     this.most = { ...MOST };

@@ -17,8 +17,8 @@ const TALLEST = 8_000_000;   // pixels that every browser can lay out
 const BLOCK = 200;
 const MARGIN = 6;
 const FETCH_AFTER_MS = 40;
-const BUSY = "The kernel is busy: lines that are not here come when it is free, or at once with "
-  + "“jupyter server extension enable distrain_nb.server” and a restart of Jupyter.";
+const BUSY = "The kernel is busy: missing lines appear when it is free. To see them at once, run "
+  + "“jupyter server extension enable distrain_nb.server” and restart Jupyter.";
 
 export class Log {
   /**

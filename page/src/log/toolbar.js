@@ -49,7 +49,7 @@ export class Toolbar {
       button("First error", () => this.firstError(), { class: "dn-chip", title: "Go to the first traceback or error" }),
       this.lineField(),
       toggle("Wrap", "Break long lines", (wrap) => this.log.restyle({ wrap })),
-      toggle("Time", "Show when each line came", (times) => this.log.restyle({ times })),
+      toggle("Time", "Show the time of each line", (times) => this.log.restyle({ times })),
       button("Copy", () => this.copy(), { class: "dn-chip", title: "Copy the lines in sight, or the selected text" }),
       button("Download", () => this.download(), { class: "dn-chip", title: "Save the whole log as a text file" }),
     );

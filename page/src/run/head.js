@@ -76,7 +76,7 @@ export class StateLine {
     const phase = summary.phase && summary.phase !== summary.state ? ` · ${summary.phase}` : "";
     const words = summary.state + phase;
     this.sign.textContent = SIGNS[summary.state];
-    if (this.word.textContent !== words) this.spoken.textContent = `${this.what} ${summary.id} is ${summary.state}`;
+    if (this.word.textContent !== words) this.spoken.textContent = `${this.what} ${summary.id}: ${summary.state}`;
     this.word.textContent = words;
     this.name.textContent = `${summary.name} #${summary.id}`;
     this.where.textContent = [summary.where, summary.size].filter(Boolean).join(" · ");

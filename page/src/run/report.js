@@ -54,7 +54,7 @@ function reportBox(text) {
  */
 function link(place, body) {
   const [count, line] = (place.match(/\d+/g) ?? []).map(Number);
-  const go = () => { if (!showCell(body, count, line)) made.title = "This notebook has no such cell now"; };
+  const go = () => { if (!showCell(body, count, line)) made.title = "This notebook no longer has this cell"; };
   const made = button(place, go, { class: "dn-cell dn-to-cell", title: "Go to this line of the cell" });
   return made;
 }

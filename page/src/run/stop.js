@@ -14,7 +14,7 @@ const busy = (/** @type {string} */ what) => (
   + "“jupyter server extension enable distrain_nb.server”, then restart Jupyter."
 );
 const gone = (/** @type {string} */ what, /** @type {number} */ number) => (
-  `The kernel has ended or restarted, and Jupyter's server does not answer instead: the ${what} goes on. `
+  `The kernel has ended or restarted, and Jupyter's server does not answer either: the ${what} goes on. `
   + `To stop it, run: ${what === "study" ? `%distrain tune ${number} --stop` : `%distrain cancel ${number}`}`
 );
 const unreachable = (/** @type {string} */ what) => (

@@ -86,7 +86,7 @@ export class Comparison {
    */
   line(row, places) {
     const sorted = this.order?.name === row.name && (this.order.down ? "descending" : "ascending");
-    const sort = button(row.name, () => this.sort(row), { class: "dn-sort", title: `Put runs in order of ${row.name}` });
+    const sort = button(row.name, () => this.sort(row), { class: "dn-sort", title: `Sort runs by ${row.name}` });
     const cells = places.map((place) => {
       const star = row.best.includes(place) ? element("span", { role: "img", "aria-label": "best" }, " ★") : null;
       const text = row.texts[place];
@@ -103,11 +103,11 @@ export class Comparison {
   showEquals(rows) {
     const known = rows.filter((row) => row.texts[0]);
     this.equal.hidden = !known.length;
-    this.equalTitle.textContent = `The same in all (${known.length})`;
+    this.equalTitle.textContent = `Identical in all runs (${known.length})`;
     const lines = known.map(({ name, texts }) => (
       element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, texts[0]))
     ));
-    this.equals.replaceChildren(element("table", { class: "dn-table", "aria-label": "the same in all" }, element("tbody", {}, ...lines)));
+    this.equals.replaceChildren(element("table", { class: "dn-table", "aria-label": "identical in all runs" }, element("tbody", {}, ...lines)));
   }
 
   close() {

@@ -47,7 +47,7 @@ export class Row extends SortedRow {
     const { id } = this.item;
     const asked = `Delete run ${id} and its files?`;
     const back = () => { box.remove(); this.node.focus(); };
-    const keep = button("Keep", back, { class: "dn-chip", title: "Delete nothing" });
+    const keep = button("Keep", back, { class: "dn-chip", title: "Keep this run" });
     const remove = button("Delete", () => this.runs.act(this.item, "delete", `run ${id} is deleted`), {
       class: "dn-chip dn-danger", title: `Delete run ${id} with its files`, "aria-label": `Yes, delete run ${id}`,
     });

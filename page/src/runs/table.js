@@ -90,7 +90,7 @@ export class Table extends SortedTable {
   ticked() {
     const count = this.chosen.length;
     this.compare.disabled = count < 2;
-    this.compare.textContent = count < 2 ? "Compare (tick two)" : `Compare ${count}`;
+    this.compare.textContent = count < 2 ? "Compare: select two" : `Compare ${count}`;
   }
 
   /**

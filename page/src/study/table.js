@@ -45,7 +45,7 @@ export class Trials extends SortedTable {
 
   more() {
     const field = element("input", {
-      class: "dn-more", type: "number", min: 1, step: 1, value: MORE, "aria-label": "how many trials more", ...OWN_KEYS,
+      class: "dn-more", type: "number", min: 1, step: 1, value: MORE, "aria-label": "number of trials to add", ...OWN_KEYS,
     });
     const want = () => {
       const trials = Number(field.value);
@@ -79,7 +79,7 @@ export class Trials extends SortedTable {
     const front = new Set(this.source.summary.front);
     for (const [id, row] of this.rows) row.node.classList.toggle("dn-top", front.has(id));
     const some = passing.length < trials.length ? `${passing.length} of ` : "";
-    write(this.count, trials.length ? `${some}${plural(trials.length, "trial")}` : `none of ${plural(wanted, "trial")} yet`);
+    write(this.count, trials.length ? `${some}${plural(trials.length, "trial")}` : `0 of ${plural(wanted, "trial")}`);
     this.frame.hidden = !trials.length;
     this.ticked();
   }
@@ -100,7 +100,7 @@ export class Trials extends SortedTable {
   ticked() {
     const count = this.chosen.length;
     this.compare.disabled = count < 2;
-    write(this.compare, count < 2 ? "Compare (tick two)" : `Compare ${count}`);
+    write(this.compare, count < 2 ? "Compare: select two" : `Compare ${count}`);
   }
 
   /** @param {Trial} trial */

@@ -1,0 +1,1 @@
+"""Runs as tools for agents: `python -m distrain_nb.mcp`. See `docs/agents.md`."""

@@ -1,0 +1,313 @@
+"""The verbs of `%distrain` as tools for agents.
+
+A tool that starts, cancels or deletes works only where `%distrain config` allows it. Every answer
+is short, and says how to ask for the rest.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from distrain_nb import api
+from distrain_nb.config import Config, path_named
+from distrain_nb.errors import OptionError, did_you_mean
+from distrain_nb.escapes import plain
+from distrain_nb.layout import files
+from distrain_nb.run import Run, Store
+from distrain_nb.run.pages import compare as differences
+from distrain_nb.run.pages.answers import answer
+from distrain_nb.run.pages.listing import Listing
+from distrain_nb.run.summary import brief, plural, summary_of
+from distrain_nb.server.access import open_run, own_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from distrain_nb.api import Prepared
+    from distrain_nb.run.pages.protocol import CurveAnswer, CurvesAnswer, LineRow, LogAnswer
+    from distrain_nb.run.pages.query import Query
+
+LONGEST_ANSWER = 16_000  # characters: about 4,000 tokens
+LONGEST_LINE = 400
+MOST_LINES = 500
+SEARCH_S = 20.0
+PLANS_KEPT = 10
+
+OFF = "Tools that {} runs are off; the user allows them by `%distrain config {}=on`."
+
+_listing = Listing()
+_plans: dict[int, Prepared] = {}
+
+
+def list_runs(text: str = "", first: int = 0, count: int = 20) -> str:
+    """List runs with state, duration, place, best metric and cause of a failure; the newest first.
+
+    `text` has to be in a run's name, experiment or layout. `first` skips that many newer ones.
+    """
+    runs = [run for run in own_runs(Store()) if text in f"{run.name}\n{run.experiment}\n{run.line}"]
+    chosen = runs[max(first, 0) :][: _within(count)]
+    now, lines = time.time(), []
+    for row in _listing.read(chosen):
+        experiment = f"experiment {row.experiment}" if row.experiment else ""
+        best = f"{row.best.name} {brief(row.best.value)}" if row.best else ""
+        parts = (row.summary.line(now), experiment, best, row.summary.cause)
+        lines.append(_cut("; ".join(filter(None, parts))))
+    shown = _fitting(lines)
+    beyond = max(first, 0) + len(shown)
+    older = f"; for older ones first={beyond}" if beyond < len(runs) else ""
+    return "\n".join([f"{len(shown):,} of {plural(len(runs), 'run')}{older}", *shown])
+
+
+def show_run(run: str = "last") -> str:
+    """Show a run: state, cause and report of a failure, last lines, findings, results and links.
+
+    `run` is its number, its name, or last.
+    """
+    opened = _opened(run)
+    parts = [str(answer(opened, "ending", {})["text"]), f"layout: {opened.line}"]
+    parts += [f"{name}: {', '.join(values)}" for name, values in opened.options.items()]
+    parts += [f"{name}: {address}" for name, address in opened.links.items()]
+    if not opened.state.final:
+        parts += [f"finding: {finding}" for finding in opened.findings]
+    else:
+        parts.append(f"results: {', '.join(opened.results) or 'none'}")
+    text, half = plain("\n".join(parts)), LONGEST_ANSWER // 2
+    left_out = len(text) - LONGEST_ANSWER
+    if left_out <= 0:
+        return text
+    return f"{text[:half]}\n… {left_out:,} characters left out: read_log …\n{text[-half:]}"
+
+
+def read_log(
+    run: str = "last",
+    rank: int | None = None,
+    text: str = "",
+    regex: bool = False,
+    stream: Literal["", "o", "e"] = "",
+    first: int = -50,
+    count: int = 50,
+) -> str:
+    """Read lines of a run's log, each behind its number and the process that wrote it.
+
+    Filters: `rank`; `text`, in any case, or with `regex` an expression; `stream`: o is stdout, e is
+    stderr. `first` is the number of the first line. A negative one counts from the end, so the
+    default reads the last 50 lines, or matches. A count of 1 gives a long line whole.
+    """
+    opened = _opened(run)
+    query: dict[str, str] = {"stream": stream}
+    if rank is not None:
+        query["process"] = str(opened.process_of(rank))
+    if text:
+        wanted = {**query, "text": text, "regex": str(int(regex))}
+        rows, head = _matches(opened, wanted, first, _within(count))
+        lines = [line for row in rows for line in _log(opened, query, row, 1)["lines"]]
+    else:
+        log = _log(opened, query, first, _within(count))
+        lines, head = [*log["lines"], *log["bars"]], plural(log["rows"], "line")
+        rows = range(log["first"], log["first"] + len(lines))
+    written = _written(opened, rows, lines, whole=count == 1)
+    shown = _fitting(written, from_end=first < 0)
+    if not shown:
+        return f"nothing here of {head}"
+    skipped = len(written) - len(shown) if first < 0 else 0
+    begin, end = rows[skipped], rows[skipped + len(shown) - 1]
+    more = f"before: first={max(0, begin - _within(count))}; after: first={end + 1}"
+    return "\n".join([f"{len(shown):,} of {head}; {more}", *shown])
+
+
+def read_metrics(
+    run: str = "last",
+    tag: str = "",
+    kind: Literal["metrics", "times", "resources"] = "metrics",
+    points: int = 20,
+) -> str:
+    """Read a run's metrics, the time of its steps, or what its ranks use of the machine.
+
+    Without `tag`, the newest value of each series; with one, about so many points of each series.
+    """
+    opened = _opened(run)
+    query = {"tag": tag, "points": str(max(3, _within(points)) if tag else 3)}
+    curves = cast("CurvesAnswer", answer(opened, kind, query))
+    lines = [_cut(line) for curve in curves["lines"] for line in _points(curve, every=bool(tag))]
+    shown = _fitting([*lines, *curves["notes"]])
+    left_out = len(lines) + len(curves["notes"]) - len(shown)
+    more = [f"… {left_out:,} lines left out: ask for one tag"] if left_out else []
+    return "\n".join([*shown, *more]) or f"no {kind}" + (f" called {tag!r}" if tag else " yet")
+
+
+def compare_runs(runs: list[str]) -> str:
+    """Show by what runs differ: options, hyperparameters, outcome and newest metrics.
+
+    `runs` are numbers or names of two runs or more.
+    """
+    compared = differences.compare(map(_opened, runs), _listing)
+    rows = [row for row in differences.rows(compared) if row.differs]
+    lines = [_cut(f"{row.name}: {' | '.join(row.texts)}") for row in rows]
+    shown = _fitting(lines)
+    more = [f"… {len(lines) - len(shown):,} more"] if len(shown) < len(lines) else []
+    return plain("\n".join([" | ".join(compared.titles), *shown, *more]))
+
+
+def show_stacks(run: str = "last") -> str:
+    """Say where each rank of a run at work on this machine is, with its stacks.
+
+    It takes a few seconds and interrupts nothing.
+    """
+    text = plain(str(_opened(run).stacks()))
+    left_out = len(text) - LONGEST_ANSWER
+    return f"{text[:LONGEST_ANSWER]}\n… {left_out:,} characters left out" if left_out > 0 else text
+
+
+def list_layouts() -> str:
+    """List the layouts that are saved in `layouts/` below this server's folder, with their text."""
+    names = files.saved()
+    texts = [f"{name}:\n{files.read(name, files.FOLDER)[1].strip()}" for name in names]
+    shown = _fitting([_cut(text) for text in texts])
+    more = [f"… more: {', '.join(names[len(shown) :])}"] if len(shown) < len(names) else []
+    return "\n\n".join([*shown, *more]) or "no layouts: `%distrain form` saves one"
+
+
+def plan_run(script: str, layout: str, arguments: list[str] | None = None, name: str = "") -> str:
+    """Check a run and show what it would send, as `--dry-run` does. Nothing is started.
+
+    `script` is a file below this server's folder, `layout` the name of a saved layout. The answer
+    begins with the number of the plan, for `start_run`. Show the plan to the user first.
+    """
+    _refuse_unless("agents_start", "start")
+    if layout not in (names := files.saved()):
+        hint = did_you_mean(layout, names, ".")
+        raise OptionError(f"no layout {layout!r}{hint} Saved: {', '.join(names) or 'none yet'}")
+    path, folder = path_named(script).resolve(), path_named(".").resolve()
+    if not path.is_relative_to(folder):
+        raise OptionError(f"invalid script {script!r}: expected a file below {folder}")
+    source = api.script(path, *arguments or ())
+    prepared = api.prepare(source, layout=layout, name=name, wait=False)
+    prepared.refuse()
+    number = max(_plans, default=0) + 1
+    _plans[number] = prepared
+    _plans.pop(number - PLANS_KEPT, None)
+    return f"plan {number}\n{prepared}"[:LONGEST_ANSWER]
+
+
+def start_run(plan: int) -> str:
+    """Start what `plan_run` has shown under that number, once. It may cost the user money."""
+    _refuse_unless("agents_start", "start")
+    if plan not in _plans:
+        raise OptionError(f"no plan {plan}: plan_run makes one, and each can be started once")
+    return f"started {_line(api.start(_plans.pop(plan)))}"
+
+
+def cancel_run(run: str) -> str:
+    """Stop a run, by its number or name."""
+    _refuse_unless("agents_cancel", "cancel")
+    opened = _opened(run)
+    if opened.state.final:
+        return f"{opened.title} has ended already: {opened.state}"
+    opened.cancel()
+    return f"{opened.title} is being stopped"
+
+
+def delete_run(run: str) -> str:
+    """Delete a run that has ended, by its number or name, with its log, metrics and results."""
+    _refuse_unless("agents_delete", "delete")
+    opened = _opened(run)
+    api.delete(opened)
+    return f"{opened.title} is deleted"
+
+
+READING = (
+    list_runs, show_run, read_log, read_metrics, compare_runs, show_stacks, list_layouts
+)  # fmt: skip
+# By the setting that allows them.
+CHANGING: dict[str, tuple[str, tuple[Callable[..., str], ...]]] = {
+    "agents_start": ("start", (plan_run, start_run)),
+    "agents_cancel": ("cancel", (cancel_run,)),
+    "agents_delete": ("delete", (delete_run,)),
+}
+
+
+def _opened(run: str) -> Run:
+    store = Store()
+    return open_run(store, str(store.get(run).id))
+
+
+def _refuse_unless(setting: str, verb: str) -> None:
+    """Raise OptionError where the user does not allow it, now."""
+    if not getattr(Config.load(), setting):
+        raise OptionError(OFF.format(verb, setting))
+
+
+def _line(run: Run) -> str:
+    return summary_of(run).line(time.time())
+
+
+def _log(run: Run, query: Query, first: int, count: int) -> LogAnswer:
+    asked = {**query, "first": str(first), "count": str(count)}
+    return cast("LogAnswer", answer(run, "log", asked))
+
+
+def _matches(run: Run, query: Query, first: int, count: int) -> tuple[Sequence[int], str]:
+    """Return the lines that match, from `first` on, or else the last ones; and how many there are.
+
+    A search that takes long goes on with the next call.
+    """
+    step = -1 if first < 0 else 1
+    asked = {**query, "near": str(max(first, 0)), "step": str(min(step, 0))}
+    until = time.monotonic() + SEARCH_S
+    state: Any = answer(run, "search", asked)
+    while not state["done"] and time.monotonic() < until:
+        state = answer(run, "search", asked)
+    head = plural(state["total"], "match")
+    if not state["done"]:
+        head += f" so far ({state['searched']:.0%} of the log is searched: ask again)"
+    rows: list[int] = []
+    while state["row"] is not None and len(rows) < min(count, state["total"]):
+        row = int(state["row"])
+        if (rows and (row - rows[-1]) * step <= 0) or row < first:
+            break  # behind the last match comes the first
+        rows.append(row)
+        state = answer(run, "search", {**query, "near": str(row), "step": str(step)})
+    return rows[::step], head
+
+
+def _written(run: Run, rows: Sequence[int], lines: Sequence[LineRow], whole: bool) -> list[str]:
+    labels = summary_of(run).labels
+    written = []
+    for row, (_, _, process, _, _, text) in zip(rows, lines, strict=False):
+        label = labels.get(process, str(process))
+        written.append(f"{row} [{label}] {plain(text) if whole else _cut(text)}")
+    return written
+
+
+def _points(curve: CurveAnswer, every: bool) -> list[str]:
+    name = " ".join(filter(None, (curve["run"], curve["tag"])))
+    values = ["nan" if value is None else f"{value:.6g}" for value in curve["value"]]
+    if not every:
+        return [f"{name}: {values[-1]} at step {curve['step'][-1]}"] if values else []
+    points = zip(curve["step"], values, strict=True)
+    return [f"{name}, step value", *(f"{step} {value}" for step, value in points)]
+
+
+def _within(count: int) -> int:
+    return min(max(count, 1), MOST_LINES)
+
+
+def _cut(text: str) -> str:
+    """Return the text without escapes, and without what makes a line too long."""
+    text = plain(text)
+    if len(text) <= LONGEST_LINE:
+        return text
+    return f"{text[:LONGEST_LINE]}… ({len(text) - LONGEST_LINE:,} characters more)"
+
+
+def _fitting(lines: Sequence[str], from_end: bool = False) -> list[str]:
+    """Return the first lines, or the last, that an answer has room for; one at least."""
+    chosen: list[str] = []
+    room = LONGEST_ANSWER
+    for line in lines[::-1] if from_end else lines:
+        room -= len(line) + 1
+        if room < 0 and chosen:
+            break
+        chosen.append(line)
+    return chosen[::-1] if from_end else chosen
