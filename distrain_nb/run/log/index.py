@@ -181,14 +181,18 @@ class LogIndex:
 
     def _add(self, begin: int, records: LogRecords) -> None:
         offsets = records.offsets + begin
+        if self._moving or records.moving.any():
+            self._move(records, offsets)
+        self._offsets.extend(offsets[~records.moving])
+        self._writers.extend(records.writers[~records.moving])
+
+    def _move(self, records: LogRecords, offsets: NDArray[np.int64]) -> None:
         last = np.full(WRITERS, -1)
         last[records.writers] = np.arange(len(offsets))  # of several to one place the last stays
         for row in np.flatnonzero(last >= 0):
             self._moving.pop(int(row), None)
             if records.moving[last[row]]:
                 self._moving[int(row)] = int(offsets[last[row]])
-        self._offsets.extend(offsets[~records.moving])
-        self._writers.extend(records.writers[~records.moving])
 
 
 def _line_at(log: BinaryIO, offset: int) -> Line:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 READ_AT_MOST = 8 << 20
-PIECE_BYTES = 1 << 20
+PIECE_BYTES = 1 << 18  # numpy's temporary arrays of it stay in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class LogReader:
 
 
 def pieces(log: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """Yield whole records of a log's file, about a MiB at a time, and where each piece begins."""
+    """Yield whole records of a log's file, about a quarter of a MiB at a time, and where each piece begins."""
     size = PIECE_BYTES
     while begin < end:
         log.seek(begin)
