@@ -89,7 +89,22 @@ def test_text_is_found_wherever_it_stands(
         assert every(index, only, wanted, near) == expected(log.folder, only, wanted)
 
 
-PARTS = ["a", "S", "k", "aS1", "é", r"\d", "1?", "(a|k)", "^", "$", r"\bk", "(?i:K)", r"\n", "[aé]+"]
+PARTS = [
+    "a",
+    "S",
+    "k",
+    "aS1",
+    "é",
+    r"\d",
+    "1?",
+    "(a|k)",
+    "^",
+    "$",
+    r"\bk",
+    "(?i:K)",
+    r"\n",
+    "[aé]+",
+]
 
 
 @settings(deadline=None, max_examples=several(200))
