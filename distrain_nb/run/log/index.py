@@ -107,11 +107,11 @@ class LogIndex:
                 self._forget()
             return len(self._offsets)
 
-    def rows(self, only: Filter) -> NDArray[np.uint32]:
+    def rows(self, only: Filter) -> NDArray[np.uint32] | range:
         """Return the numbers of the lines that pass, in order."""
+        if only.is_all:
+            return range(len(self._offsets))
         with self._lock:
-            if only.is_all:
-                return np.arange(len(self._offsets), dtype=np.uint32)
             count, column = self._rows.pop(only, (0, Column(np.uint32)))
             new = np.flatnonzero(only.passes(self._writers.values[count:])) + count
             column.extend(new.astype(np.uint32))
