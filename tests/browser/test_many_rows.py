@@ -59,7 +59,7 @@ CHARTS_A_FRAME = """() => {
 
 NOTE_MARKS = """() => {
     window.__drawn = [];
-    window.__marks = [...document.querySelectorAll(".dn-dot")];
+    window.__marks = [...document.querySelector(".dn-chart").querySelectorAll(".dn-dot")];
     return window.__marks.length;
 }"""
 
