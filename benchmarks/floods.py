@@ -29,6 +29,18 @@ for tick in ticks(250, 0.02):
     for n in range(tick * 100, tick * 100 + 100):
         print({_LINE})
 """
+
+
+def as_fast_as_possible(lines: int) -> str:
+    """Return a cell whose ranks print so many lines without a pause, a rare word among them."""
+    return f"""%%distrain -n {RANKS} --name flood
+import os
+rank, each = int(os.environ["RANK"]), {lines // RANKS}
+for n in range(each):
+    print({_LINE} if rank or n != 3 * each // 4 else "the needle is here")
+"""
+
+
 _IN_A_THREAD = f"""
 import contextvars, threading
 {_PACE}

@@ -12,10 +12,16 @@ stopped and named in `unfinished`. The last line is one JSON object; in each of 
 - `notebook_kb`: the saved notebook;
 - `seconds` until the kernel was idle, and `lines_shown` of 100,000;
 - `points`: the same of the points.
+
+`--lines 10000000`: instead, 4 ranks of a run print so many lines without a pause. After that,
+`reload_s` from the page's reload until the first line is shown, `page_s` of it until Jupyter has
+its notebook; `first_hit_s` and `search_s` until a word of one line is found, and counted;
+`search_frame_p95_ms`, `search_frame_max_ms` meanwhile, and `heap_mb` of the page.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import tempfile
@@ -26,11 +32,11 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 from playwright.sync_api import TimeoutError as TookTooLong
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.floods import LINE_WAYS, POINT_WAYS, Way
+from benchmarks.floods import LINE_WAYS, LOAD, POINT_WAYS, RANKS, Way, as_fast_as_possible
 from benchmarks.machine import describe
 from tests.browser.jupyter import Lab, OpenNotebook, chromium, new_page, serve
 from tests.browser.measures import Measured, Spent, watch
@@ -116,7 +122,54 @@ def table(results: Sequence[Result]) -> dict[str, Any]:
     return {name: {one.way: one.figures()[name] for one in results} for name in names}
 
 
+def large_log(browser: Browser, lab: Lab, lines: int) -> dict[str, float]:
+    """Return what a page costs over a run of so many lines: flood, reload, search."""
+    with new_page(browser) as page:
+        watch(page)
+        opened = OpenNotebook(page, lab, lab.write("flood", LOAD, as_fast_as_possible(lines)))
+        opened.run_cell(0)
+        opened.wait_for_cell(0, STOPPED_AFTER_S)
+        measured, began = Measured(opened), time.monotonic()
+        opened.run_cell(1)
+        opened.wait_for_cell(1, 3600)
+        seconds, flood = time.monotonic() - began, measured.end()
+        shown = f"{lines // RANKS * RANKS:,} lines"
+        expect(page.locator(".distrain").first).to_contain_text(shown, timeout=600_000)
+        opened.save()
+        began = time.monotonic()
+        opened.reload()
+        loaded = time.monotonic() - began
+        expect(page.locator(".dn-line").first).to_be_visible(timeout=600_000)
+        reload = time.monotonic() - began
+        expect(page.locator(".distrain").first).to_contain_text(shown, timeout=600_000)
+        measured, began = Measured(opened), time.monotonic()
+        hits = page.locator(".dn-hits")
+        page.get_by_label("search the whole log").fill("Needle is")
+        expect(hits).to_contain_text("1 of 1", timeout=600_000)
+        first = time.monotonic() - began
+        expect(hits).to_have_text("1 of 1", timeout=600_000)
+        found, search = time.monotonic() - began, measured.end()
+        heap = page.evaluate("() => performance.memory?.usedJSHeapSize ?? 0")
+        opened.shut_down_kernel()
+    return {
+        "lines": lines,
+        "seconds": round(seconds, 1),
+        "frame_p95_ms": round(flood.frame_p95_ms, 1),
+        "frame_max_ms": round(flood.frame_max_ms, 1),
+        "page_s": round(loaded, 2),
+        "reload_s": round(reload, 2),
+        "first_hit_s": round(first, 2),
+        "search_s": round(found, 2),
+        "search_frame_p95_ms": round(search.frame_p95_ms, 1),
+        "search_frame_max_ms": round(search.frame_max_ms, 1),
+        "heap_mb": round(heap / 1e6, 1),
+    }
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description="Floods in a real JupyterLab.")
+    parser.add_argument("--lines", type=int, help="of a flood of ours alone, without a pause")
+    flood = parser.parse_args().lines
     print(describe("jupyterlab", "ipykernel", "ipywidgets", "plotly", "livelossplot"))
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -124,6 +177,9 @@ def main() -> None:
         chromium(playwright) as browser,
         serve(Path(folder)) as lab,
     ):
+        if flood:
+            print(json.dumps(large_log(browser, lab, flood)))
+            return
         lines = [measure(browser, lab, way, "lines") for way in LINE_WAYS]
         points = [measure(browser, lab, way, "points") for way in POINT_WAYS]
     unfinished = [f"points {one.way}" for one in points if not one.finished]

@@ -37,8 +37,11 @@ def test_what_is_there_and_what_to_do_about_the_rest(tmp_path: Path, nb: Kernel)
     login, settings = (found(report, "Vertex AI", name) for name in ("login", "settings"))
     assert login[0] is Health.MISSING and "gcloud auth" in login[2]
     assert settings[1] == "not set: project, region"
-    shown = nb.run("print(repr(get_ipython().run_line_magic('distrain', 'doctor')))").text
+    outcome = nb.outcome(nb.send("%distrain doctor", on_a_page=True))
+    *signs, shown = [display["text/plain"] for display in outcome.displays]
     assert "✓ distrain-nb" in shown and "not set: project" in shown
+    assert signs[0] == "Checking this machine…" and "Checking Vertex AI…" in signs
+    assert outcome.cleared == len(signs)  # nothing is left of them
 
 
 def test_accounts_and_settings_that_are_there(

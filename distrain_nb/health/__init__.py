@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.backends.base import Check, Health
 from distrain_nb.health import machine, notebooks
 from distrain_nb.health.backends import backends
+from distrain_nb.program.program import report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,15 +44,17 @@ class Report:
 
 def doctor() -> Report:
     """Look at this machine, and ask the clouds whose login is here what it may do. Starts and
-    changes nothing."""
-    return Report(
-        (
-            ("This machine", tuple(machine.local())),
-            ("Notebooks", tuple(notebooks.jupyter())),
-            ("Images and rehearsals", tuple(machine.containers())),
-            *backends(),
-        )
-    )
+    changes nothing, and reports what it looks at."""
+    here = {
+        "This machine": machine.local,
+        "Notebooks": notebooks.jupyter,
+        "Images and rehearsals": machine.containers,
+    }
+    topics = []
+    for topic, checks in here.items():
+        report(f"Checking {topic[0].lower()}{topic[1:]}")
+        topics.append((topic, tuple(checks())))
+    return Report((*topics, *backends()))
 
 
 def _lines(check: Check, width: int) -> Iterator[str]:

@@ -12,6 +12,7 @@ from distrain_nb.backends.options import is_found
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
+from distrain_nb.program.program import report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,9 @@ ASK_S = 30.0
 
 def backends() -> Iterator[tuple[str, tuple[Check, ...]]]:
     """Yield the checks of each that is installed, by its title, but for those that need nothing."""
+    report("Loading what each place needs")
     for backend in plugins.all_backends():
+        report(f"Checking {backend.title}")
         checks = (*backend.checks(), *_of_example(backend))
         if checks:
             yield backend.title, checks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class
@@ -35,10 +36,14 @@ class DistrainMagics(Magics):  # type: ignore[misc]
 
 def _done(line: str, cell: str | None, shell: InteractiveShell) -> Any:
     if cell is None:
+        words = _words(line)
+        if words[:1] in (["doctor"], ["run"]):
+            _say_what_begins(words)
         from distrain_nb.magics.lines import run_line
 
-        return run_line(_words(line), shell)
+        return run_line(words, shell)
     words = _words(_options(f"%%distrain {line}\n{cell}"))
+    _say_what_begins(words)
     if words[:1] != ["image"]:
         before_cell(words, cell)
     from distrain_nb.magics.cell import run_cell, source_of
@@ -48,6 +53,20 @@ def _done(line: str, cell: str | None, shell: InteractiveShell) -> Any:
 
         return run_image(words[1:], source_of(line, cell, shell))
     return run_cell(words, line, cell, shell)
+
+
+def _say_what_begins(words: list[str]) -> None:
+    """Say it on a page before the imports of a first run, study or check, which take seconds."""
+    if words[:1] == ["doctor"]:
+        module, text = "health", "Checking this machine…"
+    elif any(word.partition("=")[0] in ("--tune", "--study") for word in words):
+        module, text = "magics.studies", "Preparing the study: its code is read and checked…"
+    else:
+        module, text = "magics.cell", "Preparing the run: its code is read and checked…"
+    if f"distrain_nb.{module}" not in sys.modules:
+        from distrain_nb.ui.outputs import show_until_next
+
+        show_until_next(text)
 
 
 def load(shell: InteractiveShell) -> None:

@@ -64,6 +64,15 @@ def say(text: str) -> None:
         print(coloured(text))
 
 
+def show_until_next(text: str) -> None:
+    """Show a text on a page until the cell's next output takes its place; all of it is ours."""
+    if frontend().has_widgets and _is_ours_alone():
+        from IPython.display import clear_output
+
+        _display({"text/plain": text})
+        clear_output(wait=True)
+
+
 def in_background(work: Callable[[], None], name: str) -> threading.Thread:
     """Return a thread, not started yet, that ends quietly where a run or a study is deleted.
 

@@ -57,6 +57,12 @@ CHARTS_A_FRAME = """() => {
     }).observe(document.querySelector(".dn-sheet"), { childList: true, subtree: true });
 }"""
 
+NOTE_MARKS = """() => {
+    window.__drawn = [];
+    window.__marks = [...document.querySelector(".dn-chart").querySelectorAll(".dn-dot")];
+    return window.__marks.length;
+}"""
+
 
 def listed(number: int, now: float) -> dict[str, object]:
     """A run as the server lists it; the later, the worse its loss."""
@@ -146,8 +152,13 @@ def test_a_study_draws_one_chart_a_frame(browser: Browser, tmp_path: Path) -> No
         page.evaluate(CHARTS_A_FRAME)
         stored_trial(61, study.file.created).write(study.folder)
         expect(page.locator(".dn-sheet [data-trial='61']")).not_to_have_count(0)
-        becomes(page, "() => window.__drawn.length >= 7", True)
+        becomes(page, "() => window.__drawn.length >= 8", True)
         assert set(page.evaluate("() => window.__drawn")) == {1}
+        marks = page.evaluate(NOTE_MARKS)
+        stored_trial(62, study.file.created).write(study.folder)
+        becomes(page, "() => window.__drawn.length >= 5", True)
+        kept = page.evaluate("() => window.__marks.filter((mark) => mark.isConnected).length")
+        assert kept > marks / 2  # those whose place and colour are the same as before
 
 
 def test_many_ranks_are_a_band_until_all_are_wanted(

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from distrain_nb.errors import OptionError
-from distrain_nb.run.log import matching, reader
+from distrain_nb.run.log import expression, matching, reader
 from distrain_nb.run.log import search as module
 from distrain_nb.run.log.index import Filter, LogIndex
 from distrain_nb.run.log.matching import SearchTerm
@@ -61,7 +61,14 @@ def every(log: LogIndex, only: Filter, wanted: SearchTerm, near: int = 0) -> lis
 
 
 @settings(deadline=None, max_examples=several(60))
-@given(lines, st.text(LETTERS, min_size=1, max_size=3), st.booleans(), filters, st.integers(0, 9))
+@given(
+    lines,
+    st.text(LETTERS, min_size=1, max_size=3),
+    st.booleans(),
+    filters,
+    st.integers(0, 9),
+    st.sampled_from([0, 3, 200]),
+)
 def test_text_is_found_wherever_it_stands(
     tmp_path_factory: pytest.TempPathFactory,
     printed: list[tuple[tuple[int, str], str]],
@@ -69,6 +76,7 @@ def test_text_is_found_wherever_it_stands(
     case: bool,
     only: Filter,
     near: int,
+    few: int,
 ) -> None:
     log = Printing(tmp_path_factory.mktemp("log"))
     for writer, line in printed:
@@ -76,7 +84,63 @@ def test_text_is_found_wherever_it_stands(
     index = LogIndex(log.folder)
     index.update()
     wanted = SearchTerm(text, case=case)
-    assert every(index, only, wanted, near) == expected(log.folder, only, wanted)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matching, "_FEW", few)
+        assert every(index, only, wanted, near) == expected(log.folder, only, wanted)
+
+
+PARTS = [
+    "a",
+    "S",
+    "k",
+    "aS1",
+    "é",
+    r"\d",
+    "1?",
+    "(a|k)",
+    "^",
+    "$",
+    r"\bk",
+    "(?i:K)",
+    r"\n",
+    "[aé]+",
+]
+
+
+@settings(deadline=None, max_examples=several(200))
+@given(
+    st.lists(st.text("aAkKsS1é\u017f\u212a ", max_size=6), min_size=1, max_size=6),
+    st.lists(st.sampled_from(PARTS), min_size=1, max_size=4),
+    st.sampled_from([0, re.IGNORECASE]),
+)
+def test_lines_without_what_each_match_has_are_not_tried(
+    printed: list[str], parts: list[str], flags: int
+) -> None:
+    """And those that are tried are all that match."""
+    pattern = "".join(parts)
+    piece = "".join(f"1.5\t0\to\t{line}\n" for line in printed).encode()
+    literal, folds = expression.required(pattern, flags)
+    matches = re.compile(pattern, flags).search
+    tried = list(expression.with_literal(piece, literal, folds)) if literal else None
+    every_line = list(expression.every_line(piece))
+    assert len(every_line) == len(printed)
+    if tried is not None:
+        assert [it for it in tried if matches(it[1])] == [it for it in every_line if matches(it[1])]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "flags", "literal"),
+    [
+        (r"loss=0\.7\d+ ", 0, b"loss=0.7"),
+        ("(?i)NaN loss", 0, b"nan lo"),
+        ("a|b", 0, b""),
+        ("(?:abc)?d", 0, b"d"),
+        (r"x{2}yy", 0, b"yy"),
+        ("(?x) a b # c", 0, b"ab"),
+    ],
+)
+def test_the_longest_text_that_each_match_has(pattern: str, flags: int, literal: bytes) -> None:
+    assert expression.required(pattern, flags)[0] == literal
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from distrain_nb import api
 from distrain_nb.program import Cell, Notebook
@@ -19,6 +20,17 @@ class Slow:
         time.sleep(0.6)
         return int, (1,)
 one, two, three = Slow(), Slow(), Slow()
+"""
+
+IMPORT_SHOWN = """
+import sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "distrain_nb.magics.{name}":
+            sys.meta_path.remove(self)
+            display({{"text/plain": "imported"}}, raw=True)
+sys.meta_path.insert(0, Finder())
+sys.modules.pop("distrain_nb.magics.{name}", None)
 """
 
 
@@ -53,3 +65,23 @@ def test_a_cell_shows_a_bar_while_values_are_captured(nb: Kernel) -> None:
     last = max(place for place, text in enumerate(shown) if text in bars)
     assert shown[last + 1] == ""  # nothing is left of it
     assert "[rank 0] 3" in shown[-2]
+
+
+@pytest.mark.parametrize(
+    ("module", "cell", "sign"),
+    [
+        ("cell", "%%distrain -n 1 --dry-run\npass", "Preparing the run"),
+        ("studies", "%%distrain --tune x=1..2 --dry-run\nprint(x)", "Preparing the study"),
+    ],
+)
+def test_a_first_cell_says_what_it_does_before_the_imports(
+    nb: Kernel, module: str, cell: str, sign: str
+) -> None:
+    nb.run(IMPORT_SHOWN.format(name=module))
+    outcome = nb.outcome(nb.send(cell, on_a_page=True))
+    shown = [display.get("text/plain", "") for display in outcome.displays]
+    assert shown[0].startswith(sign)
+    assert shown[1] == "imported"
+    assert outcome.cleared == 1  # the next output takes the sign's place
+    again = nb.outcome(nb.send(cell, on_a_page=True))
+    assert sign not in str(again.displays)

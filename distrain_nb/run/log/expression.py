@@ -18,7 +18,7 @@ import sys
 import time
 from array import array
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +50,7 @@ def main() -> None:
         sys.exit(UNREADABLE)
     give_up = time.monotonic() + wanted["seconds"]
     at, end, found = wanted["begin"], wanted["end"], array("q")
+    literal, folds = required(wanted["expression"], wanted["flags"])
     with Path(wanted["path"] if at < end else os.devnull).open("rb") as log:
         log.seek(at)
         while at < end and time.monotonic() < give_up:
@@ -58,18 +59,64 @@ def main() -> None:
                 break
             if not piece.endswith(b"\n"):
                 piece += log.readline()
-            records = zip(piece.split(b"\n"), texts(piece), strict=True)
-            for count, (record, text) in enumerate(records):
+            signal.alarm(ALARM_AFTER_S)
+            lines = with_literal(piece, literal, folds) if literal else every_line(piece)
+            for count, (begin, text) in enumerate(lines):
                 if count % LOOK_EVERY == 0:
                     if time.monotonic() > give_up:
+                        at += begin
                         break
                     signal.alarm(ALARM_AFTER_S)
-                if record and matches(text):
-                    found.append(at)
-                at += len(record) + 1
+                if matches(text):
+                    found.append(at + begin)
             else:
-                at -= 1  # behind the last line's end is no record
+                at += len(piece)
     sys.stdout.buffer.write(array("q", [at]).tobytes() + found.tobytes())
+
+
+def required(expression: str, flags: int) -> tuple[bytes, bool]:
+    """Return the longest text that each match has, empty if none is known, and whether its case
+    counts for nothing."""
+    if sys.version_info >= (3, 11):
+        from re import _parser as parser
+    else:
+        import sre_parse as parser
+    parsed = parser.parse(expression, flags)
+    folds = bool(parsed.state.flags & re.IGNORECASE)
+    runs = [""]
+    parts: list[Any] = list(parsed.data)
+    for kind, value in parts:
+        letter = chr(value) if str(kind) == "LITERAL" else ""
+        # Without case i, k and s have forms beyond ASCII.
+        if letter in "\n" or not letter.isascii() or (folds and letter in "iIkKsS"):
+            runs.append("")
+        else:
+            runs[-1] += letter
+    longest = max(runs, key=len).encode()
+    return (longest.lower() if folds else longest), folds
+
+
+def with_literal(piece: bytes, literal: bytes, folds: bool) -> Iterator[tuple[int, str]]:
+    """Yield where each line begins that has this text, and the line's text."""
+    if piece.translate(None, _HARMLESS):
+        yield from every_line(piece)
+        return
+    searched = piece.lower() if folds else piece
+    at = searched.find(literal)
+    while at >= 0:
+        begin, end = piece.rfind(b"\n", 0, at) + 1, piece.find(b"\n", at)
+        end = len(piece) if end < 0 else end
+        yield begin, piece[begin:end].decode("utf-8", "replace").split("\t", 3)[-1]
+        at = searched.find(literal, end)
+
+
+def every_line(piece: bytes) -> Iterator[tuple[int, str]]:
+    """Yield where each line of a piece begins, and its text."""
+    begin = 0
+    for record, text in zip(piece.split(b"\n"), texts(piece), strict=True):
+        if record:
+            yield begin, text
+        begin += len(record) + 1
 
 
 def texts(piece: bytes) -> Iterator[str]:

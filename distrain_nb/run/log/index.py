@@ -107,11 +107,11 @@ class LogIndex:
                 self._forget()
             return len(self._offsets)
 
-    def rows(self, only: Filter) -> NDArray[np.uint32]:
+    def rows(self, only: Filter) -> NDArray[np.uint32] | range:
         """Return the numbers of the lines that pass, in order."""
+        if only.is_all:
+            return range(len(self._offsets))
         with self._lock:
-            if only.is_all:
-                return np.arange(len(self._offsets), dtype=np.uint32)
             count, column = self._rows.pop(only, (0, Column(np.uint32)))
             new = np.flatnonzero(only.passes(self._writers.values[count:])) + count
             column.extend(new.astype(np.uint32))
@@ -181,14 +181,18 @@ class LogIndex:
 
     def _add(self, begin: int, records: LogRecords) -> None:
         offsets = records.offsets + begin
+        if self._moving or records.moving.any():
+            self._move(records, offsets)
+        self._offsets.extend(offsets[~records.moving])
+        self._writers.extend(records.writers[~records.moving])
+
+    def _move(self, records: LogRecords, offsets: NDArray[np.int64]) -> None:
         last = np.full(WRITERS, -1)
         last[records.writers] = np.arange(len(offsets))  # of several to one place the last stays
         for row in np.flatnonzero(last >= 0):
             self._moving.pop(int(row), None)
             if records.moving[last[row]]:
                 self._moving[int(row)] = int(offsets[last[row]])
-        self._offsets.extend(offsets[~records.moving])
-        self._writers.extend(records.writers[~records.moving])
 
 
 def _line_at(log: BinaryIO, offset: int) -> Line:

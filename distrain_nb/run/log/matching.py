@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.run.log import expression
-from distrain_nb.run.log.reader import pieces
-from distrain_nb.run.log.scan import texts
+from distrain_nb.run.log.reader import buffers
+from distrain_nb.run.log.scan import line_starts, texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,12 @@ LONGEST_TEXT = 1_000  # what compiling an expression costs grows with it
 
 # Of a piece with more matches, all lines are looked at together: that costs 3 ms a MiB, a match
 # by itself about 1 us.
-_FEW = 500
+_FEW = 100
+_SAMPLE_BYTES = 4 << 10
+_PIECES_ALIKE = 64
+_NARROWED_BY = 3  # bytes of the text: where they leave many places, the text itself is frequent
+_LOWER = np.uint8(0x20)  # the bit that a capital letter of ASCII lacks
+_OF_HEADS = b"0123456789.-oOeE"  # all that stands before a record's text, but for tabs
 
 _ESCAPE = re.compile(expression.ESCAPE)
 _NONE: Offsets = np.empty(0, np.int64)
@@ -82,27 +87,59 @@ class PlainText:
     around: re.Pattern[bytes] | None = None
 
     def find(self, log: LogIndex, begin: int, end: int) -> Iterator[tuple[int, Offsets]]:
-        """Yield the matching records of a MiB at a time; see `Pattern`."""
+        """Yield the matching records of a piece at a time; see `Pattern`."""
+        rarest: list[tuple[int, int]] = []
         with log.open() as file:
-            for at, piece in pieces(file, begin, end):
-                yield at + len(piece), self._in_piece(piece) + at
+            for number, (at, piece, size) in enumerate(buffers(file, begin, end)):
+                if number % _PIECES_ALIKE == 0:
+                    rarest = self._rarest(bytes(piece[: min(size, _SAMPLE_BYTES)]))
+                yield at + size, self._in_piece(piece, size, rarest) + at
 
-    def _in_piece(self, piece: bytes) -> Offsets:
-        if b"\x1b" in piece:
-            return self._in_every_line(piece, _ESCAPE.sub(b"", piece))
-        searched, text = self._folded(piece)
-        begins: list[int] = []
-        at = searched.find(text)
-        while at >= 0:
-            begin = piece.rfind(b"\n", 0, at) + 1
-            if at < _text_begin(piece, begin) or not self._fits(piece, at):
-                at = searched.find(text, at + 1)
-                continue
-            begins.append(begin)
-            if len(begins) > _FEW:
-                return self._in_every_line(piece, piece)
-            at = searched.find(text, piece.find(b"\n", at))
-        return np.array(begins, np.int64) if begins else _NONE
+    def _rarest(self, sample: bytes) -> list[tuple[int, int]]:
+        """Return a few bytes of the text and where they are in it, the rarest first.
+
+        With `fold`, capitals are small letters.
+        """
+        sample, text = self._folded(sample)
+        places = sorted(range(len(text)), key=lambda place: sample.count(text[place]))
+        return [(text[place], place) for place in places[:_NARROWED_BY]]
+
+    def _in_piece(self, piece: bytearray, size: int, rarest: list[tuple[int, int]]) -> Offsets:
+        if piece.find(b"\x1b", 0, size) >= 0:
+            coloured = bytes(piece[:size])
+            return self._in_every_line(coloured, _ESCAPE.sub(b"", coloured))
+        places = self._few_places(np.frombuffer(piece, np.uint8, size), rarest)
+        if places is None:
+            whole = bytes(piece[:size])
+            return self._in_every_line(whole, whole)
+        width, text = len(self.text), self._folded(b"")[1]
+        begins = {
+            begin: None
+            for at in places
+            if self._folded(bytes(piece[at : at + width]))[0] == text
+            and self._is_text(piece, begin := piece.rfind(b"\n", 0, at) + 1, at)
+        }
+        return np.fromiter(begins, np.int64, len(begins)) if begins else _NONE
+
+    def _few_places(
+        self, data: NDArray[np.uint8], rarest: list[tuple[int, int]]
+    ) -> list[int] | None:
+        """Return where the text may be, by its rarest bytes; None where they leave many places."""
+        count = len(data) - len(self.text) + 1
+        if count <= 0:
+            return []
+        lacking = _LOWER if self.fold else np.uint8(0)
+        if self.fold:
+            data = data | lacking
+        masks = (data[at : at + count] == byte | lacking for byte, at in rarest)
+        there = next(masks)
+        while np.count_nonzero(there) > _FEW:
+            narrower = next(masks, None)
+            if narrower is None:
+                return None
+            there &= narrower
+        places: list[int] = np.flatnonzero(there).tolist()
+        return places
 
     def _in_every_line(self, piece: bytes, plain: bytes) -> Offsets:
         """Search `plain`, which has the lines of `piece` without colours."""
@@ -111,15 +148,29 @@ class PlainText:
         if self.around is not None:
             at = (place for place in at if self._fits(plain, place))
         positions = np.fromiter(at, np.int64)
-        starts, begins = texts(plain)
-        record = np.searchsorted(starts, positions, side="right") - 1
-        matching = np.unique(record[positions >= begins[record]])
-        return (starts if plain is piece else texts(piece)[0])[matching]
+        if self._is_in_no_head:
+            starts = line_starts(plain)
+            record = np.searchsorted(starts, positions, side="right") - 1
+        else:
+            starts, begins = texts(plain)
+            record = np.searchsorted(starts, positions, side="right") - 1
+            record = record[positions >= begins[record]]
+        return (starts if plain is piece else line_starts(piece))[np.unique(record)]
 
     def _folded(self, piece: bytes) -> tuple[bytes, bytes]:
         return (piece.lower(), self.text.lower()) if self.fold else (piece, self.text)
 
-    def _fits(self, piece: bytes, at: int) -> bool:
+    @property
+    def _is_in_no_head(self) -> bool:
+        """Whether it has a byte that stands before no record's text."""
+        return bool(self.text.strip(_OF_HEADS))
+
+    def _is_text(self, piece: bytearray, begin: int, at: int) -> bool:
+        """Return whether what is at `at` in the record that begins at `begin` counts as a match."""
+        is_in_text = self._is_in_no_head or at >= _text_begin(piece, begin)
+        return is_in_text and self._fits(piece, at)
+
+    def _fits(self, piece: bytes | bytearray, at: int) -> bool:
         return self.around is None or self.around.match(piece, at) is not None
 
 
@@ -165,7 +216,7 @@ class Expression:
         return int(answer[0]), answer[1:]
 
 
-def _text_begin(piece: bytes, begin: int) -> int:
+def _text_begin(piece: bytearray, begin: int) -> int:
     """Return where the text of the record at `begin` starts: behind its third tab."""
     for _ in range(3):
         begin = piece.find(b"\t", begin) + 1

@@ -52,9 +52,14 @@ def scan(piece: bytes) -> LogRecords:
 
 def texts(piece: bytes) -> tuple[Numbers, Numbers]:
     """Return where each line of a piece of a log begins, and where the text in it does."""
+    starts = line_starts(piece)
+    return starts, _tabs(np.frombuffer(piece, np.uint8), starts)[2] + 1
+
+
+def line_starts(piece: bytes) -> Numbers:
+    """Return where each line of a piece of a log begins."""
     data = np.frombuffer(piece, np.uint8)
-    starts = np.concatenate([[0], np.flatnonzero(data == _NEWLINE)[:-1] + 1])
-    return starts, _tabs(data, starts)[2] + 1
+    return np.concatenate([[0], np.flatnonzero(data == _NEWLINE)[:-1] + 1])
 
 
 def _tabs(data: NDArray[np.uint8], starts: Numbers) -> tuple[Numbers, Numbers, Numbers]:

@@ -170,7 +170,7 @@ def _rows(log: LogIndex, only: Filter, offsets: Offsets) -> NDArray[np.uint32]:
     """Return the rows whose records begin at these offsets. Other records, such as those that a
     progress bar has overwritten, are left out."""
     numbers = _places(log.offsets, offsets)
-    return numbers if only.is_all else _places(log.rows(only), numbers)
+    return numbers if only.is_all else _places(np.asarray(log.rows(only), np.uint32), numbers)
 
 
 def _before(rows: NDArray[np.uint32], near: int, step: int) -> int:

@@ -7,17 +7,17 @@ var STANDING = /* @__PURE__ */ new Map();
 var PARKED = /* @__PURE__ */ new Map();
 var MODELS = /* @__PURE__ */ new Map();
 function keepFocus(root) {
-  let kept = null;
+  let kept2 = null;
   root.addEventListener("focusin", ({ target }) => {
-    kept = /** @type {HTMLElement} */
+    kept2 = /** @type {HTMLElement} */
     target;
   });
   root.addEventListener("focusout", () => setTimeout(() => {
-    if (root.isConnected && !root.contains(document.activeElement)) kept = null;
+    if (root.isConnected && !root.contains(document.activeElement)) kept2 = null;
   }));
   return () => {
     const now = document.activeElement;
-    if (kept && (now === document.body || now?.contains(root))) kept.focus({ preventScroll: true });
+    if (kept2 && (now === document.body || now?.contains(root))) kept2.focus({ preventScroll: true });
   };
 }
 function stand({ model, el }, open) {
@@ -61,17 +61,17 @@ function moveAfter(place, moved) {
     /** @type {Element & {moveBefore?: (node: Node, before: Node | null) => void}} */
     place.parentElement
   );
-  const kept = moved.isConnected && parent.moveBefore !== void 0;
-  if (kept) parent.moveBefore?.(moved, place.nextSibling);
+  const kept2 = moved.isConnected && parent.moveBefore !== void 0;
+  if (kept2) parent.moveBefore?.(moved, place.nextSibling);
   else place.after(moved);
-  return kept;
+  return kept2;
 }
 function revive(place, model, open, own) {
   const still = [...place.parentElement?.querySelectorAll(":scope > :is(.distrain, .distrain-charts)") ?? []];
   const key = model.get("key");
   const view = own ?? unpark(key) ?? taken(key) ?? open(model);
-  const kept = moveAfter(place, view.root);
-  Promise.resolve(view.ready?.(kept)).then(() => {
+  const kept2 = moveAfter(place, view.root);
+  Promise.resolve(view.ready?.(kept2)).then(() => {
     for (const part2 of still) part2.remove();
   });
   view.moved?.();
@@ -175,6 +175,13 @@ function fold(title, className2) {
 }
 function write(node, text2) {
   if (node.textContent !== text2) node.textContent = text2;
+}
+function arrange(parent, nodes) {
+  const wanted = new Set(nodes);
+  for (const child of [...parent.children]) if (!wanted.has(child)) child.remove();
+  nodes.forEach((node, place) => {
+    if (parent.children[place] !== node) parent.insertBefore(node, parent.children[place] ?? null);
+  });
 }
 function debounce(milliseconds, act) {
   let timer;
@@ -1559,6 +1566,7 @@ var StudyCharts = class {
     const [next, ...others] = this.waiting;
     if (!next) return;
     renewed(...next);
+    this.dots = /* @__PURE__ */ new WeakMap();
     this.mark(next[0]);
     this.waiting = others;
     this.due = requestAnimationFrame(() => this.renew());
@@ -1666,12 +1674,32 @@ function sameCharts(there, fresh) {
   there.querySelector(".dn-legend")?.replaceWith(legend && built(legend) || "");
   return old.map((chart, place) => [chart, now[place]]);
 }
+var sources = /* @__PURE__ */ new WeakMap();
+function kept(place, drawn2) {
+  const there = /* @__PURE__ */ new Map();
+  for (const child of place.children) {
+    const source = sources.get(child);
+    if (source !== void 0) there.set(source, [...there.get(source) ?? [], child]);
+  }
+  return drawn2.flatMap((one2) => {
+    const source = one2.outerHTML;
+    const made = there.get(source)?.shift() ?? built(one2);
+    if (!(made instanceof Element)) return [];
+    sources.set(made, source);
+    return [made];
+  });
+}
 function renewed(chart, fresh) {
   const [area, drawn2] = [chart, fresh].map((one2) => one2.querySelector(".dn-area"));
   if (!area || !drawn2) return;
-  for (const child of [...area.children]) if (!child.classList.contains("dn-brushes")) child.remove();
-  area.prepend(.../** @type {Element} */
-  built(drawn2).childNodes);
+  const [svg, marks] = [area, drawn2].map((one2) => one2.querySelector(":scope > svg"));
+  const brushes = area.querySelector(":scope > .dn-brushes");
+  if (svg && marks) {
+    arrange(svg, kept(svg, [...marks.children]));
+    svg.setAttribute("aria-label", marks.getAttribute("aria-label") ?? "");
+  }
+  const others = kept(area, [...drawn2.children].filter((one2) => !svg || one2 !== marks));
+  arrange(area, [svg && marks ? svg : null, ...others, brushes].filter((one2) => one2 !== null));
   write(
     /** @type {Element} */
     chart.querySelector(".dn-newest"),
@@ -1984,9 +2012,9 @@ var Found = class {
    * @param {string[]} tags
    * @param {Kept} kept
    */
-  async look(words2, tags, kept) {
+  async look(words2, tags, kept2) {
     const fitting = words2.trim() ? tags.filter((tag) => fits(tag, words2)).slice(0, MOST) : [];
-    const wanted = [.../* @__PURE__ */ new Set([...tags.filter((tag) => kept.isPinned(tag)), ...fitting])];
+    const wanted = [.../* @__PURE__ */ new Set([...tags.filter((tag) => kept2.isPinned(tag)), ...fitting])];
     if (!wanted.length && !this.tags.length) return;
     this.tags = wanted;
     const answers = await Promise.all(wanted.map((tag) => this.ask({ tag, points: POINTS })));
@@ -2375,9 +2403,9 @@ var Sheet = class {
    * @param {() => void} toggled
    * @param {(series: string | null) => void} lit
    */
-  constructor(figure, kept, toggled, lit) {
+  constructor(figure, kept2, toggled, lit) {
     this.figure = figure;
-    this.kept = kept;
+    this.kept = kept2;
     this.toggled = toggled;
     this.lit = lit;
     this.many = null;
@@ -2712,15 +2740,15 @@ var Charts = class {
     const { boxes } = this.sheet;
     const charts = new Map([...boxes.keys()].map((tag) => [tag, []]));
     keys.forEach(([, tag], number2) => charts.get(tag)?.push(number2));
-    const kept = new Set(this.sheet.series.slice(0, 1));
+    const kept2 = new Set(this.sheet.series.slice(0, 1));
     const all = [...charts];
     const bands = all.filter(([, numbers2]) => this.sheet.many && !this.sheet.all && numbers2.length > MANY);
     const single = all.filter((chart) => !bands.includes(chart)).flatMap(([, numbers2]) => numbers2).sort((a, b) => a - b);
     const data = [
       ...single.flatMap((number2) => this.traces(number2, dots)),
-      ...bands.flatMap(([tag, numbers2]) => this.band(tag, numbers2, dots, kept))
+      ...bands.flatMap(([tag, numbers2]) => this.band(tag, numbers2, dots, kept2))
     ];
-    this.sheet.keep(kept);
+    this.sheet.keep(kept2);
     this.plot.draw(data, { ...layoutFor(this.tags, boxes, this), hovermode: hoverMode(data) });
   }
   /**
@@ -2731,12 +2759,12 @@ var Charts = class {
    * @param {number} dots
    * @param {Set<string>} kept
    */
-  band(tag, numbers2, dots, kept) {
+  band(tag, numbers2, dots, kept2) {
     const [series, lines] = [numbers2.map((number2) => this.keys[number2][0]), numbers2.map((number2) => this.shown[number2])];
     const { low, mean, high, far } = bandOf(lines);
-    const own = new Set([...kept].slice(0, 1));
+    const own = new Set([...kept2].slice(0, 1));
     for (const place of apart(far)) own.add(series[place]);
-    for (const name of own) kept.add(name);
+    for (const name of own) kept2.add(name);
     const like = this.trace(numbers2[0]);
     const made = (name, line2, more) => ({
       ...like,
@@ -2937,8 +2965,8 @@ function openCharts(model) {
   const folded = model.get("title") ? fold(model.get("title")) : null;
   if (folded) root.append(folded.box);
   const charts = new Charts(model, folded?.inside ?? root, source, () => plotlyCode(model));
-  const ready = async (kept) => {
-    if (folded || kept && charts.plot.isDrawn) return;
+  const ready = async (kept2) => {
+    if (folded || kept2 && charts.plot.isDrawn) return;
     root.dataset.coming = "";
     await new Promise((resolve) => {
       charts.plot.whenDrawn = () => resolve(null);

@@ -1,7 +1,7 @@
 // The charts of a study: the kernel's drawings, on which trials answer to the reader.
 
 import { themeColours } from "../charts/colours.js";
-import { button, element, write } from "../dom.js";
+import { arrange, button, element, write } from "../dom.js";
 import { built, parsed } from "../markup.js";
 import { nearestLine, within } from "./axes.js";
 import { Brushes } from "./brushes.js";
@@ -97,6 +97,7 @@ export class StudyCharts {
     const [next, ...others] = this.waiting;
     if (!next) return;
     renewed(...next);
+    this.dots = new WeakMap();
     this.mark(next[0]);
     this.waiting = others;
     this.due = requestAnimationFrame(() => this.renew());
@@ -221,6 +222,32 @@ function sameCharts(there, fresh) {
   return old.map((chart, place) => [chart, now[place]]);
 }
 
+/** @type {WeakMap<Element, string>} what elements were built of */
+const sources = new WeakMap();
+
+/**
+ * The elements of a drawing; those that are among the children of its place already, as they are.
+ * To lay out and paint 200 new marks takes longer than a frame.
+ * @param {Element} place
+ * @param {Element[]} drawn
+ * @returns {Element[]}
+ */
+function kept(place, drawn) {
+  /** @type {Map<string, Element[]>} */
+  const there = new Map();
+  for (const child of place.children) {
+    const source = sources.get(child);
+    if (source !== undefined) there.set(source, [...there.get(source) ?? [], child]);
+  }
+  return drawn.flatMap((one) => {
+    const source = one.outerHTML;
+    const made = there.get(source)?.shift() ?? built(one);
+    if (!(made instanceof Element)) return [];
+    sources.set(made, source);
+    return [made];
+  });
+}
+
 /**
  * Put a new drawing into the place of the same chart, so that what the reader holds stays.
  * @param {HTMLElement} chart
@@ -229,7 +256,13 @@ function sameCharts(there, fresh) {
 function renewed(chart, fresh) {
   const [area, drawn] = [chart, fresh].map((one) => one.querySelector(".dn-area"));
   if (!area || !drawn) return;
-  for (const child of [...area.children]) if (!child.classList.contains("dn-brushes")) child.remove();
-  area.prepend(.../** @type {Element} */ (built(drawn)).childNodes);
+  const [svg, marks] = [area, drawn].map((one) => one.querySelector(":scope > svg"));
+  const brushes = area.querySelector(":scope > .dn-brushes");
+  if (svg && marks) {
+    arrange(svg, kept(svg, [...marks.children]));
+    svg.setAttribute("aria-label", marks.getAttribute("aria-label") ?? "");
+  }
+  const others = kept(area, [...drawn.children].filter((one) => !svg || one !== marks));
+  arrange(area, [svg && marks ? svg : null, ...others, brushes].filter((one) => one !== null));
   write(/** @type {Element} */ (chart.querySelector(".dn-newest")), fresh.querySelector(".dn-newest")?.textContent ?? "");
 }
