@@ -30,12 +30,15 @@ LAUNCH_FILE = "launch.json"  # `launch.Launch`
 # or its carrier.
 STATUS_FILE = "status.json"  # `status.Status`
 LOG_FILE = "log.tsv"  # `log.py`
+PROGRESS_FILE = "progress.json"  # `metrics.progress.KeptProgress`: how far it was when
 SUPERVISOR_LOG = "supervisor.log"  # text: what the supervisor itself prints
 RESOURCES_FOLDER = "resources"  # event files, one folder a rank (`metrics/resources.py`)
 
 # Written by the ranks, or fetched from where they ran.
 EVENTS_FOLDER = "tensorboard"  # TensorBoard's event files
 STEP_TIMES_FOLDER = "step-times"  # a folder in it for each rank (`metrics/step_times.py`)
+TOKEN_FILE = "progress-token"  # mode 0600: what programs show `supervisor/receiver.py`
+REPORTED_FILE = "reported"  # a line for each reporter of rank 0 (`metrics/progress.py`)
 RESULTS_FOLDER = "results"  # the names of `--result` (`rank/values.py`)
 CHECKPOINTS_FOLDER, MODEL_FOLDER = "checkpoints", "model"  # whatever the program saves there
 

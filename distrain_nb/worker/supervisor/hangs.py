@@ -58,9 +58,9 @@ class Doctor:
             threading.Thread(target=self._run, name="hangs", daemon=True).start()
         return self
 
-    def tell(self, say: Callable[[str], None]) -> str:
+    def tell(self, say: Optional[Callable[[str], None]]) -> str:
         """Say what the log is to have, once each; return `note`. Not called by the thread."""
-        while self._lines:
+        while self._lines and say:
             say(self._lines.pop(0))
         return self.note
 
