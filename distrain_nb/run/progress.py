@@ -54,9 +54,9 @@ def estimate(
 ) -> Left | None:
     """Return the seconds that are left at `now`; None where that can't be told.
 
-    `times` are when `dones` were reached. The time of the first step doesn't count: programs compile
-    and fill caches in it. A pause that was there once may be there again or not; several
-    count as what happens now and then.
+    `times` are when `dones` were reached. The time of the first step doesn't count: programs
+    compile in it. A pause that was there once may be there again or not; several count as what
+    happens now and then.
     """
     if total <= 0 or len(times) < 2 or dones[-1] >= total:
         return None

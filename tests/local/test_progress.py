@@ -59,7 +59,8 @@ for epoch in range(4):
 KUBEFLOW = """
 import json, urllib.request
 def send(percent, **more):
-    headers = {"Authorization": "Bearer " + open(os.environ["KUBEFLOW_TRAINER_SERVER_TOKEN"]).read()}
+    token = open(os.environ["KUBEFLOW_TRAINER_SERVER_TOKEN"]).read()
+    headers = {"Authorization": "Bearer " + token}
     metrics = [{"name": name, "value": str(value)} for name, value in more.items()]
     status = {"progressPercentage": percent, "estimatedRemainingSeconds": 600, "metrics": metrics}
     data = json.dumps({"trainerStatus": status}).encode()
@@ -133,9 +134,7 @@ def test_the_receiver_takes_nothing_without_the_token(home: Path, tmp_path: Path
 )
 def test_there_is_no_receiver_where_one_is_or_a_proxy_would_see_it(
     variables: dict[str, str],
-    home: Path,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,  # noqa: ARG001
 ) -> None:
     from distrain_nb.worker.supervisor.receiver import Receiver
 

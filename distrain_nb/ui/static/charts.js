@@ -140,7 +140,14 @@ function record(fields) {
     return known;
   };
 }
-var progress = record({ phase: text, total: number, done: number, since: number });
+var progress = record({
+  phase: text,
+  total: number,
+  done: number,
+  since: number,
+  unit: absent(text),
+  left: absent(text)
+});
 var SUMMARY = {
   id,
   name: text,

@@ -1,9 +1,9 @@
 """Receives what transformers' Trainer and Kubeflow's programs send of their progress.
 
 They POST `{"trainerStatus": {…}}` to the address in `KUBEFLOW_TRAINER_SERVER_URL`, with the token
-of a file (KEP-2779 of kubeflow/trainer; transformers' `KubeflowCallback`): percents, seconds that are
-left, metrics as texts. Here the address is on loopback. In a TrainJob of Kubeflow, which has its
-own, there is no receiver.
+of a file (KEP-2779 of kubeflow/trainer; transformers' `KubeflowCallback`): percents, seconds that
+are left, metrics as texts. Here the address is on loopback. In a TrainJob of Kubeflow, which has
+its own, there is no receiver.
 """
 
 from __future__ import annotations
