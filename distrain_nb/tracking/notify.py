@@ -2,8 +2,8 @@
 
 A process of its own follows the run's folder (`python -m distrain_nb.tracking.notify FOLDER
 FILE CHANNEL…`), so that nothing waits for it, and kernel and page may be gone. Whoever knows
-something worth telling adds it by `status.add_notice`. Each notice goes to each channel once; what can't be
-sent is tried once more, and then said in the run's log.
+something worth telling adds it by `status.add_notice`. Each notice goes to each channel once. What
+can't be sent is tried once more, and then said in the run's log.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def begin(folder: Path, about: str, names: tuple[str, ...]) -> None:
     start_detached(["-m", PROCESS, str(folder), about, *names], folder / PROCESS_LOG)
 
 
-class Watch:
+class RunWatch:
     """One run or study, which the file `about` names, and what has been told of it."""
 
     def __init__(
@@ -286,7 +286,7 @@ def main(folder: Path, about: str, names: list[str]) -> None:
     """Follow a run or a study to its end."""
     os.umask(0o077)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    watch = Watch(folder, about, senders(names, Config.load()))
+    watch = RunWatch(folder, about, senders(names, Config.load()))
     while watch.turn():
         time.sleep(LOOK_EVERY_S)
 

@@ -11,7 +11,7 @@ import pytest
 from distrain_nb.run.progress import RunProgress, estimate, progress_of
 from distrain_nb.worker.files.log import LineSplitter
 from distrain_nb.worker.files.status import State, Status
-from distrain_nb.worker.metrics.bars import PrintedProgress, Reading, seen_in
+from distrain_nb.worker.metrics.bars import PrintedProgress, ProgressReading, seen_in
 from distrain_nb.worker.metrics.progress import MOST_SAMPLES, KeptProgress, ProgressTracker, read
 
 if TYPE_CHECKING:
@@ -62,12 +62,14 @@ PRINTED: dict[str, Callable[[Moment], bytes]] = {
     "epochs with steps": line("Epoch [{e}/10], Step [{s}/100], Loss: 0.3"),
     "Keras": keras,
 }
-REPORTED: dict[str, Callable[[Moment], Reading | None]] = {
-    "log_metrics": lambda m: Reading("log_metrics", m.epoch * STEPS + m.step, STEPS * EPOCHS),
-    "Lightning": lambda m: Reading("Lightning", m.epoch * STEPS + m.step, STEPS * EPOCHS),
-    "Kubeflow": lambda m: Reading("Kubeflow", (m.epoch * STEPS + m.step) // 10, 100, "%"),
+REPORTED: dict[str, Callable[[Moment], ProgressReading | None]] = {
+    "log_metrics": lambda m: ProgressReading(
+        "log_metrics", m.epoch * STEPS + m.step, STEPS * EPOCHS
+    ),
+    "Lightning": lambda m: ProgressReading("Lightning", m.epoch * STEPS + m.step, STEPS * EPOCHS),
+    "Kubeflow": lambda m: ProgressReading("Kubeflow", (m.epoch * STEPS + m.step) // 10, 100, "%"),
     "one report an epoch": lambda m: (
-        Reading("log_metrics", m.epoch + 1, EPOCHS) if m.step == STEPS else None
+        ProgressReading("log_metrics", m.epoch + 1, EPOCHS) if m.step == STEPS else None
     ),
 }
 
@@ -188,7 +190,7 @@ def test_other_lines_say_nothing(text: str) -> None:
 
 def test_who_reports_beats_what_is_printed(tmp_path: Path) -> None:
     tracker = ProgressTracker(tmp_path)
-    tracker.take(Reading("log_metrics", 3, 10), BEGIN)
+    tracker.take(ProgressReading("log_metrics", 3, 10), BEGIN)
     tracker.hear(LineSplitter(0, "o").feed(b"Epoch [1/10], Step [1/5]\n"))
     tracker.look(at_once=True)
     kept = read(tmp_path)
@@ -198,7 +200,9 @@ def test_who_reports_beats_what_is_printed(tmp_path: Path) -> None:
 def test_few_samples_are_kept_of_many(tmp_path: Path) -> None:
     tracker = ProgressTracker(tmp_path)
     for step in range(10_000):
-        tracker.take(Reading("log_metrics", step, 10_000), BEGIN + (100 if step else 0) + step)
+        tracker.take(
+            ProgressReading("log_metrics", step, 10_000), BEGIN + (100 if step else 0) + step
+        )
     tracker.look(at_once=True)
     kept = read(tmp_path)
     assert kept is not None
@@ -211,11 +215,11 @@ def test_in_a_container_the_log_says_it_now_and_then(tmp_path: Path) -> None:
     said: list[str] = []
     tracker = ProgressTracker(tmp_path, said.append)
     for step in range(100):
-        tracker.take(Reading("Keras", step, 100), BEGIN + step)
+        tracker.take(ProgressReading("Keras", step, 100), BEGIN + step)
         tracker.look(at_once=True)
     assert said == ["distrain: 5 of 100 steps"]
     printed = PrintedProgress().hear(7, f"[service] {said[0]}")
-    assert printed == Reading("log_metrics", 5, 100, "steps")
+    assert printed == ProgressReading("log_metrics", 5, 100, "steps")
 
 
 def test_what_is_shown(tmp_path: Path) -> None:

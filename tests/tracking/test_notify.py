@@ -18,7 +18,7 @@ from distrain_nb import api, config
 from distrain_nb.config import Config, keep_secret, secret
 from distrain_nb.errors import OptionError
 from distrain_nb.tracking import notify
-from distrain_nb.tracking.notify import Message, Watch
+from distrain_nb.tracking.notify import Message, RunWatch
 from distrain_nb.worker.files.folder import LOG_FILE, RECORD_FILE
 from distrain_nb.worker.files.status import Owner, State, Status, add_notice
 from tests.conftest import eventually
@@ -116,8 +116,10 @@ def put(folder: Path, state: State, **changes: object) -> None:
     replace(begun.enter(state), **changes).write(folder)  # type: ignore[arg-type]
 
 
-def watch(folder: Path, hook: Any) -> Watch:
-    return Watch(folder, RECORD_FILE, {"webhook": lambda message: notify.post(hook.url, message)})
+def watch(folder: Path, hook: Any) -> RunWatch:
+    return RunWatch(
+        folder, RECORD_FILE, {"webhook": lambda message: notify.post(hook.url, message)}
+    )
 
 
 def test_each_is_told_once(tmp_path: Path, hook: Any) -> None:

@@ -182,7 +182,8 @@ var tableRun = record({
   begin: number,
   end: maybe(number),
   best: maybe(record({ tag: text, value: number })),
-  progress: maybe(progress)
+  progress: maybe(progress),
+  alarm: absent(text)
 });
 var studyRow = record({
   id,

@@ -14,7 +14,7 @@ from typing import Dict, NamedTuple, Optional, Tuple
 SOURCES = ("log_metrics", "Kubeflow", "Lightning", "Keras", "rich", "tqdm", "text")
 
 
-class Reading(NamedTuple):
+class ProgressReading(NamedTuple):
     """`done` of `total` units, of the whole run; a `total` of 0 is not known."""
 
     source: str
@@ -42,7 +42,7 @@ _UNITS = {"it": "steps", "iter": "steps", "iteration": "steps", "batch": "batche
 _BYTES = re.compile(r"[kMGT]?i?B")
 
 
-class Seen(NamedTuple):
+class ProgressLine(NamedTuple):
     """What a line says: the epoch, and the place in it or in the whole; `is_heading` is whether it
     says no more than the epoch, which then begins."""
 
@@ -54,7 +54,7 @@ class Seen(NamedTuple):
     is_heading: bool = False
 
 
-def seen_in(text: str) -> Optional[Seen]:
+def seen_in(text: str) -> Optional[ProgressLine]:
     """Return what a printed line says of progress; None for nothing."""
     text = _STYLE.sub("", text)
     counts = {m["word"].lower(): m for m in _COUNT.finditer(text)}
@@ -65,16 +65,16 @@ def seen_in(text: str) -> Optional[Seen]:
         if _BYTES.fullmatch(word):  # a download
             return None
         unit, label = _UNITS.get(word.lower(), word), bar["label"].strip()
-        return Seen("tqdm", epoch, (float(bar["done"]), float(bar["total"])), unit, label)
+        return ProgressLine("tqdm", epoch, (float(bar["done"]), float(bar["total"])), unit, label)
     lines = _KERAS.match(text)
     if lines:
-        return Seen("text", epoch, (float(lines["done"]), float(lines["total"])))
+        return ProgressLine("text", epoch, (float(lines["done"]), float(lines["total"])))
     if counts:
         word, match = next(iter(counts.items()))
-        return Seen("text", epoch, _numbers(match), _UNITS.get(word, f"{word}s"))
+        return ProgressLine("text", epoch, _numbers(match), _UNITS.get(word, f"{word}s"))
     if epoch:
         rest = _COUNT.sub("", text)
-        return Seen("text", epoch, None, "epochs", "", not re.search(r"[A-Za-z0-9]", rest))
+        return ProgressLine("text", epoch, None, "epochs", "", not re.search(r"[A-Za-z0-9]", rest))
     return None
 
 
@@ -91,7 +91,7 @@ class _Bar:
 
     process: int
     began: int
-    seen: Seen
+    seen: ProgressLine
     passes: int = 0
 
     @property
@@ -100,11 +100,11 @@ class _Bar:
         return self.passes > 0, done >= total, self.process, self.began
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> ProgressReading:
         done, total = self.seen.bar or (0.0, 0.0)
         if self.passes:
-            return Reading(self.seen.source, self.passes, 0, "passes", self.seen.label)
-        return Reading(self.seen.source, done, total, self.seen.unit, self.seen.label)
+            return ProgressReading(self.seen.source, self.passes, 0, "passes", self.seen.label)
+        return ProgressReading(self.seen.source, done, total, self.seen.unit, self.seen.label)
 
 
 class PrintedProgress:
@@ -116,11 +116,11 @@ class PrintedProgress:
         self._first: Dict[int, int] = {}  # by process, the number of its first epoch
         self._steps: Dict[int, float] = {}  # by process, steps of an epoch
 
-    def hear(self, process: int, text: str) -> Optional[Reading]:
+    def hear(self, process: int, text: str) -> Optional[ProgressReading]:
         """Return where the run is after that line; None if it says nothing of it."""
         own = _OWN.match(text)
         if own:
-            return Reading(SOURCES[0], float(own[1]), float(own[2]), own[3])
+            return ProgressReading(SOURCES[0], float(own[1]), float(own[2]), own[3])
         seen = seen_in(text)
         if seen is None:
             return None
@@ -130,7 +130,7 @@ class PrintedProgress:
             return self._in_epoch(process, seen)
         return None if self._epochs else self._of_bars(process, seen)
 
-    def _enter(self, process: int, seen: Seen) -> None:
+    def _enter(self, process: int, seen: ProgressLine) -> None:
         number, total = seen.epoch or (0, 0)
         first = self._first.setdefault(process, number)
         begins = seen.is_heading or seen.bar is not None
@@ -139,20 +139,20 @@ class PrintedProgress:
         over = number - (begins and first > 0) + (not begins and first == 0)
         self._epochs[process] = min(over, total), total
 
-    def _in_epoch(self, process: int, seen: Seen) -> Optional[Reading]:
+    def _in_epoch(self, process: int, seen: ProgressLine) -> Optional[ProgressReading]:
         over, total = self._epochs[process]
         if seen.bar is None:
             steps = self._steps.get(process, 1.0)
-            return Reading("text", over * steps, total * steps, self._unit(process))
+            return ProgressReading("text", over * steps, total * steps, self._unit(process))
         done, steps = seen.bar
         if self._steps.setdefault(process, steps) != steps:  # evaluation
             return None
-        return Reading(seen.source, over * steps + done, total * steps, "steps")
+        return ProgressReading(seen.source, over * steps + done, total * steps, "steps")
 
     def _unit(self, process: int) -> str:
         return "steps" if process in self._steps else "epochs"
 
-    def _of_bars(self, process: int, seen: Seen) -> Optional[Reading]:
+    def _of_bars(self, process: int, seen: ProgressLine) -> Optional[ProgressReading]:
         key = process, re.sub(r"\d+", "", seen.label) + seen.unit
         bar = self._bars.get(key)
         if bar is None:

@@ -17,7 +17,7 @@ from typing import Callable, Dict, Iterator, Optional, Tuple
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.folder import PROGRESS_FILE, RECORD_FILE, REPORTED_FILE
 from distrain_nb.worker.files.log import parse
-from distrain_nb.worker.metrics.bars import SOURCES, PrintedProgress, Reading
+from distrain_nb.worker.metrics.bars import SOURCES, PrintedProgress, ProgressReading
 
 VARIABLE = "DISTRAIN_PROGRESS"  # the file to which rank 0 reports
 REPORTERS = SOURCES[:5]
@@ -48,7 +48,7 @@ def report(reporter: str, done: float, total: float, unit: str = "steps") -> Non
         pass
 
 
-def reported(folder: Path) -> Iterator[Reading]:
+def reported(folder: Path) -> Iterator[ProgressReading]:
     """Yield what rank 0 has reported last, by each reporter."""
     try:
         data = (folder / REPORTED_FILE).read_bytes()
@@ -58,7 +58,7 @@ def reported(folder: Path) -> Iterator[Reading]:
         words = data[SLOT_BYTES * number : SLOT_BYTES * (number + 1)].decode("ascii", "replace")
         try:
             done, total, unit = words.strip("\0 \n").split(" ", 2)
-            yield Reading(reporter, float(done), float(total), unit)
+            yield ProgressReading(reporter, float(done), float(total), unit)
         except ValueError:
             continue
 
@@ -76,7 +76,7 @@ class KeptProgress:
     dones: Tuple[float, ...] = ()
     left: Optional[float] = None  # seconds from the last of `times`, as the program says
 
-    def after(self, now: float, reading: Reading) -> KeptProgress:
+    def after(self, now: float, reading: ProgressReading) -> KeptProgress:
         """Return what is kept after that reading."""
         same = (self.source, self.label, self.unit, self.total) == (
             reading.source,
@@ -116,7 +116,7 @@ class ProgressTracker:
     _printed: PrintedProgress = field(default_factory=PrintedProgress)
     _look_at: float = 0.0
     _said: Tuple[float, float] = (0.0, 0.0)  # when, and which share
-    _sent: Optional[Tuple[float, Reading]] = None
+    _sent: Optional[Tuple[float, ProgressReading]] = None
 
     def __post_init__(self) -> None:
         self._kept = read(self.folder)
@@ -127,11 +127,11 @@ class ProgressTracker:
         """Take records of the log; of many the last ones."""
         self._recent = (self._recent + records[-READ_BYTES:])[-READ_BYTES:]
 
-    def take_sent(self, reading: Reading) -> None:
+    def take_sent(self, reading: ProgressReading) -> None:
         """Keep, at the next look, what another thread has received."""
         self._sent = time.time(), reading
 
-    def take(self, reading: Reading, now: float) -> bool:
+    def take(self, reading: ProgressReading, now: float) -> bool:
         """Keep a reading unless a better source is known; say whether it is kept."""
         kept = self._kept or KeptProgress(0, 0, source=reading.source)
         if kept.total and SOURCES.index(reading.source) > SOURCES.index(kept.source):

@@ -14,10 +14,10 @@ import os
 import socket
 import threading
 from pathlib import Path
-from typing import Any, Callable, Dict, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from distrain_nb.worker.files.folder import TOKEN_FILE
-from distrain_nb.worker.metrics.bars import Reading
+from distrain_nb.worker.metrics.bars import ProgressReading
 from distrain_nb.worker.metrics.writer import FOLDER_VARIABLE, append
 
 URL, TOKEN = "KUBEFLOW_TRAINER_SERVER_URL", "KUBEFLOW_TRAINER_SERVER_TOKEN"
@@ -36,7 +36,7 @@ class Receiver:
         self._environment = environment
         self._secret = os.urandom(32).hex()
         self._socket: Optional[socket.socket] = None
-        self._hear: Callable[[Reading], None] = lambda _: None
+        self._hear: Callable[[ProgressReading], None] = lambda _: None
 
     def open(self) -> Dict[str, str]:
         """Return the variables for the ranks; none where there can be no receiver."""
@@ -53,7 +53,7 @@ class Receiver:
         port = self._socket.getsockname()[1]
         return {URL: f"http://{_LOOPBACK}:{port}{PATH}", TOKEN: str(path)}
 
-    def serve(self, hear: Callable[[Reading], None]) -> None:
+    def serve(self, hear: Callable[[ProgressReading], None]) -> None:
         """Answer from a thread, which imports what it needs when something comes."""
         self._hear = hear
         if self._socket:
@@ -92,7 +92,7 @@ class Receiver:
         from email.parser import BytesParser
 
         words = stream.readline(4096).split()
-        lines = []
+        lines: List[bytes] = []
         while len(lines) < 100:
             lines.append(stream.readline(8192))
             if lines[-1] in (b"\r\n", b"\n", b""):
@@ -116,7 +116,7 @@ class Receiver:
         self._chart(status, reading)
         return "200 OK", {"trainerStatus": status}
 
-    def _chart(self, status: Mapping[str, Any], reading: Optional[Reading]) -> None:
+    def _chart(self, status: Mapping[str, Any], reading: Optional[ProgressReading]) -> None:
         """Draw the metrics, unless the program has event files of its own."""
         folder = Path(self._environment.get(FOLDER_VARIABLE, ""))
         numbers = metrics_of(status)
@@ -127,7 +127,7 @@ class Receiver:
         append(folder / "kubeflow", int(step), shown)
 
 
-def reading_of(status: Mapping[str, Any]) -> Optional[Reading]:
+def reading_of(status: Mapping[str, Any]) -> Optional[ProgressReading]:
     """Return what a status says of progress: by its steps, which transformers sends, or else by its
     percents. Raises ValueError and TypeError."""
     metrics, percent = metrics_of(status), status.get("progressPercentage")
@@ -136,12 +136,12 @@ def reading_of(status: Mapping[str, Any]) -> Optional[Reading]:
     total = metrics.get("total_steps", 0.0)
     done = total if percent == 100 else metrics.get("current_step", 0.0)
     if total > 0 and ("current_step" in metrics or percent in (0, 100)):
-        return Reading("Kubeflow", min(done, total), total, "steps", "", seconds)
+        return ProgressReading("Kubeflow", min(done, total), total, "steps", "", seconds)
     if percent is None:
         return None
     if not 0 <= float(percent) <= 100:
         raise ValueError(f"progressPercentage is {percent!r}, not 0 to 100")
-    return Reading("Kubeflow", float(percent), 100.0, "%", "", seconds)
+    return ProgressReading("Kubeflow", float(percent), 100.0, "%", "", seconds)
 
 
 def metrics_of(status: Mapping[str, Any]) -> Dict[str, float]:

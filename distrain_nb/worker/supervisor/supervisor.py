@@ -171,8 +171,7 @@ class Supervisor:
         output.end_streams()
         if self._charts:
             self._charts.finish()
-        if self._cut:
-            self._say_what_was_cut(output)
+        self._say_what_was_cut(output)
 
     def _hear_doctor(self, output: Output) -> str:
         """Log what the doctor has to say; return why the run stands, or stood, still."""

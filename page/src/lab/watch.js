@@ -38,8 +38,8 @@ class Alarms {
   /** @param {TableRun[]} runs */
   among(runs) {
     const before = this.known;
-    this.known = new Map(runs.map(({ id, alarm = "" }) => [id, alarm || (before?.get(id) ?? "")]));
-    return before ? runs.filter(({ id, alarm }) => alarm && before.get(id) !== alarm) : [];
+    this.known = new Map(runs.map(({ id, alarm = "" }) => [id, alarm.split(":")[0]]));
+    return before ? runs.filter(({ id, alarm }) => alarm && before.get(id) !== this.known?.get(id)) : [];
   }
 }
 

@@ -82,7 +82,7 @@ def start(text: str, folder: Path, **options: object) -> Run:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_run_says_how_far_it_is(kind: str, home: Path, tmp_path: Path) -> None:  # noqa: ARG001
+def test_a_run_says_how_far_it_is(kind: str, home: Path, tmp_path: Path) -> None:
     run = start(KINDS[kind], tmp_path / "here")
     eventually(lambda: 27 <= getattr(summary_of(run).progress, "done", 0) <= 31, 120)
     shown = summary_of(run).progress
@@ -98,7 +98,7 @@ def test_a_run_says_how_far_it_is(kind: str, home: Path, tmp_path: Path) -> None
         assert "loss" in run.metrics().columns
 
 
-def test_the_receiver_takes_nothing_without_the_token(home: Path, tmp_path: Path) -> None:  # noqa: ARG001
+def test_the_receiver_takes_nothing_without_the_token(home: Path, tmp_path: Path) -> None:
     run = start(
         "print(os.environ['KUBEFLOW_TRAINER_SERVER_URL'], flush=True)\npause()", tmp_path / "here"
     )
