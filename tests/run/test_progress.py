@@ -13,6 +13,7 @@ from distrain_nb.worker.files.log import LineSplitter
 from distrain_nb.worker.files.status import State, Status
 from distrain_nb.worker.metrics.bars import PrintedProgress, ProgressReading, seen_in
 from distrain_nb.worker.metrics.progress import MOST_SAMPLES, KeptProgress, ProgressTracker, read
+from distrain_nb.worker.supervisor.receiver import reading_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -233,3 +234,28 @@ def test_what_is_shown(tmp_path: Path) -> None:
     assert isinstance(shown, RunProgress)
     assert shown.text.startswith("300 of 1,000 steps, about 6 min left")
     assert progress_of(tmp_path, Status(State.SUCCEEDED), BEGIN) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "reading"),
+    [
+        ({"progressPercentage": 0, "metrics": [{"name": "total_steps", "value": "40"}]}, (0, 40)),
+        (
+            {
+                "progressPercentage": 7,
+                "metrics": [
+                    {"name": "current_step", "value": "3"},
+                    {"name": "total_steps", "value": "40"},
+                ],
+            },
+            (3, 40),
+        ),
+        ({"progressPercentage": 100, "metrics": [{"name": "loss", "value": "0.5"}]}, (40, 40)),
+    ],
+)
+def test_steps_in_what_transformers_sends(
+    status: dict[str, object], reading: tuple[float, float]
+) -> None:
+    """As `KubeflowCallback` of transformers 5.24 sends them, from its begin to its end."""
+    heard = reading_of(status, 40.0)
+    assert heard and (heard.done, heard.total) == reading

@@ -36,6 +36,7 @@ class Receiver:
         self._environment = environment
         self._secret = os.urandom(32).hex()
         self._socket: Optional[socket.socket] = None
+        self._total = 0.0
         self._hear: Callable[[ProgressReading], None] = lambda _: None
 
     def open(self) -> Dict[str, str]:
@@ -108,10 +109,11 @@ class Receiver:
             return "413 Payload Too Large", {"message": f"expected 1 to {MOST_BYTES} bytes"}
         try:
             status = json.loads(stream.read(size))["trainerStatus"]
-            reading = reading_of(status)
+            reading = reading_of(status, self._total)
         except (ValueError, KeyError, TypeError) as error:
             return "422 Unprocessable Entity", {"message": f"no trainerStatus: {error!r:.200}"}
         if reading:
+            self._total = reading.total if reading.unit == "steps" else 0.0
             self._hear(reading)
         self._chart(status, reading)
         return "200 OK", {"trainerStatus": status}
@@ -127,13 +129,14 @@ class Receiver:
         append(folder / "kubeflow", int(step), shown)
 
 
-def reading_of(status: Mapping[str, Any]) -> Optional[ProgressReading]:
+def reading_of(status: Mapping[str, Any], total: float = 0.0) -> Optional[ProgressReading]:
     """Return what a status says of progress: by its steps, which transformers sends, or else by its
-    percents. Raises ValueError and TypeError."""
+    percents. `total` is how many steps were said before: the last status has none. Raises
+    ValueError and TypeError."""
     metrics, percent = metrics_of(status), status.get("progressPercentage")
     left = status.get("estimatedRemainingSeconds")
     seconds = None if left is None else max(0.0, float(left))
-    total = metrics.get("total_steps", 0.0)
+    total = metrics.get("total_steps", total)
     done = total if percent == 100 else metrics.get("current_step", 0.0)
     if total > 0 and ("current_step" in metrics or percent in (0, 100)):
         return ProgressReading("Kubeflow", min(done, total), total, "steps", "", seconds)
