@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -75,6 +76,8 @@ def test_the_bar_in_the_list(
         row = page.locator("tr[data-state='running']").first
         expect(row.locator(".dn-state")).to_contain_text(f"● running{WORDS}")
         expect(row.get_by_role("progressbar")).to_be_visible()
-        expect(page.locator("tr[data-state='queued'] .dn-state")).to_contain_text("for 12 min")
+        expect(page.locator("tr[data-state='queued'] .dn-state")).to_contain_text(
+            re.compile(r"for 1\d min")
+        )
         assert violations(page, axe, ".distrain") == []
         page.screenshot(path=tmp_path / f"list-{theme}-{width}.png")
