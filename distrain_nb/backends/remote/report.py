@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.backends.remote.collector import SERVICE
 from distrain_nb.worker.files.folder import LOG_FILE
 from distrain_nb.worker.files.log import parse
-from distrain_nb.worker.files.status import State
+from distrain_nb.worker.files.status import STANDS_STILL, State
 from distrain_nb.worker.rank import stopping
 from distrain_nb.worker.rank.world import note_in
 from distrain_nb.worker.supervisor.hangs import GOES_ON, SAID
@@ -82,7 +82,7 @@ class Standstill:
                 self._sentences[process] = word.removeprefix(SAID)
             elif word.startswith(GOES_ON):
                 self._sentences.pop(process, None)
-        return f"it stands still: {'; '.join(self._sentences.values())}" if self._sentences else ""
+        return f"{STANDS_STILL}: {'; '.join(self._sentences.values())}" if self._sentences else ""
 
     def _new(self) -> list[bytes]:
         if not self._path.exists():  # a study's, or that of a run that never began
