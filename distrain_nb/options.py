@@ -57,6 +57,7 @@ class JobOptions:
         "N", "seconds of silence before the ranks are looked at (default: 30; 0: never)", ""
     )
     stop_when_hung: bool = option("", "stop a run that stands still, as failed", False)
+    max_cost: str = option("AMOUNT", "stop the run when it has cost that, such as 50USD", "")
     wait: bool | None = option("", "wait in the cell until the run has ended", None)
     dry_run: bool = option("", "show what would be submitted, without submitting it", False)
     export: str = option(

@@ -82,6 +82,7 @@ class RunRow:
                 "end": run.end,
                 "progress": asdict(run.progress) if run.progress else None,
                 "cause": run.cause,
+                "cost": run.cost,
             }
         )
 

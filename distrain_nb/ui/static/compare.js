@@ -144,7 +144,8 @@ var SUMMARY = {
   progress: maybe(progress),
   note: text,
   error: text,
-  resumable: absent(flag)
+  resumable: absent(flag),
+  cost: absent(text)
 };
 var line = tuple(count, number, number, text, flag, text);
 var tableRun = record({
@@ -158,6 +159,7 @@ var tableRun = record({
   experiment: text,
   study: text,
   cause: text,
+  cost: absent(text),
   begin: number,
   end: maybe(number),
   best: maybe(record({ tag: text, value: number })),

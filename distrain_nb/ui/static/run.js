@@ -168,7 +168,8 @@ var SUMMARY = {
   progress: maybe(progress),
   note: text,
   error: text,
-  resumable: absent(flag)
+  resumable: absent(flag),
+  cost: absent(text)
 };
 var line = tuple(count, number, number, text, flag, text);
 var tableRun = record({
@@ -182,6 +183,7 @@ var tableRun = record({
   experiment: text,
   study: text,
   cause: text,
+  cost: absent(text),
   begin: number,
   end: maybe(number),
   best: maybe(record({ tag: text, value: number })),
@@ -1927,7 +1929,7 @@ var StateLine = class {
     if (this.word.textContent !== words2) this.spoken.textContent = `${this.what} ${summary.id} is ${summary.state}`;
     this.word.textContent = words2;
     this.name.textContent = `${summary.name} #${summary.id}`;
-    this.where.textContent = [summary.where, summary.size].filter(Boolean).join(" · ");
+    this.where.textContent = [summary.where, summary.size, summary.cost].filter(Boolean).join(" · ");
     this.tick();
   }
   close() {

@@ -319,7 +319,7 @@ var StateLine = class {
     if (this.word.textContent !== words2) this.spoken.textContent = `${this.what} ${summary.id} is ${summary.state}`;
     this.word.textContent = words2;
     this.name.textContent = `${summary.name} #${summary.id}`;
-    this.where.textContent = [summary.where, summary.size].filter(Boolean).join(" · ");
+    this.where.textContent = [summary.where, summary.size, summary.cost].filter(Boolean).join(" · ");
     this.tick();
   }
   close() {
@@ -680,7 +680,8 @@ var SUMMARY = {
   progress: maybe(progress),
   note: text,
   error: text,
-  resumable: absent(flag)
+  resumable: absent(flag),
+  cost: absent(text)
 };
 var line = tuple(count, number, number, text, flag, text);
 var tableRun = record({
@@ -694,6 +695,7 @@ var tableRun = record({
   experiment: text,
   study: text,
   cause: text,
+  cost: absent(text),
   begin: number,
   end: maybe(number),
   best: maybe(record({ tag: text, value: number })),
@@ -4690,6 +4692,10 @@ function plain(name) {
 function placeText({ place, size: size2 }) {
   return [place, size2].filter(Boolean).join(", ");
 }
+function costOf({ cost }) {
+  const amount = Number.parseFloat(cost?.match(/\d[\d.,]*/)?.[0].replaceAll(",", "") ?? "");
+  return Number.isNaN(amount) ? null : amount;
+}
 var COLUMNS = [
   { name: "run", value: (run) => run.id, text: (run) => String(run.id) },
   plain("name"),
@@ -4702,6 +4708,7 @@ var COLUMNS = [
   },
   { name: "duration", value: (run, now) => (run.end ?? now) - run.begin, text: (run, now) => duration((run.end ?? now) - run.begin) },
   { name: "age", value: (run) => -run.begin, text: (run, now) => age(now - run.begin) },
+  { name: "cost", value: costOf, text: (run) => run.cost ?? "" },
   plain("experiment")
 ];
 var BY_NAME = new Intl.Collator("en", { numeric: true });
