@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.backends.cost import NoPrice, RunCost, seconds_on_machines
-from distrain_nb.backends.prices import price_of
+from distrain_nb.backends.prices import CostWatch, price_of
 from distrain_nb.backends.remote import carrier
 from distrain_nb.layout import Layout
+from distrain_nb.ui.form import Form
 from distrain_nb.worker.files.status import State, Status
 
 from .folder_service import FolderService
@@ -67,6 +68,42 @@ def test_a_carrier_stops_a_run_where_it_has_cost_what_it_may(
     cost = RunCost.read(run)
     assert cost is not None
     assert cost.text(status, 0.0).endswith(" USD")
+
+
+def test_what_the_service_bills_counts_at_the_end(
+    run: Path, service: FolderService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = FolderService.observe
+    monkeypatch.setattr(
+        FolderService, "observe", lambda own, job: replace(seen(own, job), billed=HOUR / 4)
+    )
+    RunCost(layout="--on folder", hourly=8.0, currency="USD", ceiling=True).write(run)
+    carrier.carry(run, {"service": "here"})
+    cost = RunCost.read(run)
+    assert cost is not None
+    assert cost.text(Status.read(run), 0.0) == "2.00 USD"
+
+
+def test_a_carrier_has_the_price_that_the_cell_did_not_wait_for(book: Path, tmp_path: Path) -> None:
+    RunCost(layout="--on slurm --workers 4", gpus=8).write(tmp_path)
+    watch, price = CostWatch(tmp_path), 4 * (2.5 + 8 * 1.8)
+    assert watch.look(lived(*RUNS), None) == ""
+    known = RunCost.read(tmp_path)
+    assert known is not None
+    assert (known.hourly, known.currency) == (pytest.approx(price), "EUR")
+
+
+def test_a_repair_says_what_it_saves(book: Path, tmp_path: Path) -> None:
+    form = Form(Layout.of("vertex", primary="3*n1-standard-8", region="us-central1"), tmp_path)
+    saved = {
+        label: saves
+        for finding in form.widget.view["findings"]
+        for label, saves in zip(finding["fixes"], finding.get("saves", ()), strict=False)
+    }
+    assert saved == {
+        "Keep one primary replica": "saves 0.84 EUR an hour", "Make 2 of them workers": "",
+    }  # fmt: skip
+    assert form.widget.view["cost"]["sums"][0] == ["1.26 EUR", "per hour on demand"]
 
 
 def test_a_run_without_a_limit_goes_on(run: Path, service: FolderService) -> None:
