@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from distrain_nb.layout import Layout
     from distrain_nb.options import JobOptions
 
-WAITED_S = 20.0  # for a price, by a job that can't start without, and by `--dry-run`
+WAITED_S, LOOKED_S = 30.0, 8.0  # for a price: by `--max-cost`, and by `--dry-run`
 NOTHING = "a rehearsal costs nothing"
 
 
@@ -46,7 +46,7 @@ def cost_of(options: JobOptions, job: AnyJob, backend: AnyBackend, plan: Plan) -
         return cost
     try:
         if has_list:
-            return cost.at(LOOKUP.within(WAITED_S, job.layout, plan.gpus))
+            return cost.at(LOOKUP.within(LOOKED_S, job.layout, plan.gpus))
         own = own_price(job.layout.variants()[0], plan.gpus)
     except NoPrice as error:
         return cost.at(error)
