@@ -60,6 +60,7 @@ class JobOptions:
     notify: str = option(
         "none|webhook,mail", "whom to tell when the run ends or stands still (default: setting)", ""
     )
+    max_cost: str = option("AMOUNT", "stop the run when it has cost that, such as 50USD", "")
     wait: bool | None = option("", "wait in the cell until the run has ended", None)
     dry_run: bool = option("", "show what would be submitted, without submitting it", False)
     export: str = option(

@@ -66,6 +66,7 @@ class Options(TypedDict, total=False):
     hang_after: Number | None
     stop_when_hung: bool
     notify: str | None
+    max_cost: str | None
     wait: bool | None
     dry_run: bool
     export: str | None

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from distrain_nb.api.cost import cost_of, costs_text, with_limit
 from distrain_nb.api.keywords import with_options
 from distrain_nb.api.source import source_of
 from distrain_nb.backends.base import AnyBackend, AnyJob, BuildsImage, Job, Plan
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.api.keywords import Options
     from distrain_nb.api.source import Code, Source
+    from distrain_nb.backends.cost import RunCost
     from distrain_nb.backends.uploads import Upload
     from distrain_nb.program import Script
 
@@ -179,6 +181,7 @@ class Prepared:
     plan: Plan
     options: JobOptions
     findings: tuple[Finding, ...]
+    cost: RunCost | None = None
 
     @property
     def waits(self) -> bool:
@@ -213,7 +216,8 @@ class Prepared:
     def shown(self, plan: object) -> str:
         """Return the text of `--dry-run`, with that plan."""
         findings = [str(f) for f in self.findings if f not in self.job.program.findings]
-        return "\n".join([*findings, self.job.program.describe(), str(plan)])
+        cost = [] if self.cost is None else costs_text(self.cost, self.job.layout)
+        return "\n".join([*findings, self.job.program.describe(), str(plan), *cost])
 
 
 @with_options
@@ -247,12 +251,16 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
     job = replace(job, program=program)
     job = replace(job, machine=backend.machine(job))
     plan = backend.plan(job)
+    cost = cost_of(job_options, job, backend, plan)
+    if cost and backend.here and cost.limit:
+        job = with_limit(job, cost)
+        plan = backend.plan(job)
     findings = (
         *program.findings,
         *(in_cell(f, layout) for f in check_layout(layout, framework=framework_of(program))),
         *(_about_program(job, backend, plan) if program.is_read else errors(plan.findings)),
     )
-    return Prepared(job, backend, plan, job_options, tuple(dict.fromkeys(findings)))
+    return Prepared(job, backend, plan, job_options, tuple(dict.fromkeys(findings)), cost)
 
 
 def _about_program(job: AnyJob, backend: AnyBackend, plan: Plan) -> Iterator[Finding]:

@@ -73,6 +73,8 @@ def start(prepared: Prepared) -> Run:
         backend.handle(prepared.plan),
     )
     try:
+        if prepared.cost:
+            prepared.cost.write(record.folder)
         experiments = backend.experiments(prepared.plan)
         note = begin_run(record, here=backend.here, own=experiments)
         if note:

@@ -13,12 +13,14 @@ from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
+from distrain_nb.backends.cost import NoPrice
 from distrain_nb.config import Config
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from distrain_nb.backends.cost import Price
     from distrain_nb.backends.options import Settled
     from distrain_nb.backends.uploads import Upload
     from distrain_nb.findings import Finding
@@ -97,7 +99,8 @@ class Job(Generic[OptionsT_co]):
     `environ` are the variables of the process that asks for the job,
     `defaults` the settings that the backend found on this machine, `machine` what else a plan
     depends on there; `nonce` makes its run's name its own. The job of a `trial` of a study has
-    its number, as text.
+    its number, as text. A job of this machine ends after the seconds of `cost_limit`, with its
+    words.
     """
 
     program: Program
@@ -117,6 +120,7 @@ class Job(Generic[OptionsT_co]):
     machine: Mapping[str, str] = field(default_factory=dict)
     nonce: str = field(default_factory=lambda: secrets.token_hex(4))
     trial: str | None = None
+    cost_limit: tuple[float | None, str] = (None, "")
 
 
 def named(texts: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -166,7 +170,8 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
     `reads` are the fields of a layout that `plan` reads, such as `workers`, `workers.machine` and
     `launcher`: the form offers them, and any other that a layout has is an error or a warning.
     `implies_primary` says that a job whose layout names no primary has one all the same. Of places
-    that the fact tables know, `layout.place` has both.
+    that the fact tables know, `layout.place` has both. `paid_phases` are beginnings of phases in
+    which a run has its machines besides those in which it runs.
 
     A handle is what finds a run again, as JSON values, known before anything is sent; what is
     learned later belongs into the run's folder.
@@ -182,6 +187,7 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
     mounted: ClassVar[tuple[str, ...]] = ()
     reads: ClassVar[tuple[str, ...]] = ("ranks_per_replica",)
     implies_primary: ClassVar[bool] = False
+    paid_phases: ClassVar[tuple[str, ...]] = ()
 
     def defaults(self, environ: Mapping[str, str]) -> Settled:  # noqa: ARG002
         """Settings that the cloud's own tools and the place have on this machine, by name, such as
@@ -210,6 +216,12 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
         a cluster: the form shows it while it is filled in. Repairs are of a cell's text. The
         findings of `plan` have it too."""
         return ()
+
+    def price(self, layout: Layout) -> Price:  # noqa: ARG002
+        """Return what a layout's machines cost an hour in its region, by the service's own list,
+        which is asked with the user's login (`prices.kept` holds it for a day). Takes seconds.
+        Raises NoPrice."""
+        raise NoPrice(f"{self.title} has no list of prices: write them into prices.yaml")
 
     @abstractmethod
     def plan(self, job: Job[OptionsT]) -> PlanT:

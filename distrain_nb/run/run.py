@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.base import HasSDK, Resumes
+from distrain_nb.backends.cost import RunCost
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote import carrier_log
 from distrain_nb.backends.remote.carrier_log import read_links
@@ -200,6 +202,8 @@ class Run(Waitable[R]):
         name = "" if self.name == default_name(self.id) else self.name
         new = store.add(name, record.backend, record.experiment, record.line, self.options, handle)
         try:
+            if cost := RunCost.read(self.folder):
+                replace(cost, billed=None, stopped="").write(new.folder)
             with readable(record):
                 backend.resume(self.folder, new.folder)
         except BaseException:

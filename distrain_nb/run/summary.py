@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from distrain_nb import escapes
+from distrain_nb.backends.cost import RunCost
 from distrain_nb.backends.plugins import title_of
 from distrain_nb.run.metrics import finite
 from distrain_nb.run.progress import RunProgress, progress_of
@@ -137,7 +138,8 @@ class Overview:
 @dataclass(frozen=True, kw_only=True)
 class RunSummary(Overview):
     """A run at a glance. `labels` and `pools` name its processes, by their index in the log. One
-    that is `resumable` can be started again from what it has saved."""
+    that is `resumable` can be started again from what it has saved. `cost` says what it has cost,
+    in words, where somebody knows."""
 
     noun = "run"
 
@@ -146,6 +148,7 @@ class RunSummary(Overview):
     labels: Mapping[int, str] = field(default_factory=dict)
     pools: Mapping[int, str] = field(default_factory=dict)
     resumable: bool = False
+    cost: str = ""
 
     @property
     def cause(self) -> str:
@@ -165,7 +168,8 @@ class RunSummary(Overview):
         size = f", {self.size}" if self.size else ""
         time = ("after " if self.final else "for ") + duration(self.elapsed(now))
         doing = f"; {self.doing(now)}" if self.progress else ""
-        return f"{self.title}: {self.state_text} {time} on {self.where}{size}{doing}"
+        cost = f", {self.cost}" if self.cost else ""
+        return f"{self.title}: {self.state_text} {time} on {self.where}{size}{cost}{doing}"
 
 
 def summary_of(run: MonitoredRun) -> RunSummary:
@@ -190,6 +194,7 @@ def summary_of(run: MonitoredRun) -> RunSummary:
         error=escapes.plain(status.error),
         progress=progress_of(run.folder, status, time.time()),
         resumable=run.resumable,
+        cost=_cost(run.folder, status),
     )
 
 
@@ -205,6 +210,12 @@ def unreadable(run: MonitoredRun, why: str) -> RunSummary:
         end=run.created,
         error=why,
     )
+
+
+def _cost(folder: Path, status: Status, end: float | None = None) -> str:
+    """Say what a run has cost; `end` is when it is expected to end, in seconds since the epoch."""
+    cost = RunCost.read(folder)
+    return cost.text(status, time.time(), end) if cost else ""
 
 
 def _note(folder: Path, status: Status) -> str:

@@ -153,6 +153,8 @@ def tune(code: Code, spec: StudySpec | None = None, **options: Unpack[StudyOptio
 def prepare(code: Code, spec: StudySpec | None = None, **options: object) -> PreparedStudy:
     """Return everything up to the first trial. Raises OptionError, CheckFailed for a spec that
     can't be, DistrainError."""
+    if options.get("max_cost"):
+        raise OptionError("--max-cost limits a job; limit a study by --trials and --timeout")
     file = options.get("study")
     spec, written = take_spec(spec, options)
     place = read(options).layout.on
@@ -173,6 +175,7 @@ def prepare(code: Code, spec: StudySpec | None = None, **options: object) -> Pre
         prepared,
         options=replace(prepared.options, param=tuple(texts)),
         findings=tuple(f for f in prepared.findings if not _is_about(f, values)),
+        cost=None,
     )
     program = _tuned(prepared.job.program, spec, values)
     job = replace(prepared.job, program=program)

@@ -17,7 +17,7 @@ from distrain_nb.run.summary import brief, clock, duration, plural, signed
 from distrain_nb.ui.outputs import LITERAL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pandas as pd
 
@@ -47,15 +47,20 @@ class RunsTable:
 
     @property
     def rows(self) -> tuple[tuple[str, ...], ...]:
-        """The experiment comes last, and only where a run has one."""
+        """Cost and experiment come last, and only where a run has one."""
         return tuple(
-            (*_row(summary, self.now), *((summary.experiment,) if self._filed else ()))
+            (*_row(summary, self.now), *(more for more, some in self._more(summary) if some))
             for summary in self.summaries[:MOST_ROWS]
         )
 
     @property
     def headings(self) -> tuple[str, ...]:
-        return (*HEADINGS, *(("experiment",) if self._filed else ()))
+        some = (("cost", self._costs), ("experiment", self._filed))
+        return (*HEADINGS, *(heading for heading, is_there in some if is_there))
+
+    def _more(self, row: RunRow) -> Iterator[tuple[str, bool]]:
+        yield row.summary.cost, self._costs
+        yield row.experiment, self._filed
 
     @property
     def more(self) -> str:
@@ -68,6 +73,10 @@ class RunsTable:
     @property
     def _filed(self) -> bool:
         return any(summary.experiment for summary in self.summaries[:MOST_ROWS])
+
+    @property
+    def _costs(self) -> bool:
+        return any(summary.summary.cost for summary in self.summaries[:MOST_ROWS])
 
     def __repr__(self) -> str:
         more = "\n".join(filter(None, (self.more, self._time)))

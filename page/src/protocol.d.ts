@@ -71,6 +71,7 @@ export interface RunSummary {
   resumable?: boolean;
   note: string;
   error: string;
+  cost?: string;
 }
 
 export interface Line {
@@ -116,6 +117,7 @@ export interface TableRun {
   experiment: string;
   study: string;
   cause: string;
+  cost?: string;
   begin: number;
   end: number | null;
   best: { tag: string; value: number } | null;
@@ -319,6 +321,16 @@ export interface Finding {
   severity: "error" | "warning" | "info";
   message: string;
   fixes: string[];
+  /** What each repair saves, in words, where prices are known. */
+  saves?: string[];
+}
+
+/** What a layout costs: `regions` is null until somebody asks. */
+export interface CostView {
+  sums: [figure: string, what: string][];
+  note: string;
+  asks: boolean;
+  regions: [region: string, price: string][] | null;
 }
 
 export interface FieldView {
@@ -358,6 +370,7 @@ export interface FormView {
   gradient: string;
   step: string;
   gain: string;
+  cost: CostView | null;
   exports: [name: string, title: string, text: string, lost?: string][];
   cell: string;
   again: string;

@@ -116,7 +116,7 @@ const SUMMARY = {
   id, name: text, state: text, phase: text, final: flag, where: text, size: text, begin: number, end: maybe(number),
   now: number, steps: list(record({ label: text, begin: maybe(number), end: maybe(number) })),
   labels: byName(text), pools: byName(text), progress: maybe(progress), note: text, error: text,
-  resumable: absent(flag),
+  resumable: absent(flag), cost: absent(text),
 };
 
 /** @type {Shape<protocol.LineRow>} */
@@ -124,7 +124,8 @@ const line = tuple(count, number, number, text, flag, text);
 /** @type {Shape<protocol.TableRun>} */
 const tableRun = record({
   id, name: text, state: text, final: flag, place: text, size: text, machines: text, experiment: text, study: text,
-  cause: text, begin: number, end: maybe(number), best: maybe(record({ tag: text, value: number })), progress: maybe(progress), alarm: absent(text),
+  cause: text, begin: number, end: maybe(number), best: maybe(record({ tag: text, value: number })), progress: maybe(progress),
+  alarm: absent(text), cost: absent(text),
 });
 /** @type {Shape<protocol.StudyRow>} */
 const studyRow = record({

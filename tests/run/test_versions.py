@@ -145,6 +145,7 @@ def test_what_this_version_writes_version_0_1_0_reads(home: Path) -> None:
     )
     # Not written unless they say something.
     later = {"signal_before", "retries", "retried", "attempt", "status"}
+    later |= {"cost_limit", "cost_words"}
     for ours, theirs in pairs:
         assert {k: v for k, v in asdict(ours).items() if k not in later} == {
             k: v for k, v in asdict(theirs).items() if k not in later

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from distrain_nb.backends.cost import RunCost
 from distrain_nb.run.charts import drawing
 from distrain_nb.run.charts.lines import Metrics, chart_line
 from distrain_nb.run.log.reader import LogReader
@@ -359,6 +360,18 @@ def test_the_table_of_runs(run: RunFolder, tmp_path: Path) -> None:
     assert "&lt;night&gt;" in table.still()
     assert "no runs yet" in repr(runs_table([]))
     assert "no runs yet" in runs_table([]).still()
+
+
+def test_a_table_says_what_runs_have_cost_where_one_does(run: RunFolder, tmp_path: Path) -> None:
+    run.enter(State.RUNNING)
+    run.enter(State.SUCCEEDED)
+    other = RunFolder(tmp_path / "other", id=8)
+    RunCost(hourly=3.6e6, currency="EUR").write(run.folder)
+    table = runs_table([other, run])
+    assert table.headings[-1] == "cost"
+    assert table.rows[0][-1] == ""
+    assert re.fullmatch(r"[\d.]+ EUR", table.rows[1][-1])
+    assert table.summaries[1].as_json()["cost"] == table.rows[1][-1]
 
 
 def test_an_experiment_is_a_table_of_parameters_and_metrics(tmp_path: Path) -> None:

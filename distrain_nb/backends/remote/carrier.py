@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from distrain_nb import __version__
 from distrain_nb.backends.plugins import find
+from distrain_nb.backends.prices import CostWatch
 from distrain_nb.backends.remote.attempts import again, make_ready, which
 from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Cancelled, Carried, brief, send
 from distrain_nb.backends.remote.carrier_log import NoLock, alone, write_links
@@ -24,7 +25,7 @@ from distrain_nb.backends.remote.report import Standstill, saving, warning, with
 from distrain_nb.backends.remote.service import Gone, Observed
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.errors import DistrainError
-from distrain_nb.worker.files.status import State
+from distrain_nb.worker.files.status import State, request_cancel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -105,6 +106,8 @@ class Carrier:
         self._service = service
         self._doing = doing
         self._asked = self._linked = False
+        self._cost = CostWatch(run.folder)
+        self._billed: float | None = None
 
     @property
     def _which(self) -> str:
@@ -130,7 +133,8 @@ class Carrier:
         run.keep(replace(run.journal, missing=missing))
         error = with_report(run, observed.state, observed.error)
         error = "\n".join(filter(None, (error, vain)))
-        run.end(observed.state, error, self._note(observed.state, missing))
+        state, error = self._cost.ended(observed.state, error)
+        run.end(state, error, self._note(observed.state, missing))
 
     def _to_its_end(self, collector: Collector) -> tuple[Observed, dict[str, str]]:
         """Follow a job; return how it has ended, and what it left that could not be fetched."""
@@ -138,6 +142,7 @@ class Carrier:
             ("fetch the job's lines", lambda: collector.allowed(collector.lines)),
             ("fetch event files", lambda: collector.allowed(collector.events)),
         )
+        self._cost.look(self._run.status, self._billed)
         succeeded = observed.state is State.SUCCEEDED
         return observed, collector.all_of(kinds(results=succeeded), self._run.pace.fetch)
 
@@ -190,7 +195,10 @@ class Carrier:
 
     def _observe(self) -> Observed:
         try:
-            return self._service.observe(self._run.journal.job)
+            observed = self._service.observe(self._run.journal.job)
+            first = self._run.journal.attempt.number == 1  # of others nobody adds them up
+            self._billed = observed.billed if first else None
+            return observed
         except Gone as error:
             if self._run.may_arrive:
                 raise
@@ -203,6 +211,7 @@ class Carrier:
         trouble: str = ""
         behind: Exception | None = None
         for doing, step in (
+            ("keep to --max-cost", self._keep_to_cost),
             ("stop the job", self._stop_if_wanted),
             ("say where the job is", self._link),
             *steps,
@@ -213,6 +222,10 @@ class Carrier:
                 if not trouble:
                     trouble, behind = f"can't {doing}, trying again: {brief(error)}", error
         return trouble, behind
+
+    def _keep_to_cost(self) -> None:
+        if self._cost.look(self._run.status, self._billed) and not self._asked:
+            request_cancel(self._run.folder)
 
     def _stop_if_wanted(self) -> None:
         if not self._asked and self._run.stop_wanted():

@@ -56,7 +56,8 @@ class Observed:
     expects it to start, in seconds since the epoch, 0 where it doesn't say. `attempt` counts from
     1: a service may start a job anew that has lost its machines. `cause` is `preemption` or `lost`
     where that has ended it (`worker/supervisor/retries.py`). `processes` are those of the job,
-    where the service has decided on them since it was submitted.
+    where the service has decided on them since it was submitted. `billed` are the seconds that it
+    bills, where it says so.
     """
 
     state: State
@@ -67,6 +68,7 @@ class Observed:
     attempt: int = 1
     cause: str = ""
     processes: tuple[Process, ...] = ()
+    billed: float | None = None
 
 
 @dataclass(frozen=True)

@@ -126,6 +126,8 @@ def plan(job: LocalJob) -> LocalPlan:
         retries=job.layout.retries or 0,
         retried=tuple(filter(None, (job.layout.retry_on or "").split(","))),
         distributes=launcher != "python",
+        cost_limit=job.cost_limit[0],
+        cost_words=job.cost_limit[1],
     )
     return LocalPlan(job, launcher, per_replica, gpus, launch, tuple(findings))
 

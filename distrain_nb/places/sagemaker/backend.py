@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.backends.base import Check
+    from distrain_nb.backends.cost import Price
     from distrain_nb.backends.options import Settled
     from distrain_nb.layout import Layout
     from distrain_nb.layout.choices import Choice
@@ -40,6 +41,7 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
     options = SageMakerOptions
     example: ClassVar = {"workers": "ml.m5.xlarge"}
     mounted = ("/opt/ml/",)
+    paid_phases = ("downloading",)
     stops_trials: ClassVar[bool] = True
 
     def data(self, name: str, uri: str) -> str:
@@ -115,6 +117,12 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
 
             for name, title in sorted(regions().items()):
                 yield Choice(name, f"{name} · {title}")
+
+    def price(self, layout: Layout) -> Price:
+        """Return it by AWS's Price List. Raises NoPrice."""
+        from distrain_nb.places.sagemaker.prices import price
+
+        return price(layout)
 
     def plan(self, job: SageMakerJob) -> SageMakerPlan:
         """Raise OptionError for options that can't be read."""

@@ -136,6 +136,7 @@ class Description(TypedDict, total=False):
     SecondaryStatus: str
     SecondaryStatusTransitions: list[Transition]
     FailureReason: str
+    BillableTimeInSeconds: int
 
 
 @dataclass(frozen=True)
@@ -227,14 +228,16 @@ def observed(answer: Description) -> Observed:
     """What `DescribeTrainingJob` says, in our words. Raises Gone as `refuse_deleted` does."""
     status, second = answer["TrainingJobStatus"], answer.get("SecondaryStatus", "")
     refuse_deleted(status, "the job")
+    billed = answer.get("BillableTimeInSeconds")  # of all instances; on spot less than they ran
     if status == "Completed":
-        return Observed(State.SUCCEEDED, "succeeded")
+        return Observed(State.SUCCEEDED, "succeeded", billed=billed)
     if status == "Failed":
-        reason = readable(answer.get("FailureReason", ""))
-        return Observed(State.FAILED, "failed", reason or "SageMaker: the job failed")
+        reason = readable(answer.get("FailureReason", "")) or "SageMaker: the job failed"
+        return Observed(State.FAILED, "failed", reason, billed=billed)
     if status == "Stopped":
         reason = _TOO_LONG.get(second, "")
-        return Observed(State.FAILED if reason else State.CANCELLED, "stopped", reason)
+        state = State.FAILED if reason else State.CANCELLED
+        return Observed(state, "stopped", reason, billed=billed)
     if status == "Stopping":
         return Observed(State.STOPPING, "stopping")
     state, phase = _PHASES.get(second, (State.STARTING, second.lower() or "starting"))

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.backends.base import Check
+    from distrain_nb.backends.cost import Price
     from distrain_nb.backends.options import Settled
+    from distrain_nb.layout import Layout
     from distrain_nb.places.vertex.options import VertexJob
     from distrain_nb.places.vertex.plan import VertexPlan, VertexSpec
     from distrain_nb.places.vertex.service import VertexService
@@ -37,6 +39,7 @@ class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):
     options = VertexOptions
     example: ClassVar = {"primary": "n1-standard-4"}
     mounted = ("/gcs/", "/mnt/")
+    paid_phases = ("preparing",)
 
     def data(self, name: str, uri: str) -> str:
         """Buckets are mounted below /gcs/, NFS shares below /mnt/nfs/. Raises OptionError."""
@@ -91,6 +94,12 @@ class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):
 
         today = datetime.now(timezone.utc).date().isoformat()
         return {TODAY: today, **asked(job, stock_of(job, settings_of(job).region))}
+
+    def price(self, layout: Layout) -> Price:
+        """Return it by the SKUs of Cloud Billing. Raises NoPrice."""
+        from distrain_nb.places.vertex.prices import price
+
+        return price(layout)
 
     def plan(self, job: VertexJob) -> VertexPlan:
         """Raise OptionError for options that can't be read."""

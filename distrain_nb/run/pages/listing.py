@@ -86,6 +86,7 @@ class RunRow:
                 "progress": asdict(run.progress) if run.progress else None,
                 "cause": run.cause,
                 "alarm": self.alarm,
+                "cost": run.cost,
             }
         )
 

@@ -20,6 +20,7 @@ from distrain_nb.layout.options import heading
 from distrain_nb.layout.place import moved
 from distrain_nb.tuning.formats import has_study, read_study
 from distrain_nb.tuning.options import from_line
+from distrain_nb.ui.form.cost import FormCosts
 from distrain_nb.ui.form.editing import Editing, History
 from distrain_nb.ui.form.fields import bytes_of, seconds_of
 from distrain_nb.ui.form.own import from_line as own_from_line
@@ -55,7 +56,8 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         self._saved = SavedLayouts(None if is_line else layout, folder)
         self._script: tuple[str, ...] = ()
         self._hints: dict[str, Mapping[str, str]] = {}
-        self._is_heard = False
+        self._is_heard = self._is_priced = False
+        self._costs = FormCosts(self._price_came)
         start = self._saved.first
         self._history = History(Editing(start))
         key = uuid4().hex
@@ -75,6 +77,8 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         if is_line:
             self.paste(str(layout))
             self._tell("")
+        if self._is_priced:
+            self._price_came()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -160,6 +164,11 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
     def set_step(self, text: str) -> None:
         """Set the time of a step without communication: `250 ms`. Raises OptionError likewise."""
         self.step_s = seconds_of(text)
+
+    def compare_regions(self) -> None:
+        """Show what the layout costs in every region."""
+        self._costs.by_region = True
+        self._show()
 
     def undo(self) -> None:
         """Go a step back."""
@@ -273,7 +282,8 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
 
     def _view(self) -> dict[str, Any]:
         hints = self._hints_of(self._history.now.layout.on)
-        shown = view(self._history, self.gradient_bytes, self.step_s, hints)
+        shown = view(self._history, self.gradient_bytes, self.step_s, hints, self._costs)
+        self._costs.ask()
         return {
             **shown,
             "exports": [self._with_study(*export) for export in shown["exports"]],
@@ -295,6 +305,12 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         if place not in self._hints:
             self._hints[place] = hints_of(place)
         return self._hints[place]
+
+    def _price_came(self) -> None:
+        """Show the prices that are known now; called from another thread."""
+        self._is_priced = True
+        if "widget" in self.__dict__:
+            self.widget.view = self._view()
 
     def _tell(self, note: str, tone: str = "good") -> None:
         self.widget.files = self._saved.files(note, tone)

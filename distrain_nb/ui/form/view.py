@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.plugins import all_backends, choices
 from distrain_nb.errors import OptionError
-from distrain_nb.findings import Finding, Severity
+from distrain_nb.findings import Finding, Severity, errors
 from distrain_nb.layout import Role
 from distrain_nb.layout.case import TYPICAL_STEP_S
 from distrain_nb.layout.choices import roles
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.layout import Layout
     from distrain_nb.layout.choices import Choice
+    from distrain_nb.ui.form.cost import FormCosts
     from distrain_nb.ui.form.editing import Editing, History
 
 _FIRST_EXPORTS = ("options", "successor")
@@ -49,13 +50,17 @@ def view(
     gradient_bytes: int,
     step_s: float = TYPICAL_STEP_S,
     hints: Mapping[str, str] | None = None,
+    costs: FormCosts | None = None,
 ) -> dict[str, Any]:
     """Return everything that changes with the layout, except the lists of what fits; `hints` is
-    what stands in empty fields, for settings that were found on this machine."""
+    what stands in empty fields, for settings that were found on this machine; `costs` has the
+    prices that are known."""
     editing = history.now
     layout = editing.layout
     findings = editing.findings()
+    cost = costs.view(layout, broken=bool(errors(findings))) if costs else None
     return {
+        "cost": cost,
         "on": layout.on,
         "places": _places(),
         "settings": [
@@ -69,7 +74,10 @@ def view(
         "pools": [_pool(editing, role) for role in roles_shown(layout)],
         "tuning": _tuning(editing),
         "addable": [[role.value, TITLES[role]] for role in roles_to_add(layout)],
-        "findings": [_finding(finding) for finding in findings],
+        "findings": [
+            {**_finding(finding), **_saves(editing, finding, costs if cost else None)}
+            for finding in findings
+        ],
         "verdict": verdict(findings),
         "totals": list(_totals(layout)),
         "picture": picture(layout),
@@ -217,6 +225,16 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "message": finding.message,
         "fixes": [fix.label for fix in finding.fixes],
     }
+
+
+def _saves(editing: Editing, finding: Finding, costs: FormCosts | None) -> dict[str, list[str]]:
+    """Return what each repair saves, in words, where any does."""
+    if costs is None:
+        return {}
+    saved = [
+        costs.saves(editing.layout, editing.repaired(finding, fix).layout) for fix in finding.fixes
+    ]
+    return {"saves": saved} if any(saved) else {}
 
 
 def _choice(path: str, choice: Choice) -> list[Any]:

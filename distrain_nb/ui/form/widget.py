@@ -109,6 +109,7 @@ ACTIONS: dict[str, Callable[[Form, Mapping[str, Any]], object]] = {
     "repair": lambda form, it: form.repair(it["code"], it["where"], it["label"]),
     "gradient": lambda form, it: form.set_gradient(it["text"]),
     "step": lambda form, it: form.set_step(it["text"]),
+    "regions": lambda form, _: form.compare_regions(),
     "undo": lambda form, _: form.undo(),
     "redo": lambda form, _: form.redo(),
     "save": lambda form, it: form.ask_to_save(it["name"]),

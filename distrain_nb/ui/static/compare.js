@@ -151,7 +151,8 @@ var SUMMARY = {
   progress: maybe(progress),
   note: text,
   error: text,
-  resumable: absent(flag)
+  resumable: absent(flag),
+  cost: absent(text)
 };
 var line = tuple(count, number, number, text, flag, text);
 var tableRun = record({
@@ -169,7 +170,8 @@ var tableRun = record({
   end: maybe(number),
   best: maybe(record({ tag: text, value: number })),
   progress: maybe(progress),
-  alarm: absent(text)
+  alarm: absent(text),
+  cost: absent(text)
 });
 var studyRow = record({
   id,

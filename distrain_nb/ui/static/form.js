@@ -69,6 +69,319 @@ async function copy(text) {
   }
 }
 
+// src/markup.js
+var SVG = "http://www.w3.org/2000/svg";
+var HTML = "http://www.w3.org/1999/xhtml";
+var TAGS = {
+  [HTML]: /* @__PURE__ */ new Set(["b", "details", "div", "i", "span", "summary", "table", "tbody", "td", "th", "tr"]),
+  [SVG]: /* @__PURE__ */ new Set(["g", "path", "rect", "svg", "text", "tspan"])
+};
+var ATTRIBUTES = /* @__PURE__ */ new Set([
+  "aria-label",
+  "d",
+  "data-group",
+  "data-most",
+  "data-series",
+  "data-tag",
+  "data-trial",
+  "dx",
+  "height",
+  "open",
+  "preserveAspectRatio",
+  "role",
+  "rx",
+  "scope",
+  "stroke",
+  "title",
+  "viewBox",
+  "width",
+  "x",
+  "y"
+]);
+var COLOUR = /^#[0-9a-f]{3,8}$/i;
+var STYLE = /^(?:left|top|width|--dn-[a-z]+)$/;
+var VALUE = /^(?:-?[0-9.]+(?:px|%)?|#[0-9a-f]{3,8}|var\(--dn-[a-z]+\))$/i;
+function drawn(markup) {
+  const first = parsed(markup);
+  const made = first && built(first);
+  return made instanceof Element ? made : null;
+}
+function parsed(markup) {
+  return new DOMParser().parseFromString(markup, "text/html").body.firstElementChild;
+}
+function built(node) {
+  if (node instanceof Text) return document.createTextNode(node.data);
+  if (!(node instanceof Element) || !TAGS[node.namespaceURI ?? ""]?.has(node.localName)) return null;
+  const made = (
+    /** @type {HTMLElement | SVGElement} */
+    document.createElementNS(node.namespaceURI, node.localName)
+  );
+  const names = [...node.classList].filter((name) => name.startsWith("dn-"));
+  if (names.length) made.setAttribute("class", names.join(" "));
+  for (const { name, value } of node.attributes) {
+    if (ATTRIBUTES.has(name) && (name !== "stroke" || COLOUR.test(value))) made.setAttribute(name, value);
+  }
+  dress(
+    made.style,
+    /** @type {HTMLElement | SVGElement} */
+    node.style
+  );
+  made.append(...[...node.childNodes].map(built).filter((child) => child !== null));
+  return made;
+}
+function dress(made, given) {
+  for (const name of given) {
+    const value = given.getPropertyValue(name).trim();
+    if (STYLE.test(name) && VALUE.test(value)) made.setProperty(name, value);
+  }
+}
+
+// src/form/notes.js
+var Notes = class {
+  /** @param {Form} form */
+  constructor(form) {
+    this.form = form;
+    this.parts = /* @__PURE__ */ new Map();
+    this.way = new WayBack(form);
+    this.node = element("div", { class: "dn-notes" });
+  }
+  /**
+   * A finding about several groups stands beside the first.
+   * @param {FormView} view
+   * @param {Field[]} fields
+   * @param {(path: string) => boolean} isHere whether a path is one of this group
+   */
+  update(view, fields, isHere) {
+    const findings = view.findings.filter(({ places }) => places.some(([path]) => isHere(path)));
+    const own = findings.filter(({ places }) => isHere(places[0][0]));
+    const { label = "", beside = "" } = view.repaired;
+    const notes = keyed(this.parts, own, keyOf, (finding) => ({ node: this.#note(finding) }));
+    arrange(this.node, label && isHere(beside) ? [this.way.update(label), ...notes] : notes);
+    for (const field of fields) {
+      const about = findings.filter(({ places }) => places.some(([path]) => path === field.path));
+      field.mark(about.map((finding) => this.#idOf(finding)), about[0]?.severity);
+    }
+  }
+  /** @param {Finding} finding */
+  #note(finding) {
+    const { message, places, fixes, severity } = finding;
+    const text = places.length > 1 ? `${placesOf(finding)}: ${message}` : message;
+    const sentence = element("span", { id: this.#idOf(finding), class: "dn-sentence" }, text);
+    const buttons = fixes.slice(0, 2).map((label) => repairButton(this.form, finding, label));
+    return element("div", { class: "dn-note", "data-severity": severity }, sentence, ...buttons);
+  }
+  /** @param {Finding} finding */
+  #idOf({ code, places }) {
+    return `dn-note-${this.form.page}-${code}-${places[0][0]}`.replaceAll(/[^\w-]/g, "-");
+  }
+};
+var WayBack = class {
+  /** @param {Form} form */
+  constructor(form) {
+    this.sentence = element("span", { class: "dn-sentence" });
+    this.undo = button("Undo", () => form.back("undo"), { class: "dn-button dn-repair" });
+    this.node = element("div", { class: "dn-note dn-repaired" }, this.sentence, this.undo);
+  }
+  /** @param {string} label of the repair */
+  update(label) {
+    this.sentence.textContent = `✓ ${label}`;
+    this.undo.setAttribute("aria-label", `Undo: ${label}`);
+    return this.node;
+  }
+};
+function keyOf(finding) {
+  return JSON.stringify(finding);
+}
+function placesOf({ places }) {
+  return places.map(([, label]) => label).join(" · ");
+}
+function repairButton(form, finding, label) {
+  const where = finding.places[0]?.[0] ?? "";
+  const repair = () => {
+    form.focusSoon(where);
+    form.send("repair", { code: finding.code, where, label });
+  };
+  const saves = finding.saves?.[finding.fixes.indexOf(label)];
+  return button(saves ? `${label} (${saves})` : label, repair, { class: "dn-button dn-repair" });
+}
+
+// src/form/verdict.js
+var MARKS = { error: "✕", warning: "!", info: "i" };
+var PAUSE_MS = 700;
+var NOT_CHECKED = "Not checked yet";
+var Totals = class {
+  constructor() {
+    this.shown = "";
+    this.node = element("dl", { class: "dn-totals", "aria-label": "In total" });
+  }
+  /** @param {FormView} view */
+  update({ totals }) {
+    const key = JSON.stringify(totals);
+    if (key === this.shown) return;
+    this.shown = key;
+    this.node.replaceChildren(...pairs(totals));
+  }
+};
+function pairs(figures) {
+  return figures.map(([figure, what]) => element("div", {}, element("dt", {}, what), element("dd", {}, figure)));
+}
+var Picture = class {
+  constructor() {
+    this.shown = "";
+    this.node = element("div", { class: "dn-picture" });
+  }
+  /** @param {FormView} view */
+  update({ picture }) {
+    if (picture === this.shown) return;
+    this.shown = picture;
+    this.node.replaceChildren(drawn(picture) ?? "");
+  }
+};
+var Verdict = class {
+  /** @param {Form} form */
+  constructor(form) {
+    this.form = form;
+    this.parts = /* @__PURE__ */ new Map();
+    this.pause = void 0;
+    this.announced = void 0;
+    this.head = element("div", { class: "dn-verdict" });
+    this.way = new WayBack(form);
+    this.list = element("ul", { class: "dn-findings", "aria-label": "Findings" });
+    this.spoken = element("div", { class: "dn-unseen", "aria-live": "polite", role: "status" });
+    this.node = element("div", { class: "dn-check" });
+  }
+  /** @param {FormView} view */
+  update(view) {
+    this.head.dataset.severity = view.verdict === NOT_CHECKED ? "pending" : view.findings[0]?.severity ?? "";
+    write(this.head, view.verdict);
+    const { label = "", beside } = view.repaired;
+    const way = label && !beside ? [this.way.update(label)] : [];
+    arrange(this.node, [this.head, ...way, this.list, this.spoken]);
+    arrange(this.list, keyed(this.parts, view.findings, keyOf, (finding) => ({ node: this.#row(finding) })));
+    this.#announce(view);
+  }
+  /**
+   * Once the typing has paused, so that nobody hears a verdict on half a word.
+   * @param {FormView} view
+   */
+  #announce(view) {
+    clearTimeout(this.pause);
+    const text = [view.verdict, ...view.findings.slice(0, 3).map((one) => `${placesOf(one)}: ${one.message}`)].join(". ");
+    this.announced ??= text;
+    if (text === this.announced || view.verdict === NOT_CHECKED) return;
+    this.pause = setTimeout(() => {
+      this.announced = text;
+      write(this.spoken, text);
+    }, PAUSE_MS);
+  }
+  /** @param {Finding} finding */
+  #row(finding) {
+    const { severity, code, message, fixes, places } = finding;
+    const links = places.map(([path, label]) => button(label, () => this.form.focus(path), { class: "dn-link" }));
+    const repairs = fixes.map((fix) => repairButton(this.form, finding, fix));
+    return element(
+      "li",
+      { "data-severity": severity, "data-code": code },
+      element("span", { class: "dn-mark", "aria-label": severity, role: "img" }, MARKS[severity]),
+      element(
+        "div",
+        {},
+        element("div", { class: "dn-place" }, ...links, element("code", {}, code)),
+        element("div", {}, message),
+        repairs.length ? element("div", { class: "dn-repairs" }, ...repairs) : null
+      )
+    );
+  }
+};
+var Traffic = class {
+  /** @param {Form} form */
+  constructor(form) {
+    this.shown = "";
+    this.gradient = this.asked(form, "gradient");
+    this.step = this.asked(form, "step");
+    this.rows = element("tbody");
+    this.gain = element("div", { role: "status" });
+    const heads = ["all-reduce", "sent per worker", "latency", "about"].map((head) => element("th", { scope: "col" }, head));
+    this.node = element(
+      "div",
+      { class: "dn-traffic" },
+      element(
+        "div",
+        { class: "dn-asked" },
+        element("label", { for: this.gradient.id }, "Exchanging gradients of"),
+        element("span", { class: "dn-box" }, this.gradient),
+        element("label", { for: this.step.id }, "in steps of"),
+        element("span", { class: "dn-box" }, this.step)
+      ),
+      element("table", {}, element("thead", {}, element("tr", {}, ...heads)), this.rows),
+      this.gain
+    );
+  }
+  /**
+   * @param {Form} form
+   * @param {"gradient" | "step"} what
+   */
+  asked(form, what) {
+    const input = element("input", {
+      id: uid(what),
+      type: "text",
+      autocomplete: "off",
+      "data-own-undo": true,
+      oninput: () => form.send(what, { text: input.value }),
+      onblur: () => this.update(form.view),
+      ...OWN_KEYS
+    });
+    return input;
+  }
+  /** @param {FormView} view */
+  update({ traffic, gradient, step, gain }) {
+    this.node.hidden = !traffic.length;
+    if (document.activeElement !== this.gradient) this.gradient.value = gradient;
+    if (document.activeElement !== this.step) this.step.value = step;
+    this.gain.textContent = gain;
+    const key = JSON.stringify(traffic);
+    if (key === this.shown) return;
+    this.shown = key;
+    const rows2 = traffic.map((cells) => element("tr", {}, ...cells.map((cell) => element("td", {}, cell))));
+    this.rows.replaceChildren(...rows2);
+  }
+};
+
+// src/form/cost.js
+var Cost = class {
+  /** @param {Form} form */
+  constructor(form) {
+    this.shown = "";
+    this.sums = element("dl", { class: "dn-totals", "aria-label": "Cost" });
+    this.note = element("p", { class: "dn-cost-note", role: "status" });
+    this.ask = button("Compare regions", () => form.send("regions", {}), { class: "dn-button dn-plain" });
+    this.rows = element("tbody");
+    const heads = ["region", "per hour"].map((head) => element("th", { scope: "col" }, head));
+    this.table = element(
+      "table",
+      { "aria-label": "Prices by region" },
+      element("thead", {}, element("tr", {}, ...heads)),
+      this.rows
+    );
+    this.scrolled = element("div", { class: "dn-regions", tabindex: "0", role: "region", "aria-label": "Prices by region" }, this.table);
+    this.node = element("div", { class: "dn-cost" }, this.sums, this.note, this.ask, this.scrolled);
+  }
+  /** @param {FormView} view */
+  update({ cost }) {
+    this.node.hidden = !cost;
+    const key = JSON.stringify(cost);
+    if (!cost || key === this.shown) return;
+    this.shown = key;
+    this.sums.replaceChildren(...pairs(cost.sums));
+    write(this.note, cost.note);
+    this.note.hidden = !cost.note;
+    this.ask.hidden = !cost.asks;
+    this.scrolled.hidden = !cost.regions;
+    const rows2 = (cost.regions ?? []).map((cells) => element("tr", {}, ...cells.map((cell) => element("td", {}, cell))));
+    this.rows.replaceChildren(...rows2);
+  }
+};
+
 // src/form/ended.js
 var SAID_MS = 1500;
 var Ended = class {
@@ -363,74 +676,6 @@ function focusBelow(cell, next, until) {
   } else if (performance.now() < until) {
     requestAnimationFrame(() => focusBelow(cell, next, until));
   }
-}
-
-// src/form/notes.js
-var Notes = class {
-  /** @param {Form} form */
-  constructor(form) {
-    this.form = form;
-    this.parts = /* @__PURE__ */ new Map();
-    this.way = new WayBack(form);
-    this.node = element("div", { class: "dn-notes" });
-  }
-  /**
-   * A finding about several groups stands beside the first.
-   * @param {FormView} view
-   * @param {Field[]} fields
-   * @param {(path: string) => boolean} isHere whether a path is one of this group
-   */
-  update(view, fields, isHere) {
-    const findings = view.findings.filter(({ places }) => places.some(([path]) => isHere(path)));
-    const own = findings.filter(({ places }) => isHere(places[0][0]));
-    const { label = "", beside = "" } = view.repaired;
-    const notes = keyed(this.parts, own, keyOf, (finding) => ({ node: this.#note(finding) }));
-    arrange(this.node, label && isHere(beside) ? [this.way.update(label), ...notes] : notes);
-    for (const field of fields) {
-      const about = findings.filter(({ places }) => places.some(([path]) => path === field.path));
-      field.mark(about.map((finding) => this.#idOf(finding)), about[0]?.severity);
-    }
-  }
-  /** @param {Finding} finding */
-  #note(finding) {
-    const { message, places, fixes, severity } = finding;
-    const text = places.length > 1 ? `${placesOf(finding)}: ${message}` : message;
-    const sentence = element("span", { id: this.#idOf(finding), class: "dn-sentence" }, text);
-    const buttons = fixes.slice(0, 2).map((label) => repairButton(this.form, finding, label));
-    return element("div", { class: "dn-note", "data-severity": severity }, sentence, ...buttons);
-  }
-  /** @param {Finding} finding */
-  #idOf({ code, places }) {
-    return `dn-note-${this.form.page}-${code}-${places[0][0]}`.replaceAll(/[^\w-]/g, "-");
-  }
-};
-var WayBack = class {
-  /** @param {Form} form */
-  constructor(form) {
-    this.sentence = element("span", { class: "dn-sentence" });
-    this.undo = button("Undo", () => form.back("undo"), { class: "dn-button dn-repair" });
-    this.node = element("div", { class: "dn-note dn-repaired" }, this.sentence, this.undo);
-  }
-  /** @param {string} label of the repair */
-  update(label) {
-    this.sentence.textContent = `✓ ${label}`;
-    this.undo.setAttribute("aria-label", `Undo: ${label}`);
-    return this.node;
-  }
-};
-function keyOf(finding) {
-  return JSON.stringify(finding);
-}
-function placesOf({ places }) {
-  return places.map(([, label]) => label).join(" · ");
-}
-function repairButton(form, finding, label) {
-  const where = finding.places[0]?.[0] ?? "";
-  const repair = () => {
-    form.focusSoon(where);
-    form.send("repair", { code: finding.code, where, label });
-  };
-  return button(label, repair, { class: "dn-button dn-repair" });
 }
 
 // src/form/fields.js
@@ -964,213 +1209,6 @@ var Tuning = class {
   }
 };
 
-// src/markup.js
-var SVG = "http://www.w3.org/2000/svg";
-var HTML = "http://www.w3.org/1999/xhtml";
-var TAGS = {
-  [HTML]: /* @__PURE__ */ new Set(["b", "details", "div", "i", "span", "summary", "table", "tbody", "td", "th", "tr"]),
-  [SVG]: /* @__PURE__ */ new Set(["g", "path", "rect", "svg", "text", "tspan"])
-};
-var ATTRIBUTES = /* @__PURE__ */ new Set([
-  "aria-label",
-  "d",
-  "data-group",
-  "data-most",
-  "data-series",
-  "data-tag",
-  "data-trial",
-  "dx",
-  "height",
-  "open",
-  "preserveAspectRatio",
-  "role",
-  "rx",
-  "scope",
-  "stroke",
-  "title",
-  "viewBox",
-  "width",
-  "x",
-  "y"
-]);
-var COLOUR = /^#[0-9a-f]{3,8}$/i;
-var STYLE = /^(?:left|top|width|--dn-[a-z]+)$/;
-var VALUE = /^(?:-?[0-9.]+(?:px|%)?|#[0-9a-f]{3,8}|var\(--dn-[a-z]+\))$/i;
-function drawn(markup) {
-  const first = parsed(markup);
-  const made = first && built(first);
-  return made instanceof Element ? made : null;
-}
-function parsed(markup) {
-  return new DOMParser().parseFromString(markup, "text/html").body.firstElementChild;
-}
-function built(node) {
-  if (node instanceof Text) return document.createTextNode(node.data);
-  if (!(node instanceof Element) || !TAGS[node.namespaceURI ?? ""]?.has(node.localName)) return null;
-  const made = (
-    /** @type {HTMLElement | SVGElement} */
-    document.createElementNS(node.namespaceURI, node.localName)
-  );
-  const names = [...node.classList].filter((name) => name.startsWith("dn-"));
-  if (names.length) made.setAttribute("class", names.join(" "));
-  for (const { name, value } of node.attributes) {
-    if (ATTRIBUTES.has(name) && (name !== "stroke" || COLOUR.test(value))) made.setAttribute(name, value);
-  }
-  dress(
-    made.style,
-    /** @type {HTMLElement | SVGElement} */
-    node.style
-  );
-  made.append(...[...node.childNodes].map(built).filter((child) => child !== null));
-  return made;
-}
-function dress(made, given) {
-  for (const name of given) {
-    const value = given.getPropertyValue(name).trim();
-    if (STYLE.test(name) && VALUE.test(value)) made.setProperty(name, value);
-  }
-}
-
-// src/form/verdict.js
-var MARKS = { error: "✕", warning: "!", info: "i" };
-var PAUSE_MS = 700;
-var NOT_CHECKED = "Not checked yet";
-var Totals = class {
-  constructor() {
-    this.shown = "";
-    this.node = element("dl", { class: "dn-totals", "aria-label": "In total" });
-  }
-  /** @param {FormView} view */
-  update({ totals }) {
-    const key = JSON.stringify(totals);
-    if (key === this.shown) return;
-    this.shown = key;
-    const pairs = totals.map(([figure, what]) => element("div", {}, element("dt", {}, what), element("dd", {}, figure)));
-    this.node.replaceChildren(...pairs);
-  }
-};
-var Picture = class {
-  constructor() {
-    this.shown = "";
-    this.node = element("div", { class: "dn-picture" });
-  }
-  /** @param {FormView} view */
-  update({ picture }) {
-    if (picture === this.shown) return;
-    this.shown = picture;
-    this.node.replaceChildren(drawn(picture) ?? "");
-  }
-};
-var Verdict = class {
-  /** @param {Form} form */
-  constructor(form) {
-    this.form = form;
-    this.parts = /* @__PURE__ */ new Map();
-    this.pause = void 0;
-    this.announced = void 0;
-    this.head = element("div", { class: "dn-verdict" });
-    this.way = new WayBack(form);
-    this.list = element("ul", { class: "dn-findings", "aria-label": "Findings" });
-    this.spoken = element("div", { class: "dn-unseen", "aria-live": "polite", role: "status" });
-    this.node = element("div", { class: "dn-check" });
-  }
-  /** @param {FormView} view */
-  update(view) {
-    this.head.dataset.severity = view.verdict === NOT_CHECKED ? "pending" : view.findings[0]?.severity ?? "";
-    write(this.head, view.verdict);
-    const { label = "", beside } = view.repaired;
-    const way = label && !beside ? [this.way.update(label)] : [];
-    arrange(this.node, [this.head, ...way, this.list, this.spoken]);
-    arrange(this.list, keyed(this.parts, view.findings, keyOf, (finding) => ({ node: this.#row(finding) })));
-    this.#announce(view);
-  }
-  /**
-   * Once the typing has paused, so that nobody hears a verdict on half a word.
-   * @param {FormView} view
-   */
-  #announce(view) {
-    clearTimeout(this.pause);
-    const text = [view.verdict, ...view.findings.slice(0, 3).map((one) => `${placesOf(one)}: ${one.message}`)].join(". ");
-    this.announced ??= text;
-    if (text === this.announced || view.verdict === NOT_CHECKED) return;
-    this.pause = setTimeout(() => {
-      this.announced = text;
-      write(this.spoken, text);
-    }, PAUSE_MS);
-  }
-  /** @param {Finding} finding */
-  #row(finding) {
-    const { severity, code, message, fixes, places } = finding;
-    const links = places.map(([path, label]) => button(label, () => this.form.focus(path), { class: "dn-link" }));
-    const repairs = fixes.map((fix) => repairButton(this.form, finding, fix));
-    return element(
-      "li",
-      { "data-severity": severity, "data-code": code },
-      element("span", { class: "dn-mark", "aria-label": severity, role: "img" }, MARKS[severity]),
-      element(
-        "div",
-        {},
-        element("div", { class: "dn-place" }, ...links, element("code", {}, code)),
-        element("div", {}, message),
-        repairs.length ? element("div", { class: "dn-repairs" }, ...repairs) : null
-      )
-    );
-  }
-};
-var Traffic = class {
-  /** @param {Form} form */
-  constructor(form) {
-    this.shown = "";
-    this.gradient = this.asked(form, "gradient");
-    this.step = this.asked(form, "step");
-    this.rows = element("tbody");
-    this.gain = element("div", { role: "status" });
-    const heads = ["all-reduce", "sent per worker", "latency", "about"].map((head) => element("th", { scope: "col" }, head));
-    this.node = element(
-      "div",
-      { class: "dn-traffic" },
-      element(
-        "div",
-        { class: "dn-asked" },
-        element("label", { for: this.gradient.id }, "Exchanging gradients of"),
-        element("span", { class: "dn-box" }, this.gradient),
-        element("label", { for: this.step.id }, "in steps of"),
-        element("span", { class: "dn-box" }, this.step)
-      ),
-      element("table", {}, element("thead", {}, element("tr", {}, ...heads)), this.rows),
-      this.gain
-    );
-  }
-  /**
-   * @param {Form} form
-   * @param {"gradient" | "step"} what
-   */
-  asked(form, what) {
-    const input = element("input", {
-      id: uid(what),
-      type: "text",
-      autocomplete: "off",
-      "data-own-undo": true,
-      oninput: () => form.send(what, { text: input.value }),
-      onblur: () => this.update(form.view),
-      ...OWN_KEYS
-    });
-    return input;
-  }
-  /** @param {FormView} view */
-  update({ traffic, gradient, step, gain }) {
-    this.node.hidden = !traffic.length;
-    if (document.activeElement !== this.gradient) this.gradient.value = gradient;
-    if (document.activeElement !== this.step) this.step.value = step;
-    this.gain.textContent = gain;
-    const key = JSON.stringify(traffic);
-    if (key === this.shown) return;
-    this.shown = key;
-    const rows2 = traffic.map((cells) => element("tr", {}, ...cells.map((cell) => element("td", {}, cell))));
-    this.rows.replaceChildren(...rows2);
-  }
-};
-
 // src/form/form.js
 var ANSWERED_WITHIN_MS = 400;
 var RESTS_AFTER_MS = 800;
@@ -1198,7 +1236,7 @@ var Form = class {
     this.tuning = new Tuning(this);
     this.files = new Files(this);
     const places = new Places(this);
-    const middle = [new Totals(), new Picture(), new Verdict(this), new Traffic(this)];
+    const middle = [new Totals(), new Picture(), new Verdict(this), new Cost(this), new Traffic(this)];
     const preview = new Preview(this);
     this.parts = [places, this.settings, this.pools, this.tuning, ...middle, preview];
     this.ended = new Ended();

@@ -400,7 +400,8 @@ var SUMMARY = {
   progress: maybe(progress),
   note: text,
   error: text,
-  resumable: absent(flag)
+  resumable: absent(flag),
+  cost: absent(text)
 };
 var line = tuple(count, number, number, text, flag, text);
 var tableRun = record({
@@ -418,7 +419,8 @@ var tableRun = record({
   end: maybe(number),
   best: maybe(record({ tag: text, value: number })),
   progress: maybe(progress),
-  alarm: absent(text)
+  alarm: absent(text),
+  cost: absent(text)
 });
 var studyRow = record({
   id,

@@ -175,7 +175,8 @@ var SUMMARY = {
   progress: maybe(progress),
   note: text,
   error: text,
-  resumable: absent(flag)
+  resumable: absent(flag),
+  cost: absent(text)
 };
 var line = tuple(count, number, number, text, flag, text);
 var tableRun = record({
@@ -193,7 +194,8 @@ var tableRun = record({
   end: maybe(number),
   best: maybe(record({ tag: text, value: number })),
   progress: maybe(progress),
-  alarm: absent(text)
+  alarm: absent(text),
+  cost: absent(text)
 });
 var studyRow = record({
   id,
@@ -1935,7 +1937,7 @@ var StateLine = class {
     if (this.word.textContent !== words2) this.spoken.textContent = `${this.what} ${summary.id}: ${summary.state}`;
     this.word.textContent = words2;
     this.name.textContent = `${summary.name} #${summary.id}`;
-    this.where.textContent = [summary.where, summary.size].filter(Boolean).join(" · ");
+    this.where.textContent = [summary.where, summary.size, summary.cost].filter(Boolean).join(" · ");
     this.tick();
   }
   close() {

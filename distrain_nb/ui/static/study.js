@@ -326,7 +326,7 @@ var StateLine = class {
     if (this.word.textContent !== words2) this.spoken.textContent = `${this.what} ${summary.id}: ${summary.state}`;
     this.word.textContent = words2;
     this.name.textContent = `${summary.name} #${summary.id}`;
-    this.where.textContent = [summary.where, summary.size].filter(Boolean).join(" · ");
+    this.where.textContent = [summary.where, summary.size, summary.cost].filter(Boolean).join(" · ");
     this.tick();
   }
   close() {
@@ -702,7 +702,8 @@ var SUMMARY = {
   progress: maybe(progress),
   note: text,
   error: text,
-  resumable: absent(flag)
+  resumable: absent(flag),
+  cost: absent(text)
 };
 var line = tuple(count, number, number, text, flag, text);
 var tableRun = record({
@@ -720,7 +721,8 @@ var tableRun = record({
   end: maybe(number),
   best: maybe(record({ tag: text, value: number })),
   progress: maybe(progress),
-  alarm: absent(text)
+  alarm: absent(text),
+  cost: absent(text)
 });
 var studyRow = record({
   id,
@@ -4743,6 +4745,10 @@ function plain(name) {
 function placeText({ place, size: size2 }) {
   return [place, size2].filter(Boolean).join(", ");
 }
+function costOf({ cost }) {
+  const amount = Number.parseFloat(cost?.match(/\d[\d.,]*/)?.[0].replaceAll(",", "") ?? "");
+  return Number.isNaN(amount) ? null : amount;
+}
 var COLUMNS = [
   { name: "run", value: (run) => run.id, text: (run) => String(run.id) },
   plain("name"),
@@ -4755,6 +4761,7 @@ var COLUMNS = [
   },
   { name: "duration", value: (run, now) => (run.end ?? now) - run.begin, text: (run, now) => duration((run.end ?? now) - run.begin) },
   { name: "age", value: (run) => -run.begin, text: (run, now) => age(now - run.begin) },
+  { name: "cost", value: costOf, text: (run) => run.cost ?? "" },
   plain("experiment")
 ];
 var BY_NAME = new Intl.Collator("en", { numeric: true });

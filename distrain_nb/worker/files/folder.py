@@ -14,6 +14,7 @@ from pathlib import Path
 
 CONFIG_FILE = "config.yaml"  # settings for all runs, beside their folders
 SECRETS_FILE = "secrets.json"  # mode 0600, beside it: a webhook's address, a mail's password
+PRICES_FILE = "prices.yaml"  # there too: `backends/prices.py`
 
 # The number of what this module says, which each run's record has. It is raised when a reader that
 # goes by the rules above would get something wrong.
@@ -22,6 +23,7 @@ SCHEMA = 1
 # Written when the run is put on the list (`run/store.py`).
 RECORD_FILE = "record.json"  # the row of the list, and `schema`
 OPTIONS_FILE = "options.json"  # options that took lists: name to values
+COST_FILE = "cost.json"  # `cost.RunCost`, by whoever starts the run, then by its carrier
 
 # Written by the backend.
 PROGRAM_FOLDER = "program"  # `rank/program.py`

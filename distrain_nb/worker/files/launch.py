@@ -60,7 +60,7 @@ class ProcessSpec:
 
 
 # Fork servers of version 0.1.0 refuse a launch with fields that they don't know.
-_LATER = ("signal_before", "retries", "retried")
+_LATER = ("signal_before", "retries", "retried", "cost_limit", "cost_words")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,8 @@ class Launch:
     this one serves, one a line; with `distributes` the ranks are to form one world; `signal_before`
     is how long ahead of its time limit a program is asked to save, and how long it may then take;
     times are in seconds. The run is started again up to `retries` times after ends of the causes in
-    `retried` (`supervisor/retries.py`).
+    `retried` (`supervisor/retries.py`). It has cost what `--max-cost` allows after `cost_limit`
+    seconds, as `cost_words` say then.
     """
 
     processes: Tuple[ProcessSpec, ...]
@@ -94,6 +95,15 @@ class Launch:
     distributes: bool = True
     retries: int = 0
     retried: Tuple[str, ...] = ()
+    cost_limit: Optional[float] = None
+    cost_words: str = ""
+
+    @property
+    def longest(self) -> Tuple[Optional[float], str]:
+        """How long the run may last, None for ever, and why it has ended then."""
+        if self.cost_limit and self.cost_limit < (self.timeout or float("inf")):
+            return self.cost_limit, self.cost_words
+        return self.timeout, f"it ran longer than --timeout {self.timeout or 0:g}"
 
     def write(self, folder: Path) -> None:
         replace_file(folder / LAUNCH_FILE, fields.encode(self, indent=1, sparing=_LATER))

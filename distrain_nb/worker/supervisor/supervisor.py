@@ -68,7 +68,7 @@ class Supervisor:
         self._saved: Optional[Status] = None
         self._retries = Retries(folder, self._launch)
         self._began = time.monotonic()
-        self._deadline = self._began + (self._launch.timeout or NEVER)
+        self._deadline = self._began + (self._launch.longest[0] or NEVER)
         self._notice_at = self._deadline - (self._launch.signal_before or 0.0)
         self._begin()
         self._cancel = False
@@ -305,8 +305,8 @@ class Supervisor:
         # Nobody can see or stop the run then; who hears its log has other means.
         if self._echo is None and self._place.away() > DELETED_AFTER_S:
             self._decide(State.CANCELLED, "its folder has been deleted")
-        if self._launch.timeout and now >= self._deadline:
-            self._decide(State.FAILED, f"it ran longer than --timeout {self._launch.timeout:g}")
+        if now >= self._deadline:
+            self._decide(State.FAILED, self._launch.longest[1])
         if self._primary and self._primary.has_ended():
             self._decide(State.SUCCEEDED, "")
         if now >= self._judge_at:

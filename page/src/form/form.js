@@ -2,6 +2,7 @@
 // says, one answer at a time, and sends what the user does.
 
 import { button, element } from "../dom.js";
+import { Cost } from "./cost.js";
 import { Ended } from "./ended.js";
 import { Files } from "./files.js";
 import { keyOf } from "./notes.js";
@@ -43,7 +44,7 @@ export class Form {
     this.tuning = new Tuning(this);
     this.files = new Files(this);
     const places = new Places(this);
-    const middle = [new Totals(), new Picture(), new Verdict(this), new Traffic(this)];
+    const middle = [new Totals(), new Picture(), new Verdict(this), new Cost(this), new Traffic(this)];
     const preview = new Preview(this);
     this.parts = [places, this.settings, this.pools, this.tuning, ...middle, preview];
     this.ended = new Ended();

@@ -85,5 +85,6 @@ export function repairButton(form, finding, label) {
     form.focusSoon(where);
     form.send("repair", { code: finding.code, where, label });
   };
-  return button(label, repair, { class: "dn-button dn-repair" });
+  const saves = finding.saves?.[finding.fixes.indexOf(label)];
+  return button(saves ? `${label} (${saves})` : label, repair, { class: "dn-button dn-repair" });
 }

@@ -23,9 +23,16 @@ export class Totals {
     const key = JSON.stringify(totals);
     if (key === this.shown) return;
     this.shown = key;
-    const pairs = totals.map(([figure, what]) => element("div", {}, element("dt", {}, what), element("dd", {}, figure)));
-    this.node.replaceChildren(...pairs);
+    this.node.replaceChildren(...pairs(totals));
   }
+}
+
+/**
+ * Figures above what they count.
+ * @param {[figure: string, what: string][]} figures
+ */
+export function pairs(figures) {
+  return figures.map(([figure, what]) => element("div", {}, element("dt", {}, what), element("dd", {}, figure)));
 }
 
 export class Picture {

@@ -61,6 +61,15 @@ function plain(name) {
 /** @param {TableRun} run */
 function placeText({ place, size }) { return [place, size].filter(Boolean).join(", "); }
 
+/**
+ * The first number of `at least 0.42 USD` is what the run has cost.
+ * @param {TableRun} run
+ */
+function costOf({ cost }) {
+  const amount = Number.parseFloat(cost?.match(/\d[\d.,]*/)?.[0].replaceAll(",", "") ?? "");
+  return Number.isNaN(amount) ? null : amount;
+}
+
 /** @type {Column<TableRun>[]} */
 export const COLUMNS = [
   { name: "run", value: (run) => run.id, text: (run) => String(run.id) },
@@ -74,6 +83,7 @@ export const COLUMNS = [
   },
   { name: "duration", value: (run, now) => (run.end ?? now) - run.begin, text: (run, now) => duration((run.end ?? now) - run.begin) },
   { name: "age", value: (run) => -run.begin, text: (run, now) => age(now - run.begin) },
+  { name: "cost", value: costOf, text: (run) => run.cost ?? "" },
   plain("experiment"),
 ];
 

@@ -70,7 +70,7 @@ export class Table extends SortedTable {
   show() {
     const { runs } = this.source;
     if (!runs) return;
-    const columns = COLUMNS.filter((column) => column.name !== "experiment" || runs.some((run) => run.experiment));
+    const columns = COLUMNS.filter(({ name }) => (name !== "experiment" && name !== "cost") || runs.some((run) => run[name]));
     this.filters.offer(runs);
     const passing = runs.filter((run) => this.filters.passes(run));
     this.fill(passing, columns, Date.now() / 1000);

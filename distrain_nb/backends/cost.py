@@ -1,0 +1,186 @@
+"""What a run costs: the price of its machines an hour, and sums of it in words.
+
+The file of a run's folder that says what its machines cost, and where `--max-cost` ends it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple, Optional
+
+from distrain_nb.errors import DistrainError, OptionError
+from distrain_nb.worker.files import fields
+from distrain_nb.worker.files.disk import replace_file
+from distrain_nb.worker.files.folder import COST_FILE
+from distrain_nb.worker.files.status import State
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from distrain_nb.worker.files.status import Status
+
+HOUR_S = 3600.0
+HOURS_A_MONTH = 730  # what the clouds divide a price a month by
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-z]{3})")
+_COSTING = (State.RUNNING.value, State.STOPPING.value)
+
+
+class NoPrice(DistrainError):
+    """A price is not known; the message says why."""
+
+
+class Money(NamedTuple):
+    """An amount in a currency, such as `USD`; prints with as many digits as an estimate has."""
+
+    amount: float
+    currency: str
+
+    @classmethod
+    def parse(cls, text: str) -> Money:
+        """Read the text of `--max-cost`. Raises OptionError."""
+        match = _AMOUNT.fullmatch(text.strip())
+        if not match or not float(match[1]):
+            raise OptionError(
+                f"invalid --max-cost {text!r}: expected an amount and its currency, such as 50USD"
+            )
+        return cls(float(match[1]), match[2].upper())
+
+    def __str__(self) -> str:
+        size = abs(self.amount)
+        if size and size < 1:
+            digits = 1 - math.floor(math.log10(size))  # two that count
+        else:
+            digits = 2 if size < 10 else 1 if size < 100 else 0
+        return f"{self.amount:,.{digits}f} {self.currency}"
+
+
+@dataclass(frozen=True)
+class Price:
+    """What all machines of a layout cost an hour, as `source` has it; with `ceiling` at most that.
+    `note` says what it leaves out."""
+
+    hourly: float
+    currency: str
+    source: str = ""
+    ceiling: bool = False
+    note: str = ""
+
+    @property
+    def per_hour(self) -> Money:
+        return self.during(HOUR_S)
+
+    def during(self, seconds: float) -> Money:
+        """Return what so many seconds cost."""
+        return Money(self.hourly * seconds / HOUR_S, self.currency)
+
+    def lasting(self, limit: Money) -> float:
+        """Return the seconds after which a limit is reached. Raises NoPrice for another
+        currency."""
+        if limit.currency != self.currency:
+            raise NoPrice(f"its machines have prices in {self.currency}, not in {limit.currency}")
+        return limit.amount / self.hourly * HOUR_S if self.hourly else math.inf
+
+
+@dataclass(frozen=True)
+class RunCost:
+    """What a run's folder says of its cost. `layout` is the line of its layout, whose price is to
+    be asked for as long as `hourly` is None; `why` says what keeps it from being known.
+    `paid_phases` are those of its backend. `limit` is the amount of `--max-cost`, 0 for none, and
+    `stopped` why the run was stopped there. `billed` are the seconds that the service bills, where
+    it says so."""
+
+    layout: str = ""
+    gpus: int = 0
+    paid_phases: tuple[str, ...] = ()
+    hourly: Optional[float] = None  # noqa: UP045  (`fields` reads it)
+    currency: str = ""
+    source: str = ""
+    ceiling: bool = False
+    why: str = ""
+    limit: float = 0.0
+    billed: Optional[float] = None  # noqa: UP045
+    stopped: str = ""
+
+    @classmethod
+    def read(cls, folder: Path) -> RunCost | None:
+        """Return what the folder has; None where nothing can be read."""
+        try:
+            return fields.read(cls, folder / COST_FILE)
+        except (OSError, fields.Damaged):
+            return None
+
+    def write(self, folder: Path) -> None:
+        replace_file(folder / COST_FILE, fields.encode(self))
+
+    @property
+    def price(self) -> Price | None:
+        """The price of its machines, if it is known."""
+        if self.hourly is None:
+            return None
+        return Price(self.hourly, self.currency, self.source, self.ceiling)
+
+    def at(self, price: Price | NoPrice) -> RunCost:
+        """Return it with the price that was asked for, or with why there is none."""
+        if isinstance(price, NoPrice):
+            return replace(self, why=str(price))
+        asked = replace(self, hourly=price.hourly, currency=price.currency, why="")
+        return replace(asked, source=price.source, ceiling=price.ceiling)
+
+    def so_far(self, status: Status, now: float) -> Money | None:
+        """Return what the run has cost by now; None where no price is known."""
+        if self.price is None:
+            return None
+        seconds = self._seconds(status, now) if self.billed is None else self.billed
+        return self.price.during(seconds)
+
+    def reaches(self, status: Status, now: float) -> str:
+        """Return why the run is to be stopped for its cost; empty if it isn't."""
+        spent = self.so_far(status, now)
+        if not self.limit or spent is None or spent.amount < self.limit:
+            return ""
+        return reached(Money(self.limit, self.currency), ceiling=self.is_ceiling)
+
+    @property
+    def is_ceiling(self) -> bool:
+        """Whether the sum may be less: where the service bills fewer seconds, it says so itself."""
+        return self.ceiling and self.billed is None
+
+    def _seconds(self, status: Status, now: float) -> float:
+        return seconds_on_machines(status, now, self.paid_phases)
+
+    def text(self, status: Status, now: float, end: float | None = None) -> str:
+        """Write what the run has cost: `0.42 USD so far, about 3.10 USD at the end` where somebody
+        has estimated when it ends, in seconds since the epoch; else `at least 0.42 USD`."""
+        if self.price is None:
+            return f"price not known: {self.why}" if self.why else ""
+        ended = status.state.final
+        spent = self.so_far(status, status.times.get(str(status.state), now) if ended else now)
+        most = "at most " if self.is_ceiling else ""
+        if ended:
+            return f"{most}{spent}"
+        if end is None:
+            return f"{most or 'at least '}{spent}{' so far' if most else ''}"
+        seconds = self._seconds(status, now) + max(0.0, end - now)
+        return f"{most}{spent} so far, about {self.price.during(seconds)} at the end"
+
+
+def reached(limit: Money, *, ceiling: bool = False) -> str:
+    """Return the cause of an end by `--max-cost`, in words."""
+    most = " at most, as managed spot machines have no list price" if ceiling else ""
+    return f"it was stopped by --max-cost: it has cost {limit}{most}"
+
+
+def seconds_on_machines(status: Status, now: float, paid_phases: tuple[str, ...] = ()) -> float:
+    """Return how long a run has had its machines, from the stretches in which it ran, or was in one
+    of those phases; what waits in a queue costs nothing."""
+    trail = status.trail
+    ends = [*(stretch.begin for stretch in trail[1:]), now]
+    ran, seconds = False, 0.0
+    for stretch, end in zip(trail, ends, strict=True):
+        is_prepared = bool(paid_phases) and stretch.phase.startswith(paid_phases)
+        ran = ran or is_prepared or stretch.state == State.RUNNING
+        if is_prepared or (ran and stretch.state in _COSTING):
+            seconds += max(0.0, end - stretch.begin)
+    return seconds
