@@ -8,7 +8,9 @@ of the cell that led to them. Nothing is changed but who is called first; `stop`
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from collections import defaultdict
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.observed.changes import Changes, PartChange
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 _PASSING = {"__getitem__", "__iter__", "__contains__", "get"}  # wrappers of other extensions
 # How deep in a package a question matters: to give all of the environment to a process, or to ask
 # whether there is a group, is part of other work.
+_ARGUMENTS = (Namespace, SimpleNamespace)  # `init_distributed_device(args)` sets `args.rank`
 _MOST_FRAMES, _MOST_DEPTH = 2, {"os.environ": 0}
 
 
@@ -284,6 +287,8 @@ class Observer:
         if top and not direct and "(" not in what:
             for site in sites:
                 site.filled |= self._of_package(frame, top)
+            given = (self.namespace.get(name) for name in top.f_code.co_names)
+            self._keep(sites, [v for v in given if isinstance(v, _ARGUMENTS)])
         if direct:
             if self._last is not top:
                 self.settle()
@@ -306,14 +311,15 @@ class Observer:
         stores = {n for code in codes for n in stored_by(code, with_globals=True)}
         self._keep(sites, [*values, *map(self.namespace.__getitem__, names)], stores)
 
-    def _keep(self, sites: list[Site], values: Iterable[object], stores: set[str]) -> None:
-        names = (
-            {n: (id(v), type(v)) for n, v in [*self.namespace.items()]} if self._running else None
-        )
+    def _keep(
+        self, sites: list[Site], values: Iterable[object], stores: set[str] | None = None
+    ) -> None:
+        """Keep how values are, and what names stand for if code runs that stores something."""
         things = {id(thing): thing for thing in reachable(values)}.values()
         states = [(held(thing), state_of(thing)) for thing in things if may_change(thing)]
-        known = names if self._running else None
-        self._before.append(_Before(sites, known, states, stores, thread_number()))
+        names = {n: (id(v), type(v)) for n, v in [*self.namespace.items()]}
+        known = names if self._running and stores is not None else None
+        self._before.append(_Before(sites, known, states, stores or set(), thread_number()))
 
     def _of_package(self, frame: FrameType, top: FrameType) -> set[str]:
         """Return the names in a statement for objects of the package that asks for a variable while

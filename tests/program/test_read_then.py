@@ -56,6 +56,9 @@ class Config(dict): pass
 def resolve(config):
     for key, value in config.items():
         config[key] = os.environ.get("RANK", "0") if value == "${RANK}" else value
+def set_up(args):
+    args.rank = int(os.environ.get("RANK", "0"))
+    return "cpu"
 """
 
 
@@ -72,6 +75,20 @@ def test_what_a_package_fills_while_it_asks_is_filled_again(
     program = kernel.capture("print(cfg)")
     assert "config_package.resolve(cfg)" in program.main
     assert [finding.code for finding in program.findings] == ["capture.made-again"]
+
+
+def test_arguments_that_a_package_gives_the_rank_get_it_again(
+    kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """timm's `init_distributed_device(args)` left the kernel's rank in them."""
+    installed = tmp_path / "site-packages"
+    installed.mkdir()
+    (installed / "config_package.py").write_text(PACKAGE)
+    monkeypatch.syspath_prepend(installed)
+    kernel.run("import argparse, config_package\nargs = argparse.Namespace(lr=1)")
+    kernel.run("device = config_package.set_up(args)")
+    main = kernel.capture("print(args.rank)").main
+    assert "device = config_package.set_up(args)" in main
 
 
 @pytest.mark.parametrize("since", ["u = 5", "del u", "for u in [5]: pass"])
@@ -149,3 +166,10 @@ def test_what_a_function_reads_before_the_cell_sets_it_is_there(
         kernel.run(text)
     program = kernel.capture("base = 5\nprint('RESULT', [*w, *B()])")
     assert server.results(replace(program, variables={"RANK": "1"})) == [2, 6]
+
+
+def test_a_name_that_globals_set_to_no_rank_is_what_it_is(kernel: Kernel, server: Server) -> None:
+    """Its statement ran again, as its text asks the environment."""
+    kernel.run("import os\nv = {'r': int(os.environ.get('RANK', 0))}")
+    kernel.run("globals().update(v=7)")
+    assert server.results(kernel.capture("print('RESULT', v)")) == 7
