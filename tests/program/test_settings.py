@@ -98,6 +98,17 @@ OF_PYTHON = {
         "sys.getrecursionlimit()",
         5000,
     ),
+    "by a name for the context": (
+        "import decimal, sys\nsys.setswitchinterval(0.25)\n"
+        "context = decimal.getcontext()\ncontext.prec = 4",
+        "str(__import__('decimal').Decimal(1) / 3)",
+        "0.3333",
+    ),
+    "by a function that does more": (
+        "import sys\ndef main():\n    sys.setswitchinterval(0.125)\n    return 1\nmain()",
+        "__import__('sys').getswitchinterval()",
+        0.125,
+    ),
     "by a function whose import the cell has too": (
         "import os\ndef setup():\n    os.environ['MY_FLAG'] = 'x'\nsetup()",
         "os.environ['MY_FLAG']",
@@ -185,6 +196,18 @@ def test_a_generator_that_each_rank_seeds_otherwise_begins_with_its_seed(
     program = kernel.capture("import json\nprint('RESULT', json.dumps(random.random()))")
     as_rank = replace(program, variables={"RANK": "1"})
     assert server.results(as_rank) == random.Random(1).random()
+
+
+def test_a_class_that_a_package_has_registered_is_registered(
+    kernel: Kernel, server: Server
+) -> None:
+    """No name leads to it: `df.size2` was an AttributeError in every rank."""
+    kernel.run(
+        "import pandas as pd\n@pd.api.extensions.register_dataframe_accessor('size2')\n"
+        "class Size:\n    def __init__(self, df): self.n = 2 * len(df)\n"
+        "df = pd.DataFrame({'a': [1, 2]})"
+    )
+    assert server.results(kernel.capture("print('RESULT', df.size2.n)")) == 4
 
 
 RANK = "import os\nrank = int(os.environ.get('RANK', 0))"

@@ -32,6 +32,17 @@ if TYPE_CHECKING:
 
 # Of a module the call that gives its generator's state; `set` in place of `get` sets it.
 _STATES = {"random": "getstate()", "numpy.random": "get_state()", "torch": "get_rng_state()"}
+# Of a module other such calls, with what they give where nobody has set anything.
+_OF_PROCESS = {
+    "decimal": {"getcontext()": "28 ROUND_HALF_EVEN"},
+    "socket": {"getdefaulttimeout()": "None"},
+    "sys": {"getswitchinterval()": "0.005"},
+    "torch": {
+        "get_default_dtype()": "torch.float32",
+        "get_deterministic_debug_mode()": "0",
+        "get_float32_matmul_precision()": "highest",
+    },
+}
 _SEEDS = re.compile(r"(\w+\.)*\w*(seed\w*|set_?(rng_)?state)|(\w+\.)*enable_full_determinism")
 
 
@@ -39,7 +50,16 @@ def states(
     settings: Iterable[Setting], roots: Collection[str], world: World
 ) -> Iterator[tuple[str, Any]]:
     """Yield names such as `random:getstate()` with the states: of generators that settings seed,
-    last alike in all ranks, and that are in these packages or in one that they import."""
+    last alike in all ranks, and of the process, whatever has set that. They are in these packages
+    or in one that they import."""
+    for module in sorted(
+        m for m in _OF_PROCESS.keys() & sys.modules.keys() if _is_brought(m, roots)
+    ):
+        for call, usual in _OF_PROCESS[module].items():
+            state = getattr(sys.modules[module], call.removesuffix("()"), lambda: None)()
+            said = f"{state.prec} {state.rounding}" if hasattr(state, "prec") else str(state)
+            if said not in (usual, "None"):
+                yield f"{module}:{call}", state
     by_rank: dict[str, bool] = {}
     for setting in settings:
         for name in setting.names if setting.runs else ():

@@ -61,6 +61,7 @@ _HERE = re.compile(
     r"|\w+(\.\w+)*\.(set|enable|disable|register|seed)_\w+"
 )
 _ENVIRONMENT = re.compile(r"os\.environ(\.(update|setdefault|__setitem__))?|(os|posix)\.putenv")
+_REGISTERS = re.compile(r"(\w+\.)+register(_\w+)?")  # as a decorator of a package
 _BY_SETATTR = ".*"
 _LOGGER = ("setLevel", "addHandler", "addFilter", "removeHandler")
 _NEUTRAL = (ast.Import, ast.ImportFrom, ast.Pass, ast.Return, ast.Global, ast.If)
@@ -153,7 +154,7 @@ def _is_inherited(node: ast.stmt) -> bool:
 
 def _makes(node: ast.stmt, name: str, code: _Code) -> list[str]:
     """What a statement sets that ranks can set too; nothing where it does anything else."""
-    if _CALLS.fullmatch(name):
+    if _CALLS.fullmatch(name) or hasattr(node, "decorator_list"):
         return [name]
     if isinstance(node, ast.Assign) or name.endswith(_BY_SETATTR):
         return [] if name.startswith(("os.", "sys.")) else [name]
@@ -178,6 +179,11 @@ class _Code:
             if isinstance(func, ast.Attribute) and resolve(func.value, self.names) is os.environ:
                 return f"os.environ.{func.attr}"
             return self._written(func)
+        for decorator in getattr(node, "decorator_list", ()):
+            registers = getattr(decorator, "func", decorator)
+            name = self._written(registers) if self._is_theirs(registers) else ""
+            if _REGISTERS.fullmatch(name) and name.partition(".")[0] not in sys.stdlib_module_names:
+                return name
         if not isinstance(node, ast.Assign) or len(node.targets) > 1:
             return ""
         target = node.targets[0]
