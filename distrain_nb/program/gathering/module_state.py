@@ -56,7 +56,7 @@ def states(
         m for m in _OF_PROCESS.keys() & sys.modules.keys() if _is_brought(m, roots)
     ):
         for call, usual in _OF_PROCESS[module].items():
-            state = getattr(sys.modules[module], call.removesuffix("()"), lambda: None)()
+            state: Any = getattr(sys.modules[module], call.removesuffix("()"), lambda: None)()
             said = f"{state.prec} {state.rounding}" if hasattr(state, "prec") else str(state)
             if said not in (usual, "None"):
                 yield f"{module}:{call}", state
