@@ -7,32 +7,38 @@ of the cell that led to them. Nothing is changed but who is called first; `stop`
 
 from __future__ import annotations
 
+import sys
+from argparse import Namespace
 from collections import defaultdict
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.observed.changes import Changes, PartChange
 from distrain_nb.observed.definitions import Modules, Originals
 from distrain_nb.observed.frames import (
+    as_now,
     column_of,
     frames_to,
     held,
     is_model,
+    is_of_threads,
     is_top_level,
     kind_of,
     main_thread,
     may_change,
     may_have_taken,
-    of_thread,
     place_of,
     reachable,
     root_of,
     run_by,
+    sets_text,
     state_of,
     stored_by,
+    thread_number,
     threads_at_work,
     values_of,
 )
-from distrain_nb.observed.watch import SeenRead, Site, Watch
+from distrain_nb.observed.watch import SeenRead, Site, Watch, is_inherited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -41,6 +47,7 @@ if TYPE_CHECKING:
 _PASSING = {"__getitem__", "__iter__", "__contains__", "get"}  # wrappers of other extensions
 # How deep in a package a question matters: to give all of the environment to a process, or to ask
 # whether there is a group, is part of other work.
+_ARGUMENTS = (Namespace, SimpleNamespace)  # `init_distributed_device(args)` sets `args.rank`
 _MOST_FRAMES, _MOST_DEPTH = 2, {"os.environ": 0}
 
 
@@ -51,9 +58,10 @@ class _Before(NamedTuple):
     """
 
     sites: list[Site]
-    names: dict[str, tuple[int, type]]
+    names: dict[str, tuple[int, type]] | None  # None: others bind some meanwhile
     states: list[tuple[Callable[[], object], object]]
     stores: set[str]  # the attributes that the code sets, perhaps to what they were before
+    thread: int = 0  # that asks, beside the main one
 
 
 class Observer:
@@ -74,6 +82,7 @@ class Observer:
         self.active = True
         self.failed: dict[str, tuple[int, int]] = {}  # by cell: where
         self._running = ""  # the label of a cell
+        self._ran = ("", 0, -1)  # the last statement
         self._sites: dict[str, dict[tuple[int, int], Site]] = defaultdict(dict)
         self._seen: dict[tuple[object, ...], tuple[object, ...]] = {}
         # What a statement's lines asked from where: the way to its frame takes 3 µs.
@@ -82,7 +91,9 @@ class Observer:
         self._before: list[_Before] = []
         self._last: FrameType | None = None
         self._asked = False  # since the last statement
-        self._watch = Watch(self.see)
+        self._knows = False  # what the running statement reads
+        self._set: set[str] = set()  # variables, since then
+        self._watch = Watch(self.see, self.sets)
         self._changes = Changes(namespace)
         self.originals = Originals(namespace)
         self.modules = Modules(namespace)
@@ -112,6 +123,8 @@ class Observer:
     def begin(self, label: str) -> None:
         """A cell of that name is about to run, and what others of the name asked is past."""
         self._running = label
+        if self._before:  # a thread has asked since the last cell
+            self._changes.follow(self.filled())
         self._sites.pop(label, None)
         self._readers.pop(label, None)
         self.failed.pop(label, None)
@@ -126,6 +139,7 @@ class Observer:
         try:
             self._at_work = threads_at_work(self.namespace)
             known = self._changes.read_by(code)
+            self._knows = bool(known)
             if known:
                 self.originals.keep()
                 self.modules.keep()
@@ -138,15 +152,18 @@ class Observer:
 
     def ran(self, code: CodeType, *, failed: bool = False) -> None:
         """A statement of the cell has run: look what it changed of what knows the world."""
-        if failed:
-            label, *place = self._at(code)
-            self.failed[label] = (place[0], place[1])
         asked, self._asked, self._statement = self._asked, False, None
+        variables, self._set, self._ran = self._set, set(), self._at(code)
+        if failed:
+            label, *place = self._ran
+            self.failed[label] = (place[0], place[1])
         self._again.clear()
         try:
-            self.originals.look(code, self._at(code))
-            self.modules.look(code, self._at(code))
-            self._changes.look(code, self._at(code), asked)
+            if asked or self._knows:
+                self._watch.learn(variables)
+            self.originals.look(code, self._ran)
+            self.modules.look(code, self._ran)
+            self._changes.look(code, self._ran, asked)
             if asked or self._before:
                 self._changes.follow(self.filled())
             at_work = threads_at_work(self.namespace) if self._of_threads else set()
@@ -177,6 +194,7 @@ class Observer:
     def settle(self) -> None:
         """Look which objects have changed since the world was asked."""
         waiting, self._before, self._last, self._statement = self._before, [], None, None
+        going_on = sys._current_frames() if any(before.thread for before in waiting) else ()
         self._seen.clear()
         self._again.clear()
         for before in waiting:
@@ -191,11 +209,14 @@ class Observer:
                 name
                 for name, value in [*self.namespace.items()]
                 if id(value) in changed
-                or before.names.get(name) != (id(value), type(value))
+                or (before.names is not None and before.names.get(name) != (id(value), type(value)))
                 or f"global {name}" in before.stores
+                or (before.thread and is_of_threads(value))
             }
             for site in before.sites:
                 site.filled |= names
+            if before.thread in going_on:  # which may fill more, beside what others bind
+                self._before.append(before._replace(names=None))
 
     def see(self, what: str, frame: FrameType, package: str = "") -> None:
         """Note a read, unless *package* asks itself or no statement of the notebook led here."""
@@ -207,8 +228,6 @@ class Observer:
         self._asked = True
         try:
             top = self._top(frame) or self._top(main_thread())
-            if top is None and not self._running:
-                return
             code, line = frame.f_code, frame.f_lineno
             key = (what, id(code), line, id(top), top and (id(top.f_code), top.f_lineno))
             if key not in self._seen:
@@ -217,6 +236,19 @@ class Observer:
             self._statement = top
             again = (what, id(code), frame.f_lasti, top.f_lineno if top else 0)
             self._again[again] = code
+        except Exception:  # whatever is odd about a frame: the user's code goes on
+            return
+
+    def sets(self, variable: object, frame: FrameType) -> None:
+        """Note that the notebook's code sets a variable, with its place if its line doesn't spell
+        the text out."""
+        try:
+            top = self._top(frame)
+            inner = next((f for f in frames_to(frame, top) if kind_of(f)), frame)
+            if self.active and top and kind_of(inner) == "own" and is_inherited(variable):
+                self._set.add(str(variable))
+                if not sets_text(inner):
+                    self._site(*self._place(top), column_of(top)).sets.add(str(variable))
         except Exception:  # whatever is odd about a frame: the user's code goes on
             return
 
@@ -248,13 +280,15 @@ class Observer:
         read = SeenRead(what, self._where(frames[0]), direct)
         sites = [*self._sites_of(frames)]
         for site in sites:
-            if read not in site.reads:
-                site.reads.append(read)
-        self._of_threads += of_thread(sites)
+            site.add(read, idle=not self._running)
+        if thread_number():
+            self._of_threads.append((thread_number(), sites))
         self.modules.keep()
         if top and not direct and "(" not in what:
             for site in sites:
                 site.filled |= self._of_package(frame, top)
+            given = (self.namespace.get(name) for name in top.f_code.co_names)
+            self._keep(sites, [v for v in given if isinstance(v, _ARGUMENTS)])
         if direct:
             if self._last is not top:
                 self.settle()
@@ -266,17 +300,26 @@ class Observer:
     def _keep_what_runs(
         self, sites: list[Site], running: Iterable[CodeType], values: Iterable[object] = ()
     ) -> None:
-        """Keep how that is which code, with the functions that it names, may fill."""
-        codes = [code for outer in running for code, _ in run_by(outer, self.namespace)]
+        """Keep how that is which code, with the functions that it names, reads and may fill."""
+        run = [part for outer in running for part in run_by(outer, self.namespace)]
+        codes = [code for code, _ in run]
+        read = {n for _, names in run for n in names if n in self.namespace}
+        for site in sites:
+            new = {n: as_now(self.namespace[n]) for n in read - site.read.keys()}
+            site.read.update(new)
         names = {n for code in codes for n in code.co_names if n in self.namespace}
         stores = {n for code in codes for n in stored_by(code, with_globals=True)}
         self._keep(sites, [*values, *map(self.namespace.__getitem__, names)], stores)
 
-    def _keep(self, sites: list[Site], values: Iterable[object], stores: set[str]) -> None:
-        names = {n: (id(v), type(v)) for n, v in [*self.namespace.items()]}
+    def _keep(
+        self, sites: list[Site], values: Iterable[object], stores: set[str] | None = None
+    ) -> None:
+        """Keep how values are, and what names stand for if code runs that stores something."""
         things = {id(thing): thing for thing in reachable(values)}.values()
         states = [(held(thing), state_of(thing)) for thing in things if may_change(thing)]
-        self._before.append(_Before(sites, names, states, stores))
+        names = {n: (id(v), type(v)) for n, v in [*self.namespace.items()]}
+        known = names if self._running and stores is not None else None
+        self._before.append(_Before(sites, known, states, stores or set(), thread_number()))
 
     def _of_package(self, frame: FrameType, top: FrameType) -> set[str]:
         """Return the names in a statement for objects of the package that asks for a variable while
@@ -292,14 +335,15 @@ class Observer:
 
     def _sites_of(self, frames: list[FrameType]) -> Iterator[Site]:
         """Yield where modules and the cell are at their top level; line 0 where the cell only
-        awaits."""
+        awaits. Between cells a thread goes on that some statement has started, at the latest the
+        last one."""
         top = [frame for frame in frames if is_top_level(frame)]
         for frame in top:
             if frame.f_globals is not self.namespace:
                 yield self._site(frame.f_code.co_filename, frame.f_lineno, column_of(frame))
         cell = [frame for frame in top if frame.f_globals is self.namespace]
         if not cell:
-            yield self._site(self._running, 0, -1)
+            yield self._site(self._running, 0, -1) if self._running else self._site(*self._ran)
             return
         *_, below, outermost = (None, *cell)
         place = self._place(outermost, below)

@@ -220,7 +220,7 @@ def _may_set(code: CodeType, module: ModuleType, namespace: Mapping[str, Any]) -
 
 
 def _own_modules() -> Iterator[tuple[str, ModuleType]]:
-    for name, module in [*sys.modules.items()]:
+    for name, module in [*sys.modules.copy().items()]:
         if type(module) is ModuleType and name != "__main__" and _is_own(vars(module)):
             yield name, module
 

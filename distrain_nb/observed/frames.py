@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import linecache
+import re
 import sys
 import threading
 from dis import get_instructions
 from functools import lru_cache
 from itertools import islice
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from distrain_nb.worker.fingerprint import dict_of
@@ -16,12 +18,13 @@ from distrain_nb.worker.fingerprint import dict_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-_T = TypeVar("_T")
 _KERNELS = ("IPython", "ipykernel")  # `%env RANK` is the user's own question
 ANSWERS = (bool, int, str, type(None))
 _UNCHANGING = (bool, int, float, complex, str, bytes, type(None))
 _NO_STATE = (*_UNCHANGING, ModuleType, FunctionType, BuiltinFunctionType, CodeType)
 _MOST_PARTS, _MOST_ITEMS = 1000, 100
+_MOST_TEXT = 4096  # bytes of a text that is kept
+_OF_THREADS = {"threading", "concurrent", "queue", "_queue", "multiprocessing", "asyncio"}
 _LOADS = {"LOAD_NAME", "LOAD_GLOBAL"}
 _FUNCTION = 0x1  # CO_OPTIMIZED, which bodies of classes and modules lack
 
@@ -42,10 +45,15 @@ def threads_at_work(namespace: Mapping[str, Any]) -> set[int]:
     return {number for number, frame in frames.items() if _runs(frame, namespace)}
 
 
-def of_thread(things: _T) -> list[tuple[int, _T]]:
-    """Return things with the number of the thread that runs now; nothing in the main one."""
-    thread = threading.get_ident()
-    return [] if thread == threading.main_thread().ident else [(thread, things)]
+def thread_number() -> int:
+    """Return which thread runs now; 0 for the main one."""
+    number = threading.get_ident()
+    return 0 if number == threading.main_thread().ident else number
+
+
+def is_of_threads(value: object) -> bool:
+    """Return whether an object gives what a thread has made: a future, a queue, a thread."""
+    return type(value).__module__.partition(".")[0] in _OF_THREADS
 
 
 def _runs(frame: FrameType | None, namespace: Mapping[str, Any]) -> bool:
@@ -98,6 +106,12 @@ def place_of(code: CodeType) -> tuple[int, int]:
         return min((n for _, _, n in code.co_lines() if n), default=0), -1
     starts = [(line, column) for line, _, column, _ in positions() if line and column is not None]
     return min(starts, default=(0, -1))
+
+
+def sets_text(frame: FrameType) -> bool:
+    """Return whether a frame's line sets something to a text that it spells out."""
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+    return re.search(r"\]\s*=\s*(['\"])[^'\"]*\1\s*(#.*|;.*)?$", line) is not None
 
 
 def reachable(values: Iterable[object]) -> Iterator[object]:
@@ -235,6 +249,19 @@ def held(thing: object) -> Callable[[], object]:
         return ref(thing)
     except TypeError:
         return lambda: thing
+
+
+def as_now(thing: object) -> Callable[[object], bool]:
+    """Return what tells whether something is the same object, or an equal number or text. It keeps
+    no object alive."""
+    if isinstance(thing, _UNCHANGING) and sys.getsizeof(thing) < _MOST_TEXT:
+        return lambda other: type(other) is type(thing) and repr(other) == repr(thing)
+    try:
+        there = ref(thing)
+    except TypeError:
+        number, cls = id(thing), type(thing)
+        return lambda other: (id(other), type(other)) == (number, cls)
+    return lambda other: other is not None and there() is other
 
 
 def state_of(thing: object, depth: int = 3) -> object:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from distrain_nb.worker.rank.on_import import on_import
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 _LAUNCHER = (  # `re` compiles it when a variable is asked for
     r"(\w*_)?(RANK|RANKS|WORLD_SIZE|LOCAL_SIZE|NNODES|NODEID|NTASKS|PROCID|LOCALID)(_\w+)?"
@@ -56,6 +56,11 @@ def is_launchers(variable: str) -> bool:
     return re.fullmatch(_LAUNCHER, variable) is not None
 
 
+def is_inherited(variable: object) -> bool:
+    """Return whether a rank has a variable of the environment from the notebook."""
+    return variable == "CUDA_VISIBLE_DEVICES" or not is_launchers(str(variable))
+
+
 def asked_variable(key: object) -> str:
     """Return how a launcher's variable is asked for; empty for any other."""
     name = key.decode(errors="replace") if isinstance(key, bytes) else key
@@ -84,7 +89,8 @@ class SeenRead(NamedTuple):
 
 class Site:
     """A place at the top level of a cell, or of a module: what was asked from there, and the names
-    of the notebook whose objects changed meanwhile.
+    of the notebook whose objects changed meanwhile. `read` are the names that were read there, with
+    what tells if they still stand for that; `sets` are variables of the environment set from there.
 
     `in_thread` says that a thread asked, and `beside` that another statement had started it, or
     that it went on when the statement was over.
@@ -94,7 +100,16 @@ class Site:
         self.line, self.column = line, column
         self.reads: list[SeenRead] = []
         self.filled: set[str] = set()
+        self.read: dict[str, Callable[[object], bool]] = {}
+        self.sets: set[str] = set()
         self.in_thread = self.beside = False
+
+    def add(self, read: SeenRead, *, idle: bool) -> None:
+        """Note what was asked; `idle` says that a thread asks between the cells."""
+        if read not in self.reads:
+            self.reads.append(read)
+        self.in_thread |= idle
+        self.beside |= idle
 
 
 _MOST_VARIABLES = 4096
@@ -102,11 +117,16 @@ _MOST_VARIABLES = 4096
 
 class Watch:
     """Calls `see` with what is asked, the frame that asks, and the package that answers, before
-    it is answered."""
+    it is answered; `sets` with a variable of the environment and the frame that sets it."""
 
-    def __init__(self, see: Callable[..., None]) -> None:
-        self._see = see
+    def __init__(self, see: Callable[..., None], sets: Callable[..., None]) -> None:
+        self._see, self._sets = see, sets
+        self._asked: dict[Any, str] = {}  # by the variable: how it is asked for, empty for others
         self._undo: list[Callable[[], None]] = []
+
+    def learn(self, variables: Iterable[str]) -> None:
+        """Take variables that the notebook has set by its rank for such as launchers set."""
+        self._asked.update((name, f"os.environ[{name!r}]") for name in variables)
 
     def start(self) -> None:
         """Be called first, from now on."""
@@ -120,7 +140,8 @@ class Watch:
 
     def _watch_environment(self) -> None:
         cls = type(os.environ)
-        get, names, see, known = cls.__getitem__, cls.__iter__, self._see, dict[Any, str]()
+        get, set_, names = cls.__getitem__, cls.__setitem__, cls.__iter__
+        see, sets, known = self._see, self._sets, self._asked
 
         def getitem(self: Any, key: Any) -> Any:
             try:
@@ -133,11 +154,16 @@ class Watch:
                 see(asked, sys._getframe(1))
             return get(self, key)
 
+        def setitem(self: Any, key: Any, value: Any) -> None:
+            set_(self, key, value)
+            sets(key, sys._getframe(1))
+
         def iterate(self: Any) -> Iterator[Any]:
             see("os.environ", sys._getframe(1))
             return names(self)
 
         self._replace(cls, "__getitem__", wraps(get)(getitem))
+        self._replace(cls, "__setitem__", wraps(set_)(setitem))
         self._replace(cls, "__iter__", wraps(names)(iterate))
 
     def _watch_module(self, module: Any) -> None:

@@ -6,13 +6,18 @@ import ast
 import sys
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.gathering.arrange import Body, arrange, assemble, without_futures
 from distrain_nb.program.gathering.doubts import drawn, own_names
 from distrain_nb.program.gathering.gather import Gathering
-from distrain_nb.program.gathering.module_state import modules_in
+from distrain_nb.program.gathering.module_state import (
+    is_of_the_world,
+    modules_in,
+    variables_of_the_world,
+)
 from distrain_nb.program.gathering.resolve import Import, Literal, Needed, SourceCode, Value
 from distrain_nb.program.gathering.state import expectation
 from distrain_nb.program.notebook.history import history
@@ -27,7 +32,6 @@ from distrain_nb.program.program import (
 )
 from distrain_nb.program.python.ipython_syntax import PlainCell, plain
 from distrain_nb.program.python.names import Names, futures_in, names_of
-from distrain_nb.program.python.reads import Use
 from distrain_nb.program.python.scopes import ImportedModule, bound_names, imports_of
 from distrain_nb.program.requirements import (
     files_of,
@@ -218,19 +222,18 @@ def _settings(code: _Code, gathering: Gathering) -> list[Executed]:
     """Return the notebook's settings that concern what the program imports, and what they need."""
     past, notebook = gathering.history, gathering.notebook
     roots = {i.root for i in follow(_imports(code, gathering), notebook.folder).imports}
-    every = settings_of(notebook.namespace, past)
+    world = gathering.world
+    every = settings_of(notebook.namespace, past, partial(is_of_the_world, world=world))
     gathering.want_generators(every, roots)
     settings = [s for s in every if s.concerns(roots)]
     gathering.findings += settings_findings(settings)
     executed = [s.executed for s in settings if s.runs]
+    gathering.findings += variables_of_the_world(executed, world)
     for item in executed:
         gathering.want(item.statement.names().needs.values(), item.statement.label)
-        # before the cell, which may give these names itself
-        inside = gathering.world.read_inside(item)
-        uses = [Use(name, item.statement.line, at_once=True, certain=True) for name in inside]
-        gathering.want(sorted(uses, key=lambda use: use.name), item.statement.label)
+        gathering.want_inside(item)
     gathering.run()
-    gathering.findings += drawn(gathering.found, settings, gathering.world)
+    gathering.findings += drawn(gathering.found, settings, world)
     return executed
 
 

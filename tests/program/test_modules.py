@@ -35,6 +35,18 @@ def write(folder: Path, files: dict[str, str]) -> None:
         path.write_text(text)
 
 
+@pytest.mark.parametrize("name", ["f", "g"])
+def test_what_a_module_was_given_is_not_imported_from_it(
+    kernel: Kernel, server: Server, on_path: Path, name: str
+) -> None:
+    """The name was imported again: ranks had the module's own function."""
+    write(on_path, {"tools.py": "def bump(): return 1"})
+    kernel.run("import tools\ndef f(): return 2\ntools.bump = f")
+    kernel.run(f"from tools import bump as {name}")
+    program = kernel.capture(f"import tools\nprint('RESULT', [{name}(), tools.bump()])")
+    assert server.results(program) == [2, 2]
+
+
 def test_modules_travel_with_what_they_import(
     kernel: Kernel, server: Server, on_path: Path
 ) -> None:

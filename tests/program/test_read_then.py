@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -55,6 +56,9 @@ class Config(dict): pass
 def resolve(config):
     for key, value in config.items():
         config[key] = os.environ.get("RANK", "0") if value == "${RANK}" else value
+def set_up(args):
+    args.rank = int(os.environ.get("RANK", "0"))
+    return "cpu"
 """
 
 
@@ -71,6 +75,20 @@ def test_what_a_package_fills_while_it_asks_is_filled_again(
     program = kernel.capture("print(cfg)")
     assert "config_package.resolve(cfg)" in program.main
     assert [finding.code for finding in program.findings] == ["capture.made-again"]
+
+
+def test_arguments_that_a_package_gives_the_rank_get_it_again(
+    kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """timm's `init_distributed_device(args)` left the kernel's rank in them."""
+    installed = tmp_path / "site-packages"
+    installed.mkdir()
+    (installed / "config_package.py").write_text(PACKAGE)
+    monkeypatch.syspath_prepend(installed)
+    kernel.run("import argparse, config_package\nargs = argparse.Namespace(lr=1)")
+    kernel.run("device = config_package.set_up(args)")
+    main = kernel.capture("print(args.rank)").main
+    assert "device = config_package.set_up(args)" in main
 
 
 @pytest.mark.parametrize("since", ["u = 5", "del u", "for u in [5]: pass"])
@@ -100,3 +118,58 @@ def test_a_member_of_an_enum_whose_name_is_another_class_by_now_is_refused(kerne
     kernel.run("class C: pass")
     (error,) = [f for f in kernel.capture("print(u)").findings if f.severity == "error"]
     assert error.code == "capture.not-portable" and "`u`" in error.message
+
+
+ASKING = (
+    "import os\nbase = 1\nclass B:\n"
+    "    def __iter__(self): yield base + int(os.environ.get('RANK', 0))"
+)
+
+
+@pytest.mark.parametrize(
+    "since",
+    [
+        *("from collections import OrderedDict as {}", "import json as {}", "def {}(): return [1]"),
+        *("class {}: pass", "{} = 5", "del {}", "for {} in [5]: pass", "exec('{} = 5')"),
+        *("import contextlib\nwith contextlib.nullcontext(5) as {}: pass", "globals()['{}'] = 5"),
+        *("try: 1 / 0\nexcept Exception as {}: pass", "def f():\n    global {}\n    {} = 5\nf()"),
+        *("{}, other = 5, 6", "if ({} := 5): pass"),
+    ],
+)
+@pytest.mark.parametrize("name", ["B", "base"])
+def test_what_is_made_again_of_a_name_that_is_another_by_now_is_refused(
+    kernel: Kernel, name: str, since: str
+) -> None:
+    """`list(B())` ran again with the later `B`: a TypeError in every rank, or another list."""
+    for text in (ASKING, "w = list(B())", since.replace("{}", name)):
+        kernel.run(text)
+    errors = [f for f in kernel.capture("print(w)").findings if f.code == "capture.rebound"]
+    assert f"`w` is made again with the present `{name}`, which " in errors[0].message
+    assert "run Cell In[2], line 1 again" in errors[0].message
+
+
+@pytest.mark.parametrize("since", [ASKING, "base = 1", "import os.path", "base = 2\nbase = 1"])
+def test_what_is_made_again_of_a_name_that_is_the_same_again_is_taken(
+    kernel: Kernel, server: Server, since: str
+) -> None:
+    for text in (ASKING, "w = list(B())", since):
+        kernel.run(text)
+    program = replace(kernel.capture("print('RESULT', w)"), variables={"RANK": "1"})
+    assert server.results(program) == [2]
+
+
+def test_what_a_function_reads_before_the_cell_sets_it_is_there(
+    kernel: Kernel, server: Server
+) -> None:
+    """The cell sets `base` itself, but `w` is made before it: a NameError in every rank."""
+    for text in (ASKING, "w = list(B())"):
+        kernel.run(text)
+    program = kernel.capture("base = 5\nprint('RESULT', [*w, *B()])")
+    assert server.results(replace(program, variables={"RANK": "1"})) == [2, 6]
+
+
+def test_a_name_that_globals_set_to_no_rank_is_what_it_is(kernel: Kernel, server: Server) -> None:
+    """Its statement ran again, as its text asks the environment."""
+    kernel.run("import os\nv = {'r': int(os.environ.get('RANK', 0))}")
+    kernel.run("globals().update(v=7)")
+    assert server.results(kernel.capture("print('RESULT', v)")) == 7

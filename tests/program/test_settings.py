@@ -98,6 +98,17 @@ OF_PYTHON = {
         "sys.getrecursionlimit()",
         5000,
     ),
+    "by a name for the context": (
+        "import decimal, sys\nsys.setswitchinterval(0.25)\n"
+        "context = decimal.getcontext()\ncontext.prec = 4",
+        "str(__import__('decimal').Decimal(1) / 3)",
+        "0.3333",
+    ),
+    "by a function that does more": (
+        "import sys\ndef main():\n    sys.setswitchinterval(0.125)\n    return 1\nmain()",
+        "__import__('sys').getswitchinterval()",
+        0.125,
+    ),
     "by a function whose import the cell has too": (
         "import os\ndef setup():\n    os.environ['MY_FLAG'] = 'x'\nsetup()",
         "os.environ['MY_FLAG']",
@@ -160,6 +171,7 @@ def test_a_cell_that_ran_again_sets_once_and_others_in_their_order(kernel: Kerne
             ["import random\ndef seed_all(n): random.seed(n)\nseed_all(5)", "random.random()"],
             "random.randint(0, 10**9)",
         ),
+        (["import random\nrandom.setstate(random.Random(5).getstate())"], "random.random()"),
         (
             ["import numpy as np\nnp.random.seed(5)", "np.random.rand(3)"],
             "float(__import__('numpy').random.rand())",
@@ -179,7 +191,84 @@ def test_a_seeded_generator_goes_on_from_where_it_is(
 def test_a_generator_that_each_rank_seeds_otherwise_begins_with_its_seed(
     kernel: Kernel, server: Server
 ) -> None:
-    kernel.run("import os, random\nrandom.seed(int(os.environ.get('RANK', 0)))")
+    kernel.run("import os, random\nrandom.seed(7)")
+    kernel.run("random.seed(int(os.environ.get('RANK', 0)))")
     program = kernel.capture("import json\nprint('RESULT', json.dumps(random.random()))")
     as_rank = replace(program, variables={"RANK": "1"})
     assert server.results(as_rank) == random.Random(1).random()
+
+
+def test_a_class_that_a_package_has_registered_is_registered(
+    kernel: Kernel, server: Server
+) -> None:
+    """No name leads to it: `df.size2` was an AttributeError in every rank."""
+    kernel.run(
+        "import pandas as pd\n@pd.api.extensions.register_dataframe_accessor('size2')\n"
+        "class Size:\n    def __init__(self, df): self.n = 2 * len(df)\n"
+        "df = pd.DataFrame({'a': [1, 2]})"
+    )
+    assert server.results(kernel.capture("print('RESULT', df.size2.n)")) == 4
+
+
+RANK = "import os\nrank = int(os.environ.get('RANK', 0))"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "os.environ['MY_SHARD'] = str(rank)",
+        "os.environ.update(MY_SHARD=str(rank))",
+        "from os import environ\nenviron.setdefault('MY_SHARD', str(rank))",
+        "if rank: os.environ['MY_SHARD'] = '1'\nelse: os.environ['MY_SHARD'] = '0'",
+        "for name in ('MY_SHARD',): os.environ[name] = f'{rank}'",
+    ],
+)
+def test_a_variable_that_is_set_by_the_rank_is_set_in_every_rank(
+    kernel: Kernel, server: Server, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """Ranks had the kernel's environment, so each was shard 0."""
+    monkeypatch.setenv("MY_SHARD", "")
+    monkeypatch.delenv("MY_SHARD")
+    for cell in (RANK, text, "def f(): return int(os.environ['MY_SHARD'])", "shards = [f()]"):
+        kernel.run(cell)
+    program = kernel.capture("print('RESULT', [int(os.environ['MY_SHARD']), *shards])")
+    assert server.results(replace(program, variables={"RANK": "1"})) == [1, 1]
+
+
+START = "def start(r):\n    os.environ['{}'] = {}  # text\n    print(r)\nstart(rank)"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (START.format("MY_SHARD", "str(r)"), True),
+        ("os.environ['MY_SHARD'] = 'a'\nos.environ['MY_SHARD'] += str(rank)", True),
+        (START.format("MY_SHARD", repr("a")), False),
+        ("os.environ['MY_SHARD'] = str(len('a'))", False),
+        (START.format("MASTER_PORT", "str(r)"), False),
+    ],
+)
+def test_a_variable_that_is_set_by_the_rank_beside_else_is_told(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch, text: str, told: bool
+) -> None:
+    for name in ("MY_SHARD", "MASTER_PORT"):
+        monkeypatch.setenv(name, "1")
+    kernel.run(RANK)
+    kernel.run(text)
+    warnings = [f for f in kernel.capture("print(1)").findings if f.severity == "warning"]
+    assert [f.code for f in warnings] == ["capture.left-behind"] * told
+    assert not told or warnings[0].message.startswith("MY_SHARD in the environment: ")
+
+
+@pytest.mark.parametrize("since", ["lr = 7", "def tune(q): q.set_defaults(lr=7)\ntune(p)"])
+def test_a_parser_with_other_defaults_than_its_text_gives_is_refused(
+    kernel: Kernel, server: Server, since: str
+) -> None:
+    """Arguments were parsed with the later default in every rank."""
+    kernel.run("import argparse\nlr = 1\np = argparse.ArgumentParser()")
+    kernel.run("p.add_argument('--lr', default=lr)")
+    program = kernel.capture("print('RESULT', p.parse_args([]).lr)")
+    assert server.results(program) == 1
+    kernel.run(since)
+    output = server.output(kernel.capture("print(p.parse_args([]).lr)"))
+    assert "NotAsInNotebook" in output and "['lr']` is " in output

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
+
+from distrain_nb.observed import observe
 
 if TYPE_CHECKING:
     from tests.program.notebooks import Kernel, Server
@@ -41,6 +44,37 @@ def test_a_thread_that_its_statement_waits_for_runs_again(
     for cell in (START, FILL.format(delay="0.05"), text):
         kernel.run(cell)
     assert server.results(kernel.capture(SHOW)) == {"r": 0}
+
+
+GIVE = "def give():\n    global g\n    fill()\n    g = u['r']"
+
+
+@pytest.mark.parametrize(
+    ("texts", "out"),
+    [
+        (("t = threading.Thread(target=fill)\nt.start()", "t.join()"), "u"),
+        (("pool = ThreadPoolExecutor(1)\nf = pool.submit(fill)", "w = [f.result()]"), "w"),
+        ((f"{GIVE}\nt = threading.Thread(target=give)", "t.start()", "t.join()"), "g"),
+    ],
+)
+def test_a_thread_that_asks_between_the_cells_is_refused(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch, texts: tuple[str, ...], out: str
+) -> None:
+    """Nobody saw what was asked while no cell ran: every rank had the kernel's rank."""
+    gate = threading.Event()
+    monkeypatch.setattr("time.sleep", lambda _: gate.wait(60))
+    *first, last = texts
+    for text in (START, "lr = 1", FILL.format(delay="0"), *first):
+        kernel.run(text)
+    observe(kernel.observer)
+    gate.set()
+    while "r" not in kernel.namespace["u"] or out not in (*kernel.namespace, "w"):
+        threading.Event().wait(0.001)
+    kernel.run("lr = [5]")
+    kernel.run(last)
+    (error,) = [f for f in kernel.capture(f"print({out})").findings if f.severity == "error"]
+    assert error.code == "capture.thread"
+    assert not kernel.capture("print(lr)").findings
 
 
 def test_what_is_set_since_needs_no_thread(kernel: Kernel, server: Server) -> None:

@@ -9,7 +9,7 @@ import ast
 import re
 from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.errors import closest
 from distrain_nb.findings import Finding, Severity
@@ -19,10 +19,11 @@ from distrain_nb.program.notebook.history import is_at
 from distrain_nb.program.python.names import names_of
 from distrain_nb.program.python.reads import Read
 from distrain_nb.repairs import add_line, write_name
+from distrain_nb.worker.fingerprint import text_of
 from distrain_nb.worker.rank.expected import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from distrain_nb.findings import Fix
@@ -165,9 +166,7 @@ _BY_SHELL = "captured as a shell command gave it, whatever that asked about the 
 # -- statements that run again with other values --------------------------------------------------
 
 
-def rebound(
-    found: Mapping[str, Needed], history: ExecutionHistory, world: World
-) -> Iterator[Finding]:
+def rebound(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     """Yield a finding for each name that a statement saw and that another one has set since.
 
     What must be made again, because it depends on the world, must be made of the same.
@@ -176,25 +175,36 @@ def rebound(
     yield from _of_another_world(found, world)
     made = [(n.name, n.how) for n in found.values() if isinstance(n.how, SourceCode)]
     repeated = {executed.at for _, how in made for executed in how.chain}
-    late = history.late_annotations
     for name, how in made:
         for executed in how.chain:
-            uses = executed.statement.names(late).needs.values()
-            for use in (use for use in uses if use.at_once and use.name != name):
-                present = found.get(use.name)  # only what it is made of runs before it
+            same = world.seen.read_then(executed.statement) if how.world else {}
+            for read, line in _read_by(executed, same, how, world).items():
+                present = found.get(read)  # only what it is made of runs before it
                 chain = present.how.chain if present and isinstance(present.how, SourceCode) else ()
                 again = {e.at for e in chain} if present else repeated
-                later = _set_since(use.name, executed, again, history)
-                if later is None or (later.statement.is_definition and not how.world):
+                since = _set_since(read, executed, again, same.get(read), world)
+                if read == name or not since or (since.definition and not how.world):
                     continue  # the definition that it is made with is compared
-                where = f"{executed.statement.label}, line {use.line}"
+                where = f"{executed.statement.label}, line {line}"
                 way = f": run {executed.statement.where} again, or move it into the cell"
                 message = (
-                    f"`{name}` is made again with the present `{use.name}`, which"
-                    f" {later.statement.where} has set since{way if how.world else ''}"
+                    f"`{name}` is made again with the present `{read}`, which {since.by} has set"
+                    f" since{way if how.world else ''}"
                 )
                 severity = Severity.ERROR if how.world else Severity.WARNING
                 yield Finding("capture.rebound", severity, where, message)
+
+
+def _read_by(
+    executed: Executed, seen: Collection[str], how: SourceCode, world: World
+) -> dict[str, int]:
+    """Return the names that a statement reads while it runs, with the lines. Those that functions
+    read which it calls count where nothing else would tell: in what knows the world."""
+    statement = executed.statement
+    inside = {*(seen or world.read_inside(executed))} if how.world else set()
+    uses = statement.names(world.history.late_annotations).needs.values()
+    own = {use.name: use.line for use in uses if use.at_once}
+    return {**dict.fromkeys(sorted(inside - statement.binds), statement.line), **own}
 
 
 def _of_threads(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
@@ -228,20 +238,35 @@ def _of_another_world(found: Mapping[str, Needed], world: World) -> Iterator[Fin
                 yield Finding("capture.rebound", Severity.ERROR, needed.where[0], message)
 
 
+class _Since(NamedTuple):
+    """What has set a name after a statement had read it."""
+
+    by: str
+    definition: bool = False
+
+
 def _set_since(
     name: str,
     executed: Executed,
-    repeated: set[tuple[int, int]],
-    history: ExecutionHistory,
-) -> Executed | None:
-    """Return the statement that has set a name to something else since, unless both run again."""
-    later = next((p for p in history.of(name) if p.at > executed.at), None)
-    if later is None or later.statement.is_import:
+    repeated: Collection[tuple[int, int]],
+    is_same: Callable[[object], bool] | None,
+    world: World,
+) -> _Since | None:
+    """Return what has set a name to something else since, unless both run again. `is_same` tells
+    of what was seen to be read; else texts do."""
+    later = next((p for p in world.history.of(name) if p.at > executed.at), None)
+    seen = next(iter(world.history.of(name, before=executed.at)), None)
+    value = world.namespace.get(name)
+    if (seen and seen.at in repeated) or (is_same is not None and is_same(value)):
         return None
-    seen = next(iter(history.of(name, before=executed.at)), None)
-    if seen and (seen.at in repeated or seen.statement.text == later.statement.text):
+    alike = seen and later and seen.statement.gives(name) == later.statement.gives(name)
+    if alike and (is_same is None or text_of(value) is None):  # `x += 1` twice gives another number
         return None
-    return later
+    if later is None:
+        return _Since("`exec`, `globals()` or a function") if is_same else None
+    if seen is None and is_same is None and later.statement.is_import:
+        return None
+    return _Since(later.statement.where, later.statement.is_definition)
 
 
 # -- what nobody saw ------------------------------------------------------------------------------

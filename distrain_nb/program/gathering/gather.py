@@ -102,6 +102,14 @@ class Gathering:
                 PendingName(use.name, where, use.certain, use.at_once, use.deleted)
             )
 
+    def want_inside(self, executed: Executed, but: str = "") -> None:
+        """Ask for what functions read which a statement calls: it runs before the cell, which may
+        give these names itself."""
+        statement = executed.statement
+        inside = {*self.world.read_inside(executed), *self.world.seen.read_then(statement)}
+        for name in sorted((inside & self.own) - {but}):
+            self._waiting.append(PendingName(name, statement.where, required=True))
+
     def read_by_text(self, names: Names, label: str) -> None:
         """Keep where code of a cell reads names that it makes at run time."""
         self._bound |= names.binds
@@ -152,7 +160,7 @@ class Gathering:
 
     def finish(self) -> None:
         """Tell what is missing, and what has changed, once all is found."""
-        self.findings += rebound(self.found, self.history, self.world)
+        self.findings += rebound(self.found, self.world)
         self.findings += lost(self.found, self.world)
         self.findings += unseen(self.found, self.world)
         set_inside = set_by_functions(self.found, self.history)
@@ -255,13 +263,9 @@ class Gathering:
 
     def _source(self, wanted: PendingName, how: SourceCode) -> None:
         if how.why:
-            first = how.chain[-1].statement
-            self.say(
-                "made-again",
-                Severity.INFO,
-                wanted.where,
-                f"`{wanted.name}` {how.why} ({first.where}) when the run starts",
-            )
+            where = how.chain[-1].statement.where
+            message = f"`{wanted.name}` {how.why} ({where}) when the run starts"
+            self.say("made-again", Severity.INFO, wanted.where, message)
         for executed in how.chain:
             self._statement(wanted.name, executed)
 
@@ -281,6 +285,7 @@ class Gathering:
             if use.name != name and (use.at_once or use.name not in self.own)
         ]
         self.want(uses, statement.label)
+        self.want_inside(executed, but=name)
 
     def _no_source(self, wanted: PendingName, value: Any) -> None:
         kind = "class" if isinstance(value, type) else "function"
@@ -297,7 +302,7 @@ class Gathering:
     def _breaks_circle(self) -> bool:
         """Have a value that a definition fills, which it holds, be there for that by its text."""
         for needed in [*self.found.values()]:
-            if needed.trial is None or needed.first or needed.root or not self._is_filled(needed):
+            if needed.first or needed.root or not self._is_filled(needed):
                 continue
             how = self._choices.text_of(needed.name)
             if how is None:
@@ -313,8 +318,7 @@ class Gathering:
         return False
 
     def _is_filled(self, needed: Needed) -> bool:
-        assert needed.trial is not None
-        texts = (self.found.get(name) for name in needed.trial.seen.names)
+        texts = (self.found.get(name) for name in (needed.trial.seen.names if needed.trial else ()))
         hows = [text.how for text in texts if text and isinstance(text.how, SourceCode)]
         return any(self.world.reads(e, needed.name) for how in hows for e in how.chain)
 
@@ -375,13 +379,9 @@ class Gathering:
     def _undefined(self, wanted: PendingName) -> None:
         known = {*self.notebook.namespace, *dir(builtins)}
         hint, fixes = undefined_name(wanted.name, known)
-        self.say(
-            "undefined-name",
-            Severity.ERROR if wanted.at_once else Severity.WARNING,
-            wanted.where,
-            f"`{wanted.name}` is not defined in the notebook: {hint}",
-            fixes,
-        )
+        severity = Severity.ERROR if wanted.at_once else Severity.WARNING
+        message = f"`{wanted.name}` is not defined in the notebook: {hint}"
+        self.say("undefined-name", severity, wanted.where, message, fixes)
 
     def _prompt(self, wanted: PendingName) -> None:
         self._settled.add(wanted.name)

@@ -32,22 +32,41 @@ if TYPE_CHECKING:
 
 # Of a module the call that gives its generator's state; `set` in place of `get` sets it.
 _STATES = {"random": "getstate()", "numpy.random": "get_state()", "torch": "get_rng_state()"}
-_SEEDS = re.compile(r"(\w+\.)*\w*seed\w*|(\w+\.)*enable_full_determinism")
+# Of a module other such calls, with what they give where nobody has set anything.
+_OF_PROCESS = {
+    "decimal": {"getcontext()": "28 ROUND_HALF_EVEN"},
+    "socket": {"getdefaulttimeout()": "None"},
+    "sys": {"getswitchinterval()": "0.005"},
+    "torch": {
+        "get_default_dtype()": "torch.float32",
+        "get_deterministic_debug_mode()": "0",
+        "get_float32_matmul_precision()": "highest",
+    },
+}
+_SEEDS = re.compile(r"(\w+\.)*\w*(seed\w*|set_?(rng_)?state)|(\w+\.)*enable_full_determinism")
 
 
 def states(
     settings: Iterable[Setting], roots: Collection[str], world: World
 ) -> Iterator[tuple[str, Any]]:
-    """Yield names such as `random:getstate()` with the states: of generators that settings seed
-    alike in all ranks, and that are in these packages or in one that they import."""
-    seeded = {
-        module
-        for setting in settings
-        if setting.runs and not is_of_the_world(setting.executed, world)
-        for name in setting.names
-        if _SEEDS.fullmatch(name)
-        for module in _modules(name)
-    }
+    """Yield names such as `random:getstate()` with the states: of generators that settings seed,
+    last alike in all ranks, and of the process, whatever has set that. They are in these packages
+    or in one that they import."""
+    for module in sorted(
+        m for m in _OF_PROCESS.keys() & sys.modules.keys() if _is_brought(m, roots)
+    ):
+        for call, usual in _OF_PROCESS[module].items():
+            state: Any = getattr(sys.modules[module], call.removesuffix("()"), lambda: None)()
+            said = f"{state.prec} {state.rounding}" if hasattr(state, "prec") else str(state)
+            if said not in (usual, "None"):
+                yield f"{module}:{call}", state
+    by_rank: dict[str, bool] = {}
+    for setting in settings:
+        for name in setting.names if setting.runs else ():
+            if _SEEDS.fullmatch(name):
+                of_world = is_of_the_world(setting.executed, world)
+                by_rank.update(dict.fromkeys(_modules(name), of_world))
+    seeded = {module for module, of_world in by_rank.items() if not of_world}
     for module in sorted(m for m in seeded & sys.modules.keys() if _is_brought(m, roots)):
         state = getattr(sys.modules[module], _STATES[module].removesuffix("()"), None)
         if state is not None:
@@ -61,7 +80,7 @@ def _is_brought(module: str, roots: Collection[str]) -> bool:
     package = sys.modules.get(root)
     return any(
         type(loaded) is ModuleType and vars(loaded).get(root) is package
-        for name, loaded in [*sys.modules.items()]
+        for name, loaded in [*sys.modules.copy().items()]
         if name.partition(".")[0] in roots
     )
 
@@ -169,6 +188,21 @@ def from_the_world(
         )
         sets[module, inner] = Finding("capture.not-portable", Severity.ERROR, module, message)
     return [*sets.values()], proofs
+
+
+def variables_of_the_world(repeated: Collection[Executed], world: World) -> Iterator[Finding]:
+    """Yield a warning for each statement that set variables of the environment by what knows the
+    world, and is none that every rank repeats."""
+    for executed in world.history.executed:
+        names = world.seen.sets(executed.statement) if executed not in repeated else ()
+        reading = world.asked_by(executed) if names else None
+        if reading and reading.kind == "world":
+            where = executed.statement.where
+            message = (
+                f"{', '.join(sorted(names))} in the environment: every rank has the notebook's,"
+                f" though {where} asked for the world ({reading.what}). Set it in the cell"
+            )
+            yield Finding("capture.left-behind", Severity.WARNING, where, message)
 
 
 _Set = tuple[str, str, "Executed"]

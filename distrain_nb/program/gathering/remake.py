@@ -141,7 +141,7 @@ def _choice(name: str, value: Any, world: World) -> SourceCode | None:
     if not isinstance(value, (str, int)) and type(value).__qualname__ != "device":
         return None
     latest = next(iter(world.history.of(name)), None)
-    if latest is None:
+    if latest is None or world.seen.replaced(name, world.history.executed):
         return None
     return by_statement(name, world.history) if asks_machine(latest.statement.node) else None
 

@@ -96,7 +96,8 @@ class PendingName:
 
 def resolve(name: str, value: Any, history: ExecutionHistory, definitions: Definitions) -> How:
     """Choose how a name travels. Source comes first; only plain data goes as data."""
-    imported = _by_import(name, value, history)
+    own = isinstance(value, (type, FunctionType)) and definitions.owns(value)
+    imported = None if own else _by_import(name, value, history)  # what a module was given is not
     if imported:
         return imported
     if isinstance(value, ModuleType):

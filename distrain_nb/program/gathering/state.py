@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import sys
+from argparse import ArgumentParser
 from dataclasses import replace
 from functools import cached_property
 from types import BuiltinFunctionType, FunctionType
@@ -53,6 +54,10 @@ def expectation(gathering: Gathering, own: Collection[str]) -> tuple[str, list[s
             continue
         elif is_tool(needed.value):
             exempt.append(f"{name}: {kind}, which belongs to its process")
+            for path in _defaults(needed):
+                value = eval(path, {**gathering.notebook.namespace})
+                where = needed.how.chain[-1].statement.where
+                items.append(_item(path, where, fingerprint(path, value, {"__main__", *own})))
             continue
         else:
             skip = sorted({*asking(needed, gathering.world), *_asking_bases(needed, gathering)})
@@ -65,6 +70,13 @@ def expectation(gathering: Gathering, own: Collection[str]) -> tuple[str, list[s
         items.append(_item(path, where, fingerprint(path, value, ())))
     expected = {"python": sys.version_info[:2], "own": sorted(own), "items": items}
     return json.dumps(expected) if items else "", exempt
+
+
+def _defaults(needed: Needed) -> Iterator[str]:
+    """Yield what says the defaults of a parser of arguments, whatever has set them."""
+    if isinstance(needed.value, ArgumentParser):
+        yield f"{needed.name}._defaults"
+        yield f"{{action.dest: action.default for action in {needed.name}._actions}}"
 
 
 def _item(

@@ -18,7 +18,7 @@ from distrain_nb.program.python.names import Names, futures_in, names_of
 from distrain_nb.program.python.scopes import ImportedModule, bound_names, imports_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from distrain_nb.observed import Observer
     from distrain_nb.observed.changes import PartChange
@@ -95,14 +95,16 @@ class Statement:
         ]
         return replace(self, node=definitions[-1]) if definitions else None
 
+    def gives(self, name: str) -> object:
+        """What tells if another statement binds a name to the same: of an import what it imports,
+        else the text."""
+        alias, module = self.alias(name), getattr(self.node, "module", None)
+        return (module, alias.name if module or alias.asname else name) if alias else self.text
+
     def alias(self, name: str) -> ast.alias | None:
         """Return the part of an import statement that binds a name."""
-        if not isinstance(self.node, (ast.Import, ast.ImportFrom)):
-            return None
-        for alias in self.node.names:
-            if bound_names([alias]) == {name}:
-                return alias
-        return None
+        names = getattr(self.node, "names", ()) if self.is_import else ()
+        return next((alias for alias in names if bound_names([alias]) == {name}), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,8 +303,8 @@ class SeenReads:
     def beside(self, statement: Statement) -> SeenRead | None:
         """Return what a thread asked beside the statement that had started it, or by luck within
         one that only starts it."""
-        starts = _only_starts(statement.node)
-        sites = (s for s in self._sites(statement) if s.beside or (s.in_thread and starts))
+        only = _only_starts(statement.node)
+        sites = (s for s in self._sites(statement) if s.beside or (s.in_thread and only))
         return next((read for site in sites for read in site.reads), None)
 
     def only_used(self, statement: Statement, name: str, value: Any) -> bool:
@@ -335,6 +337,16 @@ class SeenReads:
         places = self.observer.readers(statement.label)
         node = statement.node
         return {n for place in places if _stands_in(Site(*place), node) for n in places[place]}
+
+    def read_then(self, statement: Statement) -> dict[str, Callable[[object], bool]]:
+        """Return the names that a statement read, also by functions, while it asked for the world
+        or read what knows it; each with what tells if something is what the name stood for."""
+        read = {n: same for site in self._sites(statement) for n, same in site.read.items()}
+        return {name: read[name] for name in read.keys() - statement.binds}
+
+    def sets(self, statement: Statement) -> set[str]:
+        """Return the variables of the environment that a statement set by more than a text."""
+        return {name for site in self._sites(statement) for name in site.sets}
 
     def _sites(self, statement: Statement) -> Iterator[Site]:
         sites = self.observer.sites(statement.label)

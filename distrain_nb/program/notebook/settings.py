@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import builtins
+import operator
+import os
 import re
 import sys
 from dataclasses import dataclass
@@ -15,23 +17,24 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
+from distrain_nb.observed.watch import is_inherited
 from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.reach import member, name_of, resolve
 from distrain_nb.program.notebook.world import is_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
 
 # Calls, as they are written with the module's full name or as the function names itself.
 _CALLS = re.compile(
-    r"torch\.(\w+\.)*(manual_seed(_all)?|seed|set_(default_(dtype|device|tensor_type)"
+    r"torch\.(\w+\.)*(manual_seed(_all)?|seed|set_(rng_state|default_(dtype|device|tensor_type)"
     r"|num_(interop_)?threads|float32_matmul_precision|deterministic_debug_mode|flush_denormal"
     r"|grad_enabled|detect_anomaly|printoptions|warn_always|sharing_strategy|per_process_memory"
     r"_fraction)|use_deterministic_algorithms|enable_\w*sdp)"
     r"|torch\._C\.(_\w+|set_num_(interop_)?threads)"
-    r"|random\.(Random\.)?seed|numpy\.random\.(\w+\.)*seed"
+    r"|random\.(Random\.)?(seed|setstate)|numpy\.random\.(\w+\.)*(seed|set_state)"
     r"|numpy\.(\w+\.)*(seterr|set_printoptions|setbufsize)"
     r"|logging\.(basicConfig|captureWarnings|disable|addLevelName|setLoggerClass|config\.\w+)"
     r"|warnings\.(filterwarnings|simplefilter|resetwarnings)"
@@ -57,6 +60,8 @@ _HERE = re.compile(
     r"|(torch\.)?multiprocessing\.(\w+\.)*set_start_method"
     r"|\w+(\.\w+)*\.(set|enable|disable|register|seed)_\w+"
 )
+_ENVIRONMENT = re.compile(r"os\.environ(\.(update|setdefault|__setitem__))?|(os|posix)\.putenv")
+_REGISTERS = re.compile(r"(\w+\.)+register(_\w+)?")  # as a decorator of a package
 _BY_SETATTR = ".*"
 _LOGGER = ("setLevel", "addHandler", "addFilter", "removeHandler")
 _NEUTRAL = (ast.Import, ast.ImportFrom, ast.Pass, ast.Return, ast.Global, ast.If)
@@ -80,13 +85,16 @@ class Setting:
         return not own or bool(own & {*roots, *(("numpy",) if installed else ())})
 
 
-def settings_of(namespace: Mapping[str, Any], history: ExecutionHistory) -> list[Setting]:
+def settings_of(
+    namespace: Mapping[str, Any], history: ExecutionHistory, asks: Callable[[Executed], bool]
+) -> list[Setting]:
     """Return the settings that a notebook made, in order; of a cell that ran again only the last
-    run."""
+    run. Ranks have the notebook's environment, so of that only what a statement sets that `asks`
+    for the world."""
     modules = OwnModules(OwnModule(namespace, history))
     last = _last_runs(history)
     executed = (item for item in history.executed if item.at[0] in last)
-    found = (_setting(item, modules) for item in executed)
+    found = (_setting(item, modules, asks) for item in executed)
     return [setting for setting in found if setting]
 
 
@@ -115,7 +123,9 @@ def settings_findings(settings: Iterable[Setting]) -> Iterator[Finding]:
             yield Finding(f"capture.{code}", Severity.INFO, "", message)
 
 
-def _setting(executed: Executed, modules: OwnModules) -> Setting | None:
+def _setting(
+    executed: Executed, modules: OwnModules, asks: Callable[[Executed], bool]
+) -> Setting | None:
     code = _Code(modules, modules.notebook.namespace)
     node = executed.statement.node
     inside = [*node.body, *node.orelse] if isinstance(node, (ast.If, ast.For)) else [node]
@@ -123,15 +133,28 @@ def _setting(executed: Executed, modules: OwnModules) -> Setting | None:
     if not inside or not all(names):
         return None
     made = [_makes(item, name, code) for item, name in zip(inside, names, strict=True)]
+    variables = [bool(_ENVIRONMENT.fullmatch(name)) for name in names]
+    by_rank = any(variables) and _is_inherited(node)
+    if by_rank and all(map(operator.or_, map(bool, made), variables)) and asks(executed):
+        return Setting(executed, tuple(names), runs=True)
     if all(made):
         plain = all(_is_plain(name, code.names) for name in executed.statement.names().needs)
         return Setting(executed, tuple(name for item in made for name in item), plain)
     return Setting(executed, (names[0],), runs=False) if _HERE.fullmatch(names[0]) else None
 
 
+def _is_inherited(node: ast.stmt) -> bool:
+    """Return whether ranks have what a statement sets in the environment from the notebook, rather
+    than from their launcher."""
+    places = (n for n in ast.walk(node) if isinstance(n, ast.Subscript))
+    keys = [n.slice.value for n in places if isinstance(n.slice, ast.Constant)
+            and not isinstance(n.ctx, ast.Load)]  # fmt: skip
+    return not keys or any(map(is_inherited, keys))
+
+
 def _makes(node: ast.stmt, name: str, code: _Code) -> list[str]:
     """What a statement sets that ranks can set too; nothing where it does anything else."""
-    if _CALLS.fullmatch(name):
+    if _CALLS.fullmatch(name) or hasattr(node, "decorator_list"):
         return [name]
     if isinstance(node, ast.Assign) or name.endswith(_BY_SETATTR):
         return [] if name.startswith(("os.", "sys.")) else [name]
@@ -152,7 +175,15 @@ class _Code:
             by_name = isinstance(node.value.func, ast.Name) and node.value.func.id == "setattr"
             if by_name and node.value.args and self._is_theirs(node.value.args[0]):
                 return self._written(node.value.args[0]) + _BY_SETATTR
-            return self._written(node.value.func)
+            func = node.value.func
+            if isinstance(func, ast.Attribute) and resolve(func.value, self.names) is os.environ:
+                return f"os.environ.{func.attr}"
+            return self._written(func)
+        for decorator in getattr(node, "decorator_list", ()):
+            registers = getattr(decorator, "func", decorator)
+            name = self._written(registers) if self._is_theirs(registers) else ""
+            if _REGISTERS.fullmatch(name) and name.partition(".")[0] not in sys.stdlib_module_names:
+                return name
         if not isinstance(node, ast.Assign) or len(node.targets) > 1:
             return ""
         target = node.targets[0]
@@ -161,6 +192,8 @@ class _Code:
             return called if _CALLS.fullmatch(called) else ""
         if isinstance(target, ast.Subscript):
             target = target.value
+        if resolve(target, self.names) is os.environ:
+            return "os.environ"
         if isinstance(target, ast.Name) or not self._is_theirs(target):
             return ""
         return self._written(target)

@@ -15,11 +15,11 @@ def on_import(changes: Mapping[str, Change]) -> Callable[[], None]:
 
     A module of a version without what is changed is left as it is. What comes back ends the wait.
     """
-    for name, change in changes.items():
-        if name in sys.modules:
-            _apply(change, sys.modules[name])
+    loaded = [name for name in changes if name in sys.modules]
     finder = _Finder(dict(changes))
     sys.meta_path.insert(0, finder)
+    for name in loaded:  # which may import others
+        _apply(changes[name], sys.modules[name])
     return finder.end
 
 
