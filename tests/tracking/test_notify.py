@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import socketserver
 import threading
@@ -17,6 +18,7 @@ import pytest
 from distrain_nb import api, config
 from distrain_nb.config import Config, keep_secret, secret
 from distrain_nb.errors import OptionError
+from distrain_nb.magics import lines
 from distrain_nb.tracking import notify
 from distrain_nb.tracking.notify import Message, RunWatch
 from distrain_nb.worker.files.folder import LOG_FILE, RECORD_FILE
@@ -261,3 +263,20 @@ def test_the_end_of_a_real_run_is_told_by_a_process_of_its_own(
     kept = [p for p in run.folder.rglob("*") if p.is_file()]
     assert not any(SECRET_PATH.encode() in p.read_bytes() for p in kept)
     assert (len(hook.got), len(box.mails)) == (1, 1)
+
+
+def test_a_secret_is_asked_for_and_refused_in_a_cell(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = argparse.Namespace(settings=["webhook=https://hooks.slack.com/services/geheim"])
+    with pytest.raises(OptionError, match="the notebook would keep") as refused:
+        lines._config(options)
+    assert "geheim" not in str(refused.value)
+    monkeypatch.setattr("getpass.getpass", lambda _: "https://hooks.slack.com/services/geheim")
+    monkeypatch.setattr(lines, "_follow_observing", lambda _: None)
+    lines._config(argparse.Namespace(settings=["webhook", "notify=webhook"]))
+    assert secret("webhook").endswith("geheim")
+    shown = capsys.readouterr().out
+    assert "notify = webhook" in shown
+    assert "geheim" not in shown
+    assert notify.channels("", Config.load()) == ("webhook",)
