@@ -18,7 +18,7 @@ import sys
 import time
 from array import array
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,9 +84,8 @@ def required(expression: str, flags: int) -> tuple[bytes, bool]:
     parsed = parser.parse(expression, flags)
     folds = bool(parsed.state.flags & re.IGNORECASE)
     runs = [""]
-    parts: list[Any] = list(parsed.data)
-    for kind, value in parts:
-        letter = chr(value) if str(kind) == "LITERAL" else ""
+    for kind, value in parsed.data:
+        letter = chr(value) if str(kind) == "LITERAL" and isinstance(value, int) else ""
         # Without case i, k and s have forms beyond ASCII.
         if letter in "\n" or not letter.isascii() or (folds and letter in "iIkKsS"):
             runs.append("")
