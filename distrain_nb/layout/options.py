@@ -160,7 +160,7 @@ def _causes(text: str) -> str:
     except ValueError as error:
         raise OptionError(
             f"{error} is none of an exit status from 1 to 255, a signal such as SIGTERM, "
-            "signals, preemption and lost"
+            "signals, preemption, lost and time-limit"
         ) from None
 
 

@@ -68,11 +68,8 @@ class Supervisor:
         self._saved: Optional[Status] = None
         self._retries = Retries(folder, self._launch)
         self._began = time.monotonic()
-        self._deadline = self._began + (self._launch.timeout or NEVER)
-        self._notice_at = self._deadline - (self._launch.signal_before or 0.0)
         self._begin()
-        self._cancel = False
-        self._gives_way = False
+        self._cancel = self._gives_way = False
         self._look_at = 0.0
         self._place = disk.DeletableFolder(folder)
         self._primary = followed(self._launch.follows)
@@ -80,6 +77,8 @@ class Supervisor:
 
     def _begin(self) -> None:
         """Know nothing yet of an attempt."""
+        self._deadline = time.monotonic() + (self._launch.timeout or NEVER)
+        self._notice_at = self._deadline - (self._launch.signal_before or 0.0)
         self._children: List[Child] = []
         self._failures: List[Failure] = []
         self._cut: List[str] = []
@@ -109,8 +108,9 @@ class Supervisor:
         while not self._ending:
             self._start(output)
             self._watch(output)
+            has_saved = self._ending == self._grace.ending and not self._cancel_requested()
             failed = self._ending == (State.FAILED, "") and not self._cancel_requested()
-            if failed and self._retries.go_on(self._failures):
+            if (failed or has_saved) and self._retries.go_on(self._failures, has_saved=has_saved):
                 self._try_again(output)
         self._end(output)
 
