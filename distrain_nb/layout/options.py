@@ -160,7 +160,7 @@ def _causes(text: str) -> str:
     except ValueError as error:
         raise OptionError(
             f"{error} is none of an exit status from 1 to 255, a signal such as SIGTERM, "
-            "signals, preemption and lost"
+            "signals, preemption, lost and time-limit"
         ) from None
 
 
@@ -228,7 +228,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "retry_on", "CAUSE,…",
-        "causes of a new start: exit statuses, signals, SIGKILL, preemption, lost",
+        "causes of a new start: exit statuses, signals, preemption, lost, time-limit",
         read=_causes, label="Retry on", hint="signals,preemption,lost,75", extra=True,
     ),
     Option(

@@ -196,7 +196,8 @@ class Run(Waitable[R]):
             raise RunNotReady(f"run {self.id} is {self.state}: cancel it first, or wait() for it")
         if not backend.has_saved(self.folder):
             raise OptionError(
-                f"run {self.id} can't be resumed: it has saved nothing in AIP_CHECKPOINT_DIR"
+                f"run {self.id} can't be resumed: it has saved nothing in AIP_CHECKPOINT_DIR that "
+                "can be read here"
             )
         store, handle = Store(), {**record.handle, "resumes": self.id}
         name = "" if self.name == default_name(self.id) else self.name

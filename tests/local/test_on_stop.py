@@ -335,3 +335,48 @@ def test_no_rank_passes_the_step_that_all_agree_on(
 def train(rank: Agreement, hears: int, pause: float) -> None:
     while not rank.next_step(rank.step >= hears):
         time.sleep(pause)
+
+
+# The first attempt goes on until it is stopped.
+CONTINUES = """
+import os, time
+from distrain_nb import on_stop
+path = os.environ["AIP_CHECKPOINT_DIR"] + "/step"
+step = int(open(path).read()) if os.path.exists(path) else 0
+print("begins at", step, flush=True)
+is_first = os.environ.get("DISTRAIN_ATTEMPT", "1") == "1"
+
+@on_stop
+def save():
+    SAVE
+
+while is_first:
+    step += 1
+    time.sleep(0.01)
+"""
+
+
+def test_a_run_goes_on_after_its_time_limit_if_it_has_saved(home: Path) -> None:
+    """Until it ends by itself, `--retries` attempts have been made, or one has not saved."""
+    options = {"timeout": 12, "signal_before": 8}
+    save = "open(path, 'w').write(str(step))"
+    done, only_lost, unsaved = (
+        d.submit(CONTINUES.replace("SAVE", code), **options, retries=2, **more)
+        for code, more in (
+            (save, {}), (save, {"retry_on": "lost"}), ("raise ValueError('full')", {}),
+        )
+    )  # fmt: skip
+    assert all(eventually(lambda run=run: ended(run)) for run in (done, only_lost, unsaved))
+    assert [str(run.state) for run in (done, only_lost, unsaved)] == [
+        "succeeded", "failed", "failed",
+    ]  # fmt: skip
+    step = int((done.folder / "checkpoints" / "step").read_text())
+    lines = str(done.logs()).splitlines()
+    assert step > 0 and [line for line in lines if "distrain: " not in line] == [
+        "[rank 0] begins at 0",
+        "[service] attempt 2 of 3, after it had saved ahead of its time limit",
+        f"[rank 0] begins at {step}",
+    ]
+    for run in (only_lost, unsaved):
+        assert "attempt 2" not in str(run.logs())
+        assert run.status.error.startswith("it was stopped near its time limit, 8 s ahead of")

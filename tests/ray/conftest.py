@@ -25,8 +25,15 @@ from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.machine.system import die_with_parent
 
 HEAD, SECOND = "127.0.0.3", "127.0.0.2"  # 127.0.0.1 is replaced by the machine's own address
-UP_WITHIN_S, TRIES = 240.0, 3
-QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_agent_register_timeout_ms": "200000"}
+UP_WITHIN_S, TRIES = 900.0, 3
+# A busy machine takes long to start processes: Ray would end them before they are up, and again.
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_agent_register_timeout_ms": "200000",
+    "RAY_worker_register_timeout_seconds": "600",
+}
+# A killed node is noticed sooner; one that is only slow has as long as by default, and longer.
+SOON = {"RAY_health_check_period_ms": "300", "RAY_health_check_timeout_ms": "30000"}
 # Ray 2.60 ends a node whose agents haven't written their ports within 15 seconds, as on a busy
 # machine: so these files, by the options that say a port, are written for them.
 AGENTS = {
@@ -68,7 +75,7 @@ class RayCluster:
             *client,
             *more,
         ]  # fmt: skip
-        environment = {**os.environ, **QUIET, "RAY_OVERRIDE_NODE_ID_FOR_TESTING": identity}
+        environment = {**os.environ, **QUIET, **SOON, "RAY_OVERRIDE_NODE_ID_FOR_TESTING": identity}
         with (self.folder / f"{host}.log").open("wb") as log:
             self.nodes[host] = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,

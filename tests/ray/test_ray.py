@@ -203,12 +203,14 @@ def test_a_job_that_the_head_has_forgotten(cluster: RayCluster, tmp_path: Path) 
 def test_a_study_runs_its_trials_as_jobs(cluster: RayCluster, tmp_path: Path) -> None:
     cell = "from distrain_nb import log_metrics\nlog_metrics({'loss': (x - 2) ** 2}, step=1)"
     found = d.tune(
-        cell, tune="x=1..3", goal="min:loss", trials=3, search="grid", parallel=2, primary=1,
+        cell, tune="x=1..8", goal="min:loss", trials=8, search="grid", parallel=4, primary=1,
         **cluster.options(cpus="1", folder=str(tmp_path / "shared")), name="bowl",
     ).wait(500)  # fmt: skip
     assert found.best.params == {"x": 2}
     jobs = [row["submission_id"] for row in httpx.get(f"{cluster.address}/api/jobs/").json()]
-    assert len([job for job in jobs if (job or "").startswith("bowl")]) == 3
+    assert len([job for job in jobs if (job or "").startswith("bowl")]) == 8
+    values = {trial.params["x"]: trial.goals["loss"] for trial in found.each()}
+    assert values == {x: (x - 2) ** 2 for x in range(1, 9)}
     assert all(trial.run.state is State.SUCCEEDED for trial in found.each())
 
 
@@ -231,7 +233,7 @@ for step in range(first, 40):
             with open(path + ".new", "w") as file:
                 json.dump([step + 1, total], file)
             os.replace(path + ".new", path)
-    time.sleep(0.1 if "DISTRAIN_ATTEMPT" not in os.environ else 0)
+    time.sleep(0.1 if os.environ["DISTRAIN_ATTEMPT"] == "1" else 0)
 dist.destroy_process_group()
 """
 
@@ -253,18 +255,36 @@ def test_a_lost_actor_is_replaced_and_training_goes_on(cluster: RayCluster, tmp_
     assert run.metrics()["step"].tolist() == list(range(40))
     steps = [int(line.split()[-1]) for line in lines if line.startswith("[rank 0] step")]
     assert len(steps) <= 40 + 5 + 1
+    resumed = run.resume().wait(300)
+    assert resumed.id != run.id and "step" not in resumed.logs()
+    assert resumed.results["total"] == run.results["total"]
 
 
 def words(process: psutil.Process) -> str:
     return " ".join(process.info["cmdline"] or [])
 
 
-def test_a_lost_node(cluster: RayCluster) -> None:
-    run = d.submit(ENDLESS, **cluster.options(cpus="1"), workers=2, name="lost")
-    wait_for(lambda: str(run.logs()).count("begun") == 2)
+ENDS_THEN = ENDLESS.replace("while True", "while os.environ['DISTRAIN_ATTEMPT'] == '1'")
+
+
+def test_a_lost_node(cluster: RayCluster, tmp_path: Path) -> None:
+    """A job ends by it, and one with `--retries` goes on without the node, as the same run."""
+    options = cluster.options(cpus="1", workers=2)
+    run = d.submit(ENDLESS, **options, name="lost")
+    again = d.submit(
+        "import os\n" + ENDS_THEN, **options, name="again", retries=1, placement="SPREAD",
+        folder=str(tmp_path / "shared"),
+    )  # fmt: skip
+    assert not run.resumable
+    wait_for(lambda: all(str(each.logs()).count("begun") == 2 for each in (run, again)))
     cluster.kill(SECOND)
     with pytest.raises(RunFailed) as failed:
         run.wait()
     assert f"on node {SECOND}, was lost: " in str(failed.value)
+    again.wait(300)
+    lines = str(again.logs()).splitlines()
+    (mark,) = (n for n, line in enumerate(lines) if line.startswith("[service] attempt 2 of 2"))
+    assert f"on node {SECOND}, was lost: " in lines[mark]
+    assert sorted(lines[mark + 1 :]) == ["[rank 0] begun", "[rank 1] begun"]
     wait_for(lambda: not cluster.replicas() and not cluster.ranks())
     assert Dashboard(cluster.address, Headers()).nodes()

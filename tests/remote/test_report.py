@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from distrain_nb.backends.remote.report import Standstill, first_report, saving
+from distrain_nb.backends.remote.report import Standstill, first_report, has_saved_ahead, saving
 
 LABELS = ("rank 0", "rank 1", "primary 0", "workers 0")
 LOG = """\
@@ -77,6 +77,19 @@ def test_a_replica_that_was_stopped_says_why_and_its_ranks_what_they_saved(tmp_p
     assert saving(tmp_path, LABELS) == "stopped after saving, in 1.5 s"
     (tmp_path / "log.tsv").write_text("1.0\t0\to\tdistrain: 3 km\n1.0\t0\to\tstep\n")
     assert saving(tmp_path, LABELS) == ""
+
+
+def test_only_the_last_attempt_counts_as_saved_ahead_of_its_limit(tmp_path: Path) -> None:
+    labels = (*LABELS, "service")
+    saved = "1.0\t0\te\tdistrain: saved in 1.5 s\n"
+    near = "2.0\t2\te\tit was stopped near its time limit\n"
+    again = "3.0\t4\te\tattempt 2 of 4, after it had saved ahead of its time limit\n"
+    for log, is_so in (
+        (saved + near, True), (near, False), (saved, False), (saved + near + again, False),
+        (saved + near + again + near, False), (saved + near + again + saved + near, True),
+    ):  # fmt: skip
+        (tmp_path / "log.tsv").write_text(log)
+        assert has_saved_ahead(tmp_path, labels) is is_so, log
 
 
 def test_a_study_has_no_log(tmp_path: Path) -> None:

@@ -125,6 +125,8 @@ def test_replicas_find_each_other_and_their_lines_have_times(staged: Make) -> No
         "chief": said[0]["cluster"]["workerpool0"], "worker": said[0]["cluster"]["workerpool1"],
     }  # fmt: skip
     assert service.observe("job").state is State.SUCCEEDED
+    (shared.replica_folder(service.folder, 1) / shared.DELIVERED).unlink()
+    assert service.left() is None, "its results are still being copied"
 
 
 def test_a_failure_is_said_once_with_its_cause(staged: Make) -> None:

@@ -13,7 +13,7 @@ from IPython.core.completer import CompletionContext
 import distrain_nb as d
 from distrain_nb.backends.plugins import choices, option_choices
 from distrain_nb.backends.remote import backend as remote
-from distrain_nb.errors import RunFailed
+from distrain_nb.errors import DistrainError, RunFailed
 from distrain_nb.layout import Layout, Pool
 from distrain_nb.layout.formats import exports
 from distrain_nb.magics.completion import match
@@ -177,14 +177,14 @@ def test_what_sbatch_refuses(slurm: Cluster, work: Path) -> None:
 
 
 def test_trials_are_jobs_and_pools_are_nodes(slurm: Cluster, work: Path) -> None:
-    """A study of three trials, two at a time; a primary, a worker, a server and an evaluator, each
+    """A study of eight trials, four at a time; a primary, a worker, a server and an evaluator, each
     on a node of its own, which end with the primary; ranks that mpirun starts, within a job of
     Slurm's."""
     report = "from distrain_nb import log_metrics\nloss = (lr - 0.5) ** 2\n"
     study = d.tune(
         report + "log_metrics({'loss': loss}, step=1)",
-        on="slurm", cpus=1, tune="lr=0.1|0.5|0.9", goal="min:loss", trials=3, parallel=2,
-        search="grid",
+        on="slurm", cpus=1, tune="lr=0.1|0.2|0.3|0.4|0.5|0.6|0.7|0.8", goal="min:loss", trials=8,
+        parallel=4, search="grid",
     )  # fmt: skip
     pools = d.submit(
         POOLS, on="slurm", primary=1, workers=1, servers=1, evaluators=1, cpus=1,
@@ -200,9 +200,11 @@ def test_trials_are_jobs_and_pools_are_nodes(slurm: Cluster, work: Path) -> None
     assert kinds == {"chief", "worker", "ps", "evaluator"}
     assert sorted(str(mpi.logs()).splitlines()) == ["[rank 0] sum 2", "[rank 1] sum 2"]
     study.wait()
-    assert study.best.params == {"lr": 0.5} and len(study.trials) == 3
+    assert study.best.params == {"lr": 0.5} and len(study.trials) == 8
+    values = {trial.params["lr"]: trial.goals["loss"] for trial in study.each()}
+    assert values == {lr: pytest.approx((lr - 0.5) ** 2) for lr in values} and len(values) == 8
     trials = [run for run in d.runs() if run.name.startswith("study-")]
-    assert len({job_of(slurm, run) for run in trials}) == 3
+    assert len({job_of(slurm, run) for run in trials}) == 8
 
 
 def test_an_exported_script_is_one_for_sbatch(slurm: Cluster, tmp_path: Path) -> None:
@@ -238,17 +240,60 @@ def test_a_job_of_higher_priority_takes_the_nodes(slurm: Cluster, work: Path) ->
     assert run.status.error.startswith("a job of higher priority took the nodes (preempted)")
 
 
-def test_a_node_dies(slurm: Cluster, work: Path) -> None:
-    run = d.submit(LONG, on="slurm", workers=2, cpus=4, name="lost")
-    assert eventually(lambda: begun(run, 2))
-    nodes = slurm.run("squeue", "-h", "-o", "%N", "-j", job_of(slurm, run)).stdout.strip()
+# It has saved something when it says so; its second attempt ends.
+SAVED_THEN_LOST = """
+import os, time
+path = os.path.join(os.environ["AIP_CHECKPOINT_DIR"], os.environ["RANK"])
+os.makedirs(os.path.dirname(path), exist_ok=True)
+saved = open(path).read() if os.path.exists(path) else ""
+if not saved:
+    open(path, "w").write(f"of rank {os.environ['RANK']}")
+assert len(os.environ["WORD"]) == 15
+print("begun on", os.environ["SLURMD_NODENAME"], "with", saved, flush=True)
+while not saved:
+    time.sleep(0.1)
+"""
+
+
+def test_a_node_dies(slurm: Cluster, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job ends by it, and one with `--retries` goes on without the node, as the same run."""
+    run = d.submit(LONG, on="slurm", workers=4, cpus=1, name="lost")
+    again = d.submit(
+        SAVED_THEN_LOST, on="slurm", workers=2, cpus=1, name="again", retries=1, result="saved",
+        env=f"WORD={SECRET}",
+    )  # fmt: skip
+    assert eventually(lambda: begun(run, 4) and begun(again, 2))
+    nodes = slurm.run("squeue", "-h", "-o", "%N", "-j", job_of(slurm, again)).stdout.strip()
     last = slurm.run("scontrol", "show", "hostnames", nodes).stdout.split()[-1]
     slurm.end(last)
-    assert eventually(lambda: ended(run), 90)
+    assert eventually(lambda: ended(run) and ended(again), 120)
     slurm.start_node(last)
     slurm.wait_idle()
     assert str(run.state) == "failed"
     assert run.status.error.startswith("a node failed, and Slurm ended the job")
+    assert str(again.state) == "succeeded", again.status
+    lines = str(again.logs()).splitlines()
+    mark = lines.index("[service] attempt 2 of 2, after a node failed, and Slurm ended the job")
+    assert any(f"begun on {last} with" in line for line in lines[:mark])
+    after = sorted(line for line in lines[mark:] if "begun" in line)
+    assert [line.rpartition(" with ")[2] for line in after] == ["of rank 0", "of rank 1"]
+    assert not any(f" on {last} " in line for line in after)
+    assert again.results["saved"] == "of rank 0"
+    goes_on_by_itself(again, monkeypatch)
+
+
+def goes_on_by_itself(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is resumed as a job of its own, with what it had saved and the values of `--env`."""
+    with pytest.raises(DistrainError, match=r"the values of --env are gone \(WORD\): set them"):
+        run.resume()
+    assert run.id in [other.id for other in d.runs()][:1]
+    monkeypatch.setenv("WORD", SECRET)
+    assert run.resumable
+    resumed = run.resume().wait(120)
+    assert resumed.id != run.id and resumed.links["folder"] != run.links["folder"]
+    lines = sorted(str(resumed.logs()).splitlines())
+    assert [line.rpartition(" with ")[2] for line in lines] == ["of rank 0", "of rank 1"]
+    assert resumed.results["saved"] == "of rank 0"
 
 
 def test_what_the_cluster_offers(slurm: Cluster) -> None:

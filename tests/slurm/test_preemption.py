@@ -73,7 +73,7 @@ def test_a_preempted_run_ends_as_one_that_nobody_disturbed(slurm: Cluster, work:
     assert marks == [
         "[service] attempt 2 of 4, after a job of higher priority took the nodes (preempted)"
     ]
-    assert "[rank 1] attempt 2 1" in run.logs()
+    assert "[rank 1] attempt 1 0" in run.logs() and "[rank 1] attempt 2 1" in run.logs()
     for rank in (0, 1):
         before, after = attempts(run, rank)
         assert before == list(range(len(before)))

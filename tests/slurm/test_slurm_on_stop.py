@@ -48,6 +48,24 @@ dist.barrier()
 print("saved at", step, flush=True)
 """
 
+# Its first attempt goes on until it is stopped.
+CONTINUES = """
+import os, time
+from distrain_nb import on_stop
+path = os.environ["AIP_CHECKPOINT_DIR"] + "/step"
+step = int(open(path).read()) if os.path.exists(path) else 0
+print("begun", step, flush=True)
+
+@on_stop
+def save():
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    open(path, "w").write(str(step))
+
+while os.environ["DISTRAIN_ATTEMPT"] == "1":
+    step += 1
+    time.sleep(0.01)
+"""
+
 
 def saved(run: Run) -> list[int]:
     return [int(line.split()[-1]) for line in str(run.logs()).splitlines() if "saved at" in line]
@@ -55,16 +73,21 @@ def saved(run: Run) -> list[int]:
 
 def test_a_job_saves_ahead_of_its_end(slurm: Cluster, work: Path) -> None:
     """Its time limit, which the cluster knows better than we do; `scancel`; and ranks of two nodes
-    that agree on a step. All at once."""
+    that agree on a step; one that goes on behind its time limit. All at once."""
     small = {"on": "slurm", "cpus": 1, "workers": 2}
     limited, agreed = (
         d.submit(code, **small, name=name, signal_before=45)
         for name, code in (("limited", SAVES), ("agreed", AGREE))
     )
     behind = d.submit(SAVES, **small, name="behind")
+    continued = d.submit(
+        CONTINUES, on="slurm", cpus=1, workers=1, name="continued", signal_before=45, retries=2,
+        result="step",
+    )  # fmt: skip
     runs = (limited, agreed, behind)
     assert all(eventually(lambda run=run: begun(run, 2), 120) for run in runs)
-    for run in (limited, agreed):
+    assert eventually(lambda: begun(continued), 120)
+    for run in (limited, agreed, continued):
         slurm.run("scontrol", "update", f"JobId={job_of(slurm, run)}", "TimeLimit=1")
     slurm.run("scancel", job_of(slurm, behind))
     assert all(eventually(lambda run=run: ended(run), 120) for run in runs)
@@ -76,6 +99,11 @@ def test_a_job_saves_ahead_of_its_end(slurm: Cluster, work: Path) -> None:
     assert agreed.status.note.startswith("stopped after step ")
     for run in (limited, behind):
         assert run.status.note.startswith("stopped after saving, in ")
+    assert eventually(lambda: ended(continued), 120) and str(continued.state) == "succeeded"
+    lines = str(continued.logs()).splitlines()
+    assert "[service] attempt 2 of 3, after it had saved ahead of its time limit" in lines
+    step = continued.results["step"]
+    assert step > 0 and lines[-1] == f"[rank 0] begun {step}"
 
 
 def test_a_preempted_job_saves(slurm: Cluster, work: Path) -> None:

@@ -11,12 +11,14 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from distrain_nb.backends.remote.report import last_reports
+from distrain_nb.backends.remote.report import has_saved_ahead, last_reports
 from distrain_nb.worker.files.failure import cause_of, decisive, headline, of_report
 from distrain_nb.worker.files.folder import CHECKPOINTS_FOLDER, EVENTS_FOLDER
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.supervisor.retries import (
     RETRIED,
+    SAVED_AHEAD,
+    TIME_LIMIT,
     RunAttempt,
     Standing,
     digest,
@@ -61,7 +63,9 @@ def again(
         return False, ""
     reports = last_reports(run.folder, run.journal.labels)
     failures = [of_report(text, place) for place, text in enumerate(reports)]
-    cause = observed.cause or (cause_of(decisive(failures).status) if failures else "")
+    has_saved = not observed.cause and has_saved_ahead(run.folder, run.journal.labels)
+    cause = TIME_LIMIT if has_saved else observed.cause
+    cause = cause or (cause_of(decisive(failures).status) if failures else "")
     causes = spec.get("retried")
     retried = tuple(map(str, causes)) if isinstance(causes, list) else ()
     if not is_retried(cause, retried or RETRIED):
@@ -70,7 +74,7 @@ def again(
     if not attempt.is_of_use:
         return False, attempt.vain
     why = observed.error if observed.cause or not failures else headline(decisive(failures), ())
-    words = f"{attempt.words(retries)}, after {_brief(why)}"
+    words = f"{attempt.words(retries)}, after {SAVED_AHEAD if has_saved else _brief(why)}"
     _log.info("%s", words)
     journal = replace(run.journal, attempt=attempt, job="", sent=0.0)
     log.say(words, journal if service.one_log else replace(journal, cursor={}))

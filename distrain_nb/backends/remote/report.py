@@ -11,6 +11,7 @@ from distrain_nb.worker.files.log import parse
 from distrain_nb.worker.files.status import STANDS_STILL, State
 from distrain_nb.worker.rank import stopping
 from distrain_nb.worker.rank.world import note_in
+from distrain_nb.worker.supervisor.grace import NEAR_LIMIT
 from distrain_nb.worker.supervisor.hangs import GOES_ON, SAID
 
 if TYPE_CHECKING:
@@ -46,10 +47,7 @@ def first_report(folder: Path, labels: Sequence[str]) -> str:
 def last_reports(folder: Path, labels: Sequence[str]) -> list[str]:
     """What each replica reported of its failure in the last attempt, the earliest first."""
     reports: dict[int, list[str]] = {}
-    for record in _last_records(folder):
-        _, process, stream, text = parse(record)
-        if labels[process] == SERVICE and _ATTEMPT.match(text):
-            reports.clear()
+    for process, stream, text in _last_attempt(folder, labels):
         if stream != "e" or _OF_A_RANK.fullmatch(labels[process]):
             continue
         if process in reports:
@@ -101,11 +99,26 @@ class Standstill:
 
 def saving(folder: Path, labels: Sequence[str]) -> str:
     """What has become of saving in a run that was stopped, as its ranks have said; else empty."""
-    records = (parse(record) for record in _last_records(folder))
     return stopping.note_in(
         (labels[process], text.partition("] ")[2] if text.startswith("[") else text)
-        for _, process, _, text in records
+        for process, _, text in _last_attempt(folder, labels)
     )
+
+
+def has_saved_ahead(folder: Path, labels: Sequence[str]) -> bool:
+    """Return whether the last attempt has saved ahead of its time limit, and was stopped so."""
+    is_near = any(report.startswith(NEAR_LIMIT) for report in last_reports(folder, labels))
+    return is_near and saving(folder, labels).startswith(stopping.STOPPED_AFTER)
+
+
+def _last_attempt(folder: Path, labels: Sequence[str]) -> list[tuple[int, str, str]]:
+    """Return process, stream and text of the last records of a log, of the last attempt alone."""
+    found: list[tuple[int, str, str]] = []
+    for _, process, stream, text in map(parse, _last_records(folder)):
+        if labels[process] == SERVICE and _ATTEMPT.match(text):
+            found.clear()
+        found.append((process, stream, text))
+    return found
 
 
 def _last_records(folder: Path) -> list[bytes]:

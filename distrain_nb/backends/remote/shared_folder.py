@@ -55,10 +55,11 @@ _REPLICA = re.compile(r"(\d+)(?:\.\d+)?")
 class SharedSpec(Spec):
     """What such a job is carried by: `folder` is the job's own, by the path that all its machines
     and this one have for it; `environment` is what each replica gets, besides `variables`, the
-    values of `--env`. A backend adds fields of its own."""
+    values of `--env`, whose names are `hidden`. A backend adds fields of its own."""
 
     folder: str
     environment: dict[str, str] = field(default_factory=dict)
+    hidden: tuple[str, ...] = ()
 
     @classmethod
     def for_job(
@@ -78,6 +79,7 @@ class SharedSpec(Spec):
             "folder": str(job.folder / Path(folder).expanduser() / name),
             "environment": environment(job, ranks_per_replica),
             "variables": variables(job.options.env),
+            "hidden": tuple(variables(job.options.env)),
             "retries": job.layout.retries or 0,
             "retried": causes(job.layout),
         }
@@ -161,7 +163,7 @@ class SharedFolderService(ABC, Generic[SpecT]):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
         shutil.copy(start.__file__, self.folder / START)
-        self._tell({})
+        self._tell(retried_variables(1, self.spec.retries) if self.spec.retries else {})
         return {"folder": str(self.folder)}
 
     def _tell(self, more: Mapping[str, str]) -> None:
@@ -208,8 +210,8 @@ class SharedFolderService(ABC, Generic[SpecT]):
     def left(self) -> Observed | None:
         """Return how the job has ended by what its replicas left; None where not all have come to
         an end. For a service that forgets its jobs."""
-        statuses = [_status(folder) for folder in self._last_attempts()]
-        known = [status for status in statuses if status is not None and status.state.final]
+        statuses = [_outcome(folder) for folder in self._last_attempts()]
+        known = [status for status in statuses if status is not None]
         if not known or len(known) < len(self.members):
             return None
         for state in (State.FAILED, State.CANCELLED):
@@ -306,6 +308,15 @@ def _status(folder: Path) -> Status | None:
         return Status.read(folder)
     except (FileNotFoundError, Damaged):
         return None
+
+
+def _outcome(folder: Path) -> Status | None:
+    """Return how a replica has ended; None where it has not, or its results aren't there yet."""
+    status = _status(folder)
+    if status is None or not status.state.final:
+        return None
+    is_whole = status.state is not State.SUCCEEDED or (folder / shared.DELIVERED).exists()
+    return status if is_whole else None
 
 
 def _ended(status: Status) -> float:

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.backends.base import Check, Health, installed
-from distrain_nb.backends.remote.backend import RemoteBackend
+from distrain_nb.backends.remote.resuming import ResumingBackend
 from distrain_nb.backends.remote.service import Pace
 from distrain_nb.errors import DistrainError
 from distrain_nb.places.ray.options import RayOptions
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FOLDER = "ray"  # in a run's folder: what its job has written
 
 
-class RayBackend(RemoteBackend[RayOptions, "RayPlan"]):
+class RayBackend(ResumingBackend[RayOptions, "RayPlan"]):
     """Jobs on a Ray cluster: an actor a replica, which starts the ranks."""
 
     name, title, options = "ray", "Ray", RayOptions

@@ -186,8 +186,9 @@ class Dashboard:
         """One for all requests: making one reads the certificates, 30 ms of CPU time."""
         login = self.credentials
         timeout = httpx.Timeout(self.seconds, connect=min(self.seconds, 10.0))
+        verify = login.verify if self.address.startswith("https:") else False
         return httpx.Client(
-            headers=login.headers, cookies=login.cookies, verify=login.verify, timeout=timeout
+            headers=login.headers, cookies=login.cookies, verify=verify, timeout=timeout
         )
 
     def _ask(

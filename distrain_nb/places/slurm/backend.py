@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.backends.base import Check, Health
-from distrain_nb.backends.remote.backend import RemoteBackend
+from distrain_nb.backends.remote.resuming import ResumingBackend
 from distrain_nb.backends.remote.service import Pace
 from distrain_nb.config import home, path_named
 from distrain_nb.errors import OptionError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from distrain_nb.types import JsonObject
 
 
-class SlurmBackend(RemoteBackend[SlurmOptions, "SlurmPlan"]):
+class SlurmBackend(ResumingBackend[SlurmOptions, "SlurmPlan"]):
     """Jobs on the nodes of a cluster that share a file system with this machine."""
 
     name, title, options, has_image = "slurm", "Slurm", SlurmOptions, False

@@ -55,6 +55,7 @@ class SlurmPlan:
             folder=spec.folder,
             environment=spec.environment,
             variables=spec.variables,
+            hidden=spec.hidden,
             retries=spec.retries,
             retried=spec.retried,
             options=options,

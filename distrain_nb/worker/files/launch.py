@@ -98,12 +98,14 @@ class Launch:
     cost_limit: Optional[float] = None
     cost_words: str = ""
 
-    @property
-    def longest(self) -> Tuple[Optional[float], str]:
-        """How long the run may last, None for ever, and why it has ended then."""
-        if self.cost_limit and self.cost_limit < (self.timeout or float("inf")):
-            return self.cost_limit, self.cost_words
-        return self.timeout, f"it ran longer than --timeout {self.timeout or 0:g}"
+    def longest(self, spent: float) -> Tuple[float, str]:
+        """Return how many seconds an attempt may last, `spent` seconds after the first began, and
+        why it has ended then."""
+        timeout = self.timeout or float("inf")
+        left = max(0.0, self.cost_limit - spent) if self.cost_limit else float("inf")
+        if left < timeout:
+            return left, self.cost_words
+        return timeout, f"it ran longer than --timeout {timeout:g}"
 
     def write(self, folder: Path) -> None:
         replace_file(folder / LAUNCH_FILE, fields.encode(self, indent=1, sparing=_LATER))

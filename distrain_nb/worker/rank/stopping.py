@@ -30,7 +30,8 @@ _OF_OPTIMIZERS, _OF_SCHEDULERS = "torch.optim.", "torch.optim.lr_scheduler"
 
 # What ranks write into their log, where carriers find it.
 _SAYS, _SAVING, _FAILED = "distrain: ", "the run is being stopped: saving", "could not save:"
-_SAVED, _AGREED = re.compile(r"saved in ([\d.]+) s"), "stopped after step "
+STOPPED_AFTER = "stopped after "
+_SAVED, _AGREED = re.compile(r"saved in ([\d.]+) s"), f"{STOPPED_AFTER}step "
 
 Save = TypeVar("Save", bound=Callable[[], object])
 
@@ -146,7 +147,7 @@ def note_in(lines: Iterable[Tuple[str, str]]) -> str:
         return f"stopped: {', '.join(sorted(unfinished))} did not finish saving"
     matches = list(filter(None, map(_SAVED.fullmatch, last.values())))
     if matches:
-        return f"stopped after saving, in {max(float(match[1]) for match in matches):.1f} s"
+        return f"{STOPPED_AFTER}saving, in {max(float(match[1]) for match in matches):.1f} s"
     return next((text for text in last.values() if text.startswith(_AGREED)), "")
 
 

@@ -92,6 +92,8 @@ def run(launch: Launch) -> int:
     Supervisor(folder, echo=None if shares else lambda records: _echo(records, labels)).run()
     status = Status.read(folder)
     _deliver(folder / RESULTS_FOLDER)
+    if shares:
+        (folder / shared.DELIVERED).touch()
     if status.error and not shares:  # whoever reads the folder finds it there
         report(status.error)
     return EXIT_STATUS[status.state]

@@ -31,6 +31,7 @@ JOB_VARIABLE, INDEX_VARIABLE, REPLICAS_VARIABLE = (
 HOSTS_VARIABLE = "DISTRAIN_HOSTS"
 
 CODE, OUTPUT, VARIABLES, REPLICAS = "code", "output", "variables.json", "replicas"
+DELIVERED = "delivered"  # in a replica's folder: its results are in the output
 ADDRESSES = "addresses"
 # Replicas of a large job come up minutes apart.
 ALL_ARE_UP_WITHIN_S = 1800.0

@@ -7,16 +7,19 @@ import signal
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Dict, Iterator, List, Sequence
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from distrain_nb.worker.files import launch as marks
 from distrain_nb.worker.files.folder import SAVED_FILE
 from distrain_nb.worker.files.launch import Launch
+from distrain_nb.worker.files.status import State
+from distrain_nb.worker.rank.stopping import STOPPED_AFTER
 from distrain_nb.worker.supervisor.start import Child, Launcher
 
 # For a program that calls `on_stop` or `stopping`, where `--signal-before` doesn't say.
 SAVES_WITHIN_S = 30.0
 PROGRAM_ROLES = frozenset(["primary", "workers", "evaluators"])  # which run the program
+NEAR_LIMIT = "it was stopped near its time limit"
 NOT_SAVED = "what it had not saved is lost"
 BY_ITSELF = (
     "warning: the program was told that its time limit is near, and has ended by itself: it may "
@@ -98,7 +101,13 @@ class Grace:
             return "it was stopped: ranks of another machine were asked to end"
         before, limit = self._launch.signal_before, self._launch.timeout
         how = f", {before:g} s ahead of --timeout {limit:g}" if before and limit else ""
-        return f"it was stopped near its time limit{how}"
+        return f"{NEAR_LIMIT}{how}"
+
+    @property
+    def ending(self) -> Optional[Tuple[State, str]]:
+        """How a run ends that has saved ahead of its time limit; None for any other."""
+        saved = self._is_ahead and self.words(succeeded=False).startswith(STOPPED_AFTER)
+        return (State.FAILED, self.reason) if saved else None
 
     def words(self, succeeded: bool) -> str:
         """Say what has become of saving in a run that has ended; empty where no rank was asked."""
@@ -110,9 +119,10 @@ class Grace:
             return f"stopped: {'; '.join(filter(None, troubles))}"
         times = [s.saved - s.began for s in stops.values() if s.saved and s.began]
         if times:
-            return f"stopped after saving, in {max(times):.1f} s"
-        steps = [stop.agreed for stop in stops.values()]
-        return f"stopped after step {max(steps)}, as stopping() has told all ranks" if steps else ""
+            return f"{STOPPED_AFTER}saving, in {max(times):.1f} s"
+        last = max((stop.agreed for stop in stops.values()), default=None)
+        told = "as stopping() has told all ranks"
+        return "" if last is None else f"{STOPPED_AFTER}step {last}, {told}"
 
     def _stops(self) -> Dict[int, marks.Stop]:
         """Return how far each rank is that had asked to save."""

@@ -1,7 +1,7 @@
 """When a failed run is started again, as its next attempt, and when that is of no more use.
 
-A cause is the name of a signal (`SIGKILL`), an exit status (`75`), `preemption` or `lost` (a
-machine); empty for an error of the program's own.
+A cause is the name of a signal (`SIGKILL`), an exit status (`75`), `preemption`, `lost` (a machine)
+or `time-limit` (the program has saved ahead of it); empty for an error of the program's own.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ from distrain_nb.worker.files.status import Process
 from distrain_nb.worker.metrics.writer import first_event, record
 
 OWN = "own"  # an end that is never one to start again after, whatever else is known of it
-SIGNALS, PREEMPTION, LOST = "signals", "preemption", "lost"
+SIGNALS, PREEMPTION, LOST, TIME_LIMIT = "signals", "preemption", "lost", "time-limit"
 # EX_TEMPFAIL of sysexits.h: whoever exits with it asks to be tried again.
-RETRIED = (SIGNALS, PREEMPTION, LOST, "75")
+RETRIED = (SIGNALS, PREEMPTION, LOST, TIME_LIMIT, "75")
+SAVED_AHEAD = "it had saved ahead of its time limit"
 MOST_WITHOUT_PROGRESS = 3
 FIRST_PAUSE_S = 0.5
 
@@ -130,11 +131,13 @@ class Retries:
         ]
         return replace(self._launch, processes=tuple(processes))
 
-    def go_on(self, failures: Sequence[Failure]) -> bool:
-        """Go on to the next attempt, if there is one after such failures; say whether."""
-        if not failures or self.attempt.number > self._launch.retries:
+    def go_on(self, failures: Sequence[Failure], *, has_saved: bool) -> bool:
+        """Go on to the next attempt, if there is one after such failures, or after the program has
+        saved ahead of its time limit; say whether."""
+        if self.attempt.number > self._launch.retries:
             return False
-        cause = cause_of(decisive(failures).status)
+        saved = TIME_LIMIT if has_saved else ""
+        cause = cause_of(decisive(failures).status) if failures else saved
         if not is_retried(cause, self._launch.retried or RETRIED):
             return False
         reached = standing(self._events, self._checkpoints, self.attempt.began)
@@ -147,7 +150,7 @@ class Retries:
 
     def after(self, failures: Sequence[Failure], processes: Sequence[Process]) -> str:
         """Return `attempt 2 of 4, after rank 1 was killed by SIGKILL`."""
-        why = headline(decisive(failures), processes)
+        why = headline(decisive(failures), processes) if failures else SAVED_AHEAD
         return f"{self.attempt.words(self._launch.retries)}, after {why}"
 
     def explained(self, report: str) -> str:
@@ -172,7 +175,7 @@ def is_retried(cause: str, retried: Iterable[str]) -> bool:
 def read_causes(text: str) -> FrozenSet[str]:
     """Return the causes in `75,SIGKILL,preemption`. Raises ValueError for what is none."""
     names = {name.strip() for name in text.split(",")}
-    allowed = {SIGNALS, PREEMPTION, LOST, *signal.Signals.__members__}
+    allowed = {SIGNALS, PREEMPTION, LOST, TIME_LIMIT, *signal.Signals.__members__}
     for name in names - allowed:
         if not (name.isdecimal() and 0 < int(name) < 256):
             raise ValueError(name)

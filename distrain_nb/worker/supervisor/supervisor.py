@@ -68,11 +68,8 @@ class Supervisor:
         self._saved: Optional[Status] = None
         self._retries = Retries(folder, self._launch)
         self._began = time.monotonic()
-        self._deadline = self._began + (self._launch.longest[0] or NEVER)
-        self._notice_at = self._deadline - (self._launch.signal_before or 0.0)
         self._begin()
-        self._cancel = False
-        self._gives_way = False
+        self._cancel = self._gives_way = False
         self._look_at = 0.0
         self._place = disk.DeletableFolder(folder)
         self._primary = followed(self._launch.follows)
@@ -80,6 +77,10 @@ class Supervisor:
 
     def _begin(self) -> None:
         """Know nothing yet of an attempt."""
+        now = time.monotonic()
+        seconds, self._too_long = self._launch.longest(now - self._began)
+        self._deadline = now + seconds
+        self._notice_at = self._deadline - (self._launch.signal_before or 0.0)
         self._children: List[Child] = []
         self._failures: List[Failure] = []
         self._cut: List[str] = []
@@ -110,8 +111,9 @@ class Supervisor:
         while not self._ending:
             self._start(output)
             self._watch(output)
+            has_saved = self._ending == self._grace.ending and not self._cancel_requested()
             failed = self._ending == (State.FAILED, "") and not self._cancel_requested()
-            if failed and self._retries.go_on(self._failures):
+            if (failed or has_saved) and self._retries.go_on(self._failures, has_saved=has_saved):
                 self._try_again(output)
         self._end(output)
 
@@ -306,7 +308,7 @@ class Supervisor:
         if self._echo is None and self._place.away() > DELETED_AFTER_S:
             self._decide(State.CANCELLED, "its folder has been deleted")
         if now >= self._deadline:
-            self._decide(State.FAILED, self._launch.longest[1])
+            self._decide(State.FAILED, self._too_long)
         if self._primary and self._primary.has_ended():
             self._decide(State.SUCCEEDED, "")
         if now >= self._judge_at:
@@ -343,10 +345,8 @@ class Supervisor:
         """End the run for a process that has failed and doesn't end."""
         for child in filter(lambda child: child.alive and not self._ending, self._children):
             words = [w for w in (failure.read(self._folder, i) for i in child.specs) if w]
-            if (
-                words
-                and now - self._failed_at.setdefault(child.pid, now) > FAILED_RANK_ENDS_WITHIN_S
-            ):
+            failed_at = self._failed_at.setdefault(child.pid, now) if words else now
+            if now - failed_at > FAILED_RANK_ENDS_WITHIN_S:
                 self._failures += words
                 self._decide(State.FAILED, "")
 
