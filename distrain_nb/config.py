@@ -5,6 +5,7 @@ Numbers, and names that backends ask for; a name that is empty is not set.
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError, StoreError, did_you_mean, shown
 from distrain_nb.worker.files.disk import close_to_others, private_folder, replace_file
-from distrain_nb.worker.files.folder import CONFIG_FILE, home_of_runs
+from distrain_nb.worker.files.fields import Damaged, load_texts
+from distrain_nb.worker.files.folder import CONFIG_FILE, SECRETS_FILE, home_of_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -133,6 +135,11 @@ class Config:
         "off: none do",
         ("", "vertex", "off"),
     )
+    notify: str = _setting(
+        "", "whom to tell when a run ends or stands still: webhook, mail or both, with a comma"
+    )
+    smtp: str = _setting("", "server for mails, such as smtp://user@host:587 or smtps://user@host")
+    mail: str = _setting("", "address that gets the mails")
     region: str = _setting("", "region of the cloud, such as us-central1")
     of_backends: Mapping[str, str] = field(default_factory=dict)
 
@@ -182,6 +189,7 @@ class Config:
         import yaml
 
         _refuse_login(self.mlflow)
+        _check_server(self.smtp)
         path = private_home() / CONFIG_FILE
         try:
             replace_file(path, yaml.safe_dump({**self._values(), **self.of_backends}).encode())
@@ -240,6 +248,65 @@ def _refuse_login(uri: str) -> None:
             f"invalid mlflow '{scheme}://{shown}': expected an address without a login, as this "
             "stands in a file; set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD by %env"
         )
+
+
+def _check_server(uri: str) -> None:
+    """Raise OptionError for what is no address of a mail server, or has a password in it."""
+    from urllib.parse import urlsplit
+
+    server = urlsplit(uri)
+    if server.password is not None:
+        raise OptionError(
+            "invalid smtp: a password in it is saved; `%distrain config smtp_password`"
+        )
+    if uri and not (server.scheme in ("smtp", "smtps") and server.hostname):
+        raise OptionError(f"invalid smtp {uri!r}: expected such as smtp://user@host:587")
+
+
+# Secrets: by `%distrain config NAME`, which asks, or by a variable, which comes first.
+SECRET_VARIABLES = {"webhook": "DISTRAIN_WEBHOOK", "smtp_password": "DISTRAIN_SMTP_PASSWORD"}
+
+
+def secret(name: str) -> str:
+    """Return one of the secrets, or nothing."""
+    with suppress(OSError, Damaged):
+        kept = load_texts(own_home() / SECRETS_FILE)
+        return os.environ.get(SECRET_VARIABLES[name]) or kept.get(name, "")
+    return os.environ.get(SECRET_VARIABLES[name], "")
+
+
+def keep_secret(name: str, value: str) -> None:
+    """Keep a secret in a file for this user alone; forget it where it is empty.
+
+    Raises OptionError, which doesn't have the value; StoreError.
+    """
+    if name == "webhook" and value and not _is_web_address(value):
+        raise OptionError("invalid webhook: expected an address that begins with https://")
+    path = private_home() / SECRETS_FILE
+    kept: dict[str, str] = {}
+    with suppress(OSError, Damaged):
+        kept = load_texts(path)
+    kept = {known: text for known, text in {**kept, name: value}.items() if text}
+    try:
+        mask = os.umask(0o077)
+        try:
+            replace_file(path, json.dumps(kept).encode())
+        finally:
+            os.umask(mask)
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {_brief(error)}") from None
+
+
+def _is_web_address(text: str) -> bool:
+    """Return whether it is a web address; without TLS only one of this machine."""
+    from urllib.parse import urlsplit
+
+    try:
+        address = urlsplit(text)
+    except ValueError:
+        return False
+    is_here = address.hostname in ("localhost", "127.0.0.1", "::1")
+    return bool(address.hostname) and address.scheme in ("https", *(["http"] if is_here else []))
 
 
 def _number(name: str, value: object) -> float:

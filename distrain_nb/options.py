@@ -57,6 +57,9 @@ class JobOptions:
         "N", "seconds of silence before the ranks are looked at (default: 30; 0: never)", ""
     )
     stop_when_hung: bool = option("", "stop a run that stands still, as failed", False)
+    notify: str = option(
+        "none|webhook,mail", "whom to tell when the run ends or stands still (default: setting)", ""
+    )
     wait: bool | None = option("", "wait in the cell until the run has ended", None)
     dry_run: bool = option("", "show what would be submitted, without submitting it", False)
     export: str = option(

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, overload
 
 from distrain_nb.api.keywords import with_options
 from distrain_nb.api.preparation import prepare
-from distrain_nb.config import WAY_OUT
+from distrain_nb.config import WAY_OUT, Config
 from distrain_nb.errors import OptionError, StoreError
 from distrain_nb.run import Run, Store
 from distrain_nb.secrets import without_secret
 from distrain_nb.tracking import begin_run
+from distrain_nb.worker.files.folder import RECORD_FILE
 from distrain_nb.worker.files.log import TROUBLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from typing_extensions import Unpack
 
@@ -61,6 +63,7 @@ def start(prepared: Prepared) -> Run:
     """
     prepared.refuse()
     options, backend, store = prepared.options, prepared.backend, Store()
+    told = whom_to_tell(options)
     record = store.add(
         options.name,
         backend.name,
@@ -75,6 +78,7 @@ def start(prepared: Prepared) -> Run:
         if note:
             warnings.warn(note, stacklevel=2)
         backend.submit(prepared.plan, record.folder)
+        tell_of(record.folder, RECORD_FILE, told)
     except Exception as error:
         with suppress(StoreError):  # then it stays on the list, as one that was not started
             store.delete(record)
@@ -86,6 +90,27 @@ def start(prepared: Prepared) -> Run:
         backend.cancel(record.handle, record.folder)
         raise
     return Run(record)
+
+
+def whom_to_tell(options: JobOptions) -> tuple[str, ...]:
+    """Return by which channels to tell of the end. Raises OptionError for one that isn't set up."""
+    config = Config.load()
+    if not (options.notify or config.notify):
+        return ()
+    from distrain_nb.tracking import notify  # what sends takes long to import
+
+    return notify.channels(options.notify, config)
+
+
+def tell_of(folder: Path, about: str, channels: tuple[str, ...]) -> None:
+    """Tell of the end of what has that folder, by a process of its own; `about` names its file."""
+    if channels:
+        from distrain_nb.tracking import notify
+
+        try:
+            notify.begin(folder, about, channels)
+        except OSError as error:
+            warnings.warn(f"nobody will be told of the end: {error}", stacklevel=3)
 
 
 def compared_options(options: JobOptions) -> dict[str, tuple[str, ...]]:

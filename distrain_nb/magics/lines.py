@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb import api
 from distrain_nb.api.settings import described_settings
 from distrain_nb.backends import plugins
-from distrain_nb.config import Config
+from distrain_nb.config import SECRET_VARIABLES, Config, keep_secret
 from distrain_nb.errors import OptionError, RunNotFound, did_you_mean
 from distrain_nb.escapes import coloured
 from distrain_nb.magics.cell import watch
@@ -232,6 +232,9 @@ def _config(options: argparse.Namespace) -> None:
     config, of_backends = Config.load(), plugins.settings()
     for setting in options.settings:
         name, equals, value = setting.partition("=")
+        if name in SECRET_VARIABLES:
+            _ask_for(name, value)
+            continue
         if not equals:
             raise OptionError(f"invalid setting {setting!r}: write {name}=VALUE")
         config = config.changed(name, value, of_backends)
@@ -242,6 +245,18 @@ def _config(options: argparse.Namespace) -> None:
     print(config.described(of_backends, names))
     if described:
         print(described)
+
+
+def _ask_for(name: str, given: str) -> None:
+    """Ask for a secret, which no notebook keeps; an empty answer forgets it."""
+    if given:
+        raise OptionError(
+            f"{name} is a secret, which the notebook would keep: `%distrain config {name}` asks "
+            f"for it, or set {SECRET_VARIABLES[name]}; delete what is written here"
+        )
+    from getpass import getpass
+
+    keep_secret(name, getpass(f"{name} (empty forgets it): ").strip())
 
 
 def _follow_observing(config: Config) -> None:

@@ -106,7 +106,10 @@ def _add_tools(verb: Verb) -> None:
     clean.add_argument("--older-than", type=float, metavar="DAYS", help=days)
     config = verb("config", "show the settings, or change some")
     config.add_argument(
-        "settings", nargs="*", metavar="NAME=VALUE", help="set a setting; without a VALUE, reset it"
+        "settings",
+        nargs="*",
+        metavar="NAME=VALUE",
+        help="set a setting; without a VALUE, reset it; asks for webhook and smtp_password",
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from distrain_nb import escapes
 from distrain_nb.backends.plugins import title_of
 from distrain_nb.run.metrics import finite
+from distrain_nb.run.progress import RunProgress, progress_of
 from distrain_nb.worker.files.disk import readable_size
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, STEP_TIMES_FOLDER
@@ -187,7 +188,7 @@ def summary_of(run: MonitoredRun) -> RunSummary:
         end=end,
         note=escapes.plain(_note(run.folder, status)),
         error=escapes.plain(status.error),
-        progress=None if state.final else status.progress,
+        progress=progress_of(run.folder, status, time.time()),
         resumable=run.resumable,
     )
 
@@ -307,6 +308,8 @@ def signed(state: str, words: str, cause: str = "") -> str:
 
 def progress_text(progress: Progress, now: float) -> str:
     """Describe progress with what is known: `sending the image: 12 MiB of 40 MiB, 3.1 s`."""
+    if isinstance(progress, RunProgress):
+        return progress.text
     parts = []
     if progress.total:
         parts.append(f"{readable_size(progress.done)} of {readable_size(progress.total)}")

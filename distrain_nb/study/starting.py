@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, cast
 
 from distrain_nb import api
 from distrain_nb.api.keywords import with_study_options
-from distrain_nb.api.submission import compared_options
+from distrain_nb.api.submission import compared_options, tell_of, whom_to_tell
 from distrain_nb.backends.tuning import STUDY_ONLY
 from distrain_nb.errors import CheckFailed, OptionError
 from distrain_nb.findings import Finding, Severity, errors
 from distrain_nb.options import read
-from distrain_nb.study.files import StudyFile, start_process
+from distrain_nb.study.files import STUDY_FILE, StudyFile, start_process
 from distrain_nb.study.listing import new_folder, new_key
 from distrain_nb.study.service import service_of, tuning_service
 from distrain_nb.study.study import Study
@@ -202,6 +202,7 @@ def _of_trials(prepared: Prepared, spec: StudySpec, findings: tuple[Finding, ...
 def start(prepared: PreparedStudy) -> Study:
     """Start what has been prepared. Raises CaptureError or CheckFailed if it can't run."""
     prepared.refuse()
+    told = whom_to_tell(prepared.prepared.options)
     number, folder = new_folder()
     file = _study_file(prepared, number)
     try:
@@ -212,6 +213,7 @@ def start(prepared: PreparedStudy) -> Study:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     start_process(folder)
+    tell_of(folder, STUDY_FILE, told)
     return Study(folder)
 
 

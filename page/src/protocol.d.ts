@@ -46,6 +46,10 @@ export interface Progress {
   total: number;
   done: number;
   since: number;
+  /** What is counted, where that isn't bytes. */
+  unit?: string;
+  /** How long it takes yet, in words. */
+  left?: string;
 }
 
 /** The state of a run; times are seconds since 1970. */
@@ -116,6 +120,8 @@ export interface TableRun {
   end: number | null;
   best: { tag: string; value: number } | null;
   progress: Progress | null;
+  /** What its user should hear while it goes on. */
+  alarm?: string;
 }
 
 /** A study of a list: `key` is the `study` of its trials' runs. */

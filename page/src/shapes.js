@@ -107,7 +107,9 @@ function record(fields) {
 }
 
 /** @type {Shape<protocol.Progress>} */
-const progress = record({ phase: text, total: number, done: number, since: number });
+const progress = record({
+  phase: text, total: number, done: number, since: number, unit: absent(text), left: absent(text),
+});
 
 /** @type {{[Name in keyof protocol.RunSummary]-?: Shape<protocol.RunSummary[Name]>}} */
 const SUMMARY = {
@@ -122,7 +124,7 @@ const line = tuple(count, number, number, text, flag, text);
 /** @type {Shape<protocol.TableRun>} */
 const tableRun = record({
   id, name: text, state: text, final: flag, place: text, size: text, machines: text, experiment: text, study: text,
-  cause: text, begin: number, end: maybe(number), best: maybe(record({ tag: text, value: number })), progress: maybe(progress),
+  cause: text, begin: number, end: maybe(number), best: maybe(record({ tag: text, value: number })), progress: maybe(progress), alarm: absent(text),
 });
 /** @type {Shape<protocol.StudyRow>} */
 const studyRow = record({

@@ -54,6 +54,19 @@ test("runs that end while the page looks are told once, those that had ended bef
   clearTimeout(watch.timer);
 });
 
+test("a run that stands still or has passed a limit is told once for each", async () => {
+  /** @type {string[]} */
+  const told = [];
+  const watch = new Watch((item) => told.push(endOf(item)));
+  await watch.probed;
+  clearTimeout(watch.timer);
+  for (const alarm of ["", "it stands still: rank 2 waits", "it stands still: 2 ranks wait", "", "it has cost 50 USD", "it has cost 50 USD"]) {
+    watch.source.learn({ runs: [{ ...row(3, false), alarm }] });
+  }
+  assert.deepEqual(told, ["r3 #3: it stands still: rank 2 waits", "r3 #3: it has cost 50 USD"]);
+  clearTimeout(watch.timer);
+});
+
 test("the runs of a study's trials are its own matter: the study's end is told, once", async () => {
   /** @type {string[]} */
   const ended = [];

@@ -27,6 +27,11 @@ test("progress has only what is known", () => {
   assert.equal(progressText({ ...nothing, done: 512 }, 100), "reading: 512 B");
   const known = { phase: "sending", total: 40 * 2 ** 20, done: 12 * 2 ** 20, since: 96.9 };
   assert.equal(progressText(known, 100), "sending: 12 MiB of 40 MiB, 3.1 s");
+  const steps = { ...nothing, phase: "", done: 300, total: 1000, unit: "steps", left: "about 4 min left" };
+  assert.equal(progressText(steps, 100), "300 of 1,000 steps, about 4 min left");
+  assert.equal(progressText({ ...steps, phase: "map", left: "" }, 100), "map: 300 of 1,000 steps");
+  assert.equal(progressText({ ...steps, done: 40, total: 100, unit: "%" }, 100), "40 %, about 4 min left");
+  assert.equal(progressText({ ...steps, done: 2, total: 0, unit: "passes", left: "" }, 100), "2 passes begun");
 });
 
 test("a clock that is behind gives no negative duration", () => {

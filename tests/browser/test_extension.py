@@ -19,8 +19,9 @@ from distrain_nb.run import Store
 from distrain_nb.study.files import TrialState, read_trials
 from distrain_nb.study.study import Study
 from distrain_nb.ui.document import RUN_TYPE, STUDY_TYPE
-from distrain_nb.worker.files.folder import CANCEL_FILE
+from distrain_nb.worker.files.folder import CANCEL_FILE, REPORTED_FILE
 from distrain_nb.worker.files.status import Progress, State, Status
+from distrain_nb.worker.metrics import progress
 from tests.browser.jupyter import NOTEBOOK, Lab, OpenNotebook, serve
 from tests.browser.measures import kernel_process
 from tests.browser.test_monitor import BUSY, LOAD, badge, count_of, go_to_line, view_of
@@ -137,7 +138,9 @@ def test_a_run_that_was_saved_before_its_end_gets_it(opened: OPEN) -> None:
     expect(view_of(page)).to_have_count(1)
 
 
-def test_runs_in_the_side_panel_and_a_word_when_one_ends(opened: OPEN) -> None:
+def test_runs_in_the_side_panel_and_a_word_when_one_ends(
+    opened: OPEN, monkeypatch: pytest.MonkeyPatch
+) -> None:
     notebook = opened("panel", LOAD, TRAIN.format(name="ends"), TRAIN.format(name="stops"))
     page = notebook.page
     notebook.run_cells(3)
@@ -147,11 +150,16 @@ def test_runs_in_the_side_panel_and_a_word_when_one_ends(opened: OPEN) -> None:
     expect(panel.locator("strong")).to_contain_text("2 running")
     first = panel.locator("li", has_text="ends #")
     expect(first).to_contain_text("running")
+    store = Store(notebook.path.parents[1] / "home")
+    folder = next(record.folder for record in store.all() if record.name == "ends")
+    monkeypatch.setenv(progress.VARIABLE, str(folder / REPORTED_FILE))
+    progress.report("log_metrics", 3, 10)
+    expect(first).to_contain_text("3 of 10 steps")
+    expect(first.get_by_role("progressbar")).to_have_attribute("value", "3")
     stopped = panel.locator("li", has_text="stops #")
     stopped.get_by_role("button", name="Stop run").click()
     expect(stopped).to_contain_text("cancelled")
 
-    store = Store(notebook.path.parents[1] / "home")
     older = [stored_run(store, f"{number}\n").id for number in range(105)]
     expect(panel.locator("ul[aria-label='runs'] li")).to_have_count(100)
     panel.get_by_role("button", name="Show older").click()

@@ -21,6 +21,7 @@ from distrain_nb.worker.files.disk import replace
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, LOG_FILE, RESULTS_FOLDER
 from distrain_nb.worker.files.log import last_overwrite
 from distrain_nb.worker.files.status import Progress
+from distrain_nb.worker.metrics.progress import ProgressTracker
 from distrain_nb.worker.metrics.writer import event, first_event, record
 
 if TYPE_CHECKING:
@@ -184,6 +185,7 @@ class Collector:
         self._service = service
         self._log = Log(run.folder, run.journal)
         self._points = Points(run.folder)
+        self._progress = ProgressTracker(run.folder)
         self._request = 0
 
     def close(self) -> None:
@@ -285,6 +287,8 @@ class Collector:
             dataclasses.replace(journal, log_size=log_size, points_size=points_size, labels=labels)
         )
         self._run.name_processes()
+        self._progress.hear(b"".join(_record(entry, labels) for entry in entries))
+        self._progress.look(at_once=True)
 
 
 def kinds(*, results: bool) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.backends.remote.collector import SERVICE
 from distrain_nb.worker.files.folder import LOG_FILE
 from distrain_nb.worker.files.log import parse
-from distrain_nb.worker.files.status import State
+from distrain_nb.worker.files.status import STANDS_STILL, State
 from distrain_nb.worker.rank import stopping
 from distrain_nb.worker.rank.world import note_in
 from distrain_nb.worker.supervisor.hangs import GOES_ON, SAID
@@ -74,7 +74,7 @@ def stands_still(folder: Path) -> str:
             sentences[process] = word.removeprefix(SAID)
         elif word.startswith(GOES_ON):
             sentences.pop(process, None)
-    return f"it stands still: {'; '.join(sentences.values())}" if sentences else ""
+    return f"{STANDS_STILL}: {'; '.join(sentences.values())}" if sentences else ""
 
 
 def saving(folder: Path, labels: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ from distrain_nb.run.pages.best_metric import BestMetric, final_metric_values, m
 from distrain_nb.run.run import Run
 from distrain_nb.run.summary import MonitoredRun, RunSummary, summary_of, unreadable
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, STATUS_FILE
+from distrain_nb.worker.files.status import STANDS_STILL, notices_of
 
 # The columns of a frame, as google-cloud-aiplatform's `get_experiment_df` calls them.
 PREFIXES = PARAM, BEST, LAST = "param.", "metric.", "time_series_metric."
@@ -52,7 +53,8 @@ class ListedRun(MonitoredRun, Protocol):
 class RunRow:
     """One run of a list: `last` has the newest value of each metric and `bests` the best, by tag;
     `params` are the values that it was given, by name, and hyperparameters that its program wrote
-    for TensorBoard; `study` is the key of a trial's study."""
+    for TensorBoard; `study` is the key of a trial's study;
+    `alarm` is why it stands still, or what else its user should hear."""
 
     summary: RunSummary
     layout: str
@@ -62,6 +64,7 @@ class RunRow:
     bests: Mapping[str, float] = field(default_factory=dict)
     params: Mapping[str, float | str] = field(default_factory=dict)
     study: str = ""
+    alarm: str = ""
 
     def as_json(self) -> dict[str, Json]:
         """Return the row of a page's table, as JSON values; times in seconds since the epoch."""
@@ -82,6 +85,7 @@ class RunRow:
                 "end": run.end,
                 "progress": asdict(run.progress) if run.progress else None,
                 "cause": run.cause,
+                "alarm": self.alarm,
             }
         )
 
@@ -176,7 +180,18 @@ class Listing(Rows[ListedRun, RunRow]):
 def _row_of(run: ListedRun, now: RunSummary, values: MetricValues) -> RunRow:
     params = {**_written(values), **dict(parameters(run.options))}
     bests = values.bests or {}
-    return RunRow(now, run.line, run.experiment, values.last, values.best, bests, params, run.study)
+    return RunRow(
+        now, run.line, run.experiment, values.last, values.best, bests, params, run.study,
+        "" if now.final else alarm_of(run.folder, now.note),
+    )  # fmt: skip
+
+
+def alarm_of(folder: Path, note: str) -> str:
+    """Return what the user of a run that goes on should hear, the newest; empty for nothing."""
+    if note.startswith(STANDS_STILL):
+        return f"{STANDS_STILL}: {note.partition(': ')[2]}"  # without how long, which changes
+    told = notices_of(folder)
+    return told[-1].text if told else ""
 
 
 def parameters(options: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, float | str]]:

@@ -375,7 +375,14 @@ function record(fields) {
     return known;
   };
 }
-var progress = record({ phase: text, total: number, done: number, since: number });
+var progress = record({
+  phase: text,
+  total: number,
+  done: number,
+  since: number,
+  unit: absent(text),
+  left: absent(text)
+});
 var SUMMARY = {
   id,
   name: text,
@@ -410,7 +417,8 @@ var tableRun = record({
   begin: number,
   end: maybe(number),
   best: maybe(record({ tag: text, value: number })),
-  progress: maybe(progress)
+  progress: maybe(progress),
+  alarm: absent(text)
 });
 var studyRow = record({
   id,

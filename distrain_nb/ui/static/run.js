@@ -150,7 +150,14 @@ function record(fields) {
     return known;
   };
 }
-var progress = record({ phase: text, total: number, done: number, since: number });
+var progress = record({
+  phase: text,
+  total: number,
+  done: number,
+  since: number,
+  unit: absent(text),
+  left: absent(text)
+});
 var SUMMARY = {
   id,
   name: text,
@@ -185,7 +192,8 @@ var tableRun = record({
   begin: number,
   end: maybe(number),
   best: maybe(record({ tag: text, value: number })),
-  progress: maybe(progress)
+  progress: maybe(progress),
+  alarm: absent(text)
 });
 var studyRow = record({
   id,
@@ -1943,18 +1951,26 @@ function progressBar(root, source) {
     const { progress: progress2, now = 0 } = source.summary;
     line2.hidden = !progress2;
     if (!progress2) return;
-    if (progress2.total) Object.assign(meter, { max: progress2.total, value: progress2.done });
-    else meter.removeAttribute("value");
+    fill(meter, progress2);
     words2.textContent = progressText(progress2, now);
   };
   source.listeners.push(change);
   change();
 }
-function progressText({ phase, total, done, since }, now) {
+function fill(meter, { total, done }) {
+  if (total) Object.assign(meter, { max: total, value: done });
+  else meter.removeAttribute("value");
+}
+function progressText({ phase, total, done, since, unit, left }, now) {
+  if (unit) return [phase, [counted(done, total, unit), left].filter(Boolean).join(", ")].filter(Boolean).join(": ");
   const bytes = total ? `${size(done)} of ${size(total)}` : done ? size(done) : "";
   const time = since ? duration(now - since) : "";
   const known = [bytes, time].filter(Boolean).join(", ");
   return known ? `${phase}: ${known}` : phase;
+}
+function counted(done, total, unit) {
+  if (unit === "%") return `${done} %`;
+  return total ? `${thousands(done)} of ${thousands(total)} ${unit}` : `${thousands(done)} ${unit} begun`;
 }
 
 // src/run/report.js

@@ -156,7 +156,14 @@ function record(fields) {
     return known;
   };
 }
-var progress = record({ phase: text, total: number, done: number, since: number });
+var progress = record({
+  phase: text,
+  total: number,
+  done: number,
+  since: number,
+  unit: absent(text),
+  left: absent(text)
+});
 var SUMMARY = {
   id,
   name: text,
@@ -191,7 +198,8 @@ var tableRun = record({
   begin: number,
   end: maybe(number),
   best: maybe(record({ tag: text, value: number })),
-  progress: maybe(progress)
+  progress: maybe(progress),
+  alarm: absent(text)
 });
 var studyRow = record({
   id,
@@ -754,23 +762,40 @@ function progressBar(root, source) {
     const { progress: progress2, now = 0 } = source.summary;
     line2.hidden = !progress2;
     if (!progress2) return;
-    if (progress2.total) Object.assign(meter, { max: progress2.total, value: progress2.done });
-    else meter.removeAttribute("value");
+    fill(meter, progress2);
     words2.textContent = progressText(progress2, now);
   };
   source.listeners.push(change);
   change();
 }
-function progressText({ phase, total, done, since }, now) {
+function fill(meter, { total, done }) {
+  if (total) Object.assign(meter, { max: total, value: done });
+  else meter.removeAttribute("value");
+}
+function progressText({ phase, total, done, since, unit, left }, now) {
+  if (unit) return [phase, [counted(done, total, unit), left].filter(Boolean).join(", ")].filter(Boolean).join(": ");
   const bytes2 = total ? `${size(done)} of ${size(total)}` : done ? size(done) : "";
   const time = since ? duration(now - since) : "";
   const known = [bytes2, time].filter(Boolean).join(", ");
   return known ? `${phase}: ${known}` : phase;
 }
+function counted(done, total, unit) {
+  if (unit === "%") return `${done} %`;
+  return total ? `${thousands(done)} of ${thousands(total)} ${unit}` : `${thousands(done)} ${unit} begun`;
+}
 
 // src/runs/columns.js
-function stateText({ state, progress: progress2 }) {
-  return `${SIGNS[state] ?? "◌"} ${state}${progress2 ? `: ${progress2.phase}` : ""}`;
+function stateText({ state, progress: progress2 }, now) {
+  const waits = state === "queued" && progress2?.since;
+  const words2 = waits ? ` for ${duration(now - progress2.since)}` : progress2 && !progress2.unit ? `: ${progress2.phase}` : "";
+  return `${SIGNS[state] ?? "◌"} ${state}${words2}`;
+}
+function barOf({ progress: progress2 }) {
+  return progress2?.unit ? progress2 : null;
+}
+function detailText(run) {
+  const steps = barOf(run);
+  return causeText(run) || (steps ? progressText(steps, 0) : "");
 }
 function causeText({ cause }) {
   return cause.replace(/^(.+?) failed first: ([^]+)$/, "$2 ($1)");
@@ -784,7 +809,7 @@ function placeText({ place, size: size2 }) {
 var COLUMNS = [
   { name: "run", value: (run) => run.id, text: (run) => String(run.id) },
   plain("name"),
-  { name: "state", value: (run) => run.state, text: stateText, detail: causeText },
+  { name: "state", value: (run) => run.state, text: stateText, detail: detailText, bar: barOf },
   { name: "where", value: placeText, text: placeText, detail: (run) => run.machines },
   {
     name: "best metric",
@@ -4441,7 +4466,7 @@ var SortedRow = class {
       cell2.hidden = !columns.includes(column);
       if (this.texts[place] === text2 + detail) return;
       this.texts[place] = text2 + detail;
-      cell2.replaceChildren(text2, detail ? element("div", { class: "dn-detail" }, detail) : "");
+      cell2.replaceChildren(text2, detail ? element("div", { class: "dn-detail" }, meterOf(column.bar?.(item)), detail) : "");
       cell2.title = detail || (column.name === "name" ? text2 : "");
     });
     if (ended) this.buttons();
@@ -4488,6 +4513,12 @@ var SortedRow = class {
     }
   }
 };
+function meterOf(progress2) {
+  if (!progress2) return null;
+  const meter = element("progress", { "aria-label": "progress" });
+  fill(meter, progress2);
+  return meter;
+}
 
 // src/runs/row.js
 var Row = class extends SortedRow {

@@ -335,18 +335,26 @@ function progressBar(root, source) {
     const { progress: progress3, now = 0 } = source.summary;
     line2.hidden = !progress3;
     if (!progress3) return;
-    if (progress3.total) Object.assign(meter, { max: progress3.total, value: progress3.done });
-    else meter.removeAttribute("value");
+    fill(meter, progress3);
     words2.textContent = progressText(progress3, now);
   };
   source.listeners.push(change);
   change();
 }
-function progressText({ phase, total, done, since }, now) {
+function fill(meter, { total, done }) {
+  if (total) Object.assign(meter, { max: total, value: done });
+  else meter.removeAttribute("value");
+}
+function progressText({ phase, total, done, since, unit, left }, now) {
+  if (unit) return [phase, [counted(done, total, unit), left].filter(Boolean).join(", ")].filter(Boolean).join(": ");
   const bytes2 = total ? `${size(done)} of ${size(total)}` : done ? size(done) : "";
   const time = since ? duration(now - since) : "";
   const known = [bytes2, time].filter(Boolean).join(", ");
   return known ? `${phase}: ${known}` : phase;
+}
+function counted(done, total, unit) {
+  if (unit === "%") return `${done} %`;
+  return total ? `${thousands(done)} of ${thousands(total)} ${unit}` : `${thousands(done)} ${unit} begun`;
 }
 
 // src/log/ansi.js
@@ -662,7 +670,14 @@ function record(fields) {
     return known;
   };
 }
-var progress = record({ phase: text, total: number, done: number, since: number });
+var progress = record({
+  phase: text,
+  total: number,
+  done: number,
+  since: number,
+  unit: absent(text),
+  left: absent(text)
+});
 var SUMMARY = {
   id,
   name: text,
@@ -697,7 +712,8 @@ var tableRun = record({
   begin: number,
   end: maybe(number),
   best: maybe(record({ tag: text, value: number })),
-  progress: maybe(progress)
+  progress: maybe(progress),
+  alarm: absent(text)
 });
 var studyRow = record({
   id,
@@ -4678,8 +4694,17 @@ function note({ body }, text2) {
 }
 
 // src/runs/columns.js
-function stateText2({ state, progress: progress3 }) {
-  return `${SIGNS[state] ?? "◌"} ${state}${progress3 ? `: ${progress3.phase}` : ""}`;
+function stateText2({ state, progress: progress3 }, now) {
+  const waits = state === "queued" && progress3?.since;
+  const words2 = waits ? ` for ${duration(now - progress3.since)}` : progress3 && !progress3.unit ? `: ${progress3.phase}` : "";
+  return `${SIGNS[state] ?? "◌"} ${state}${words2}`;
+}
+function barOf({ progress: progress3 }) {
+  return progress3?.unit ? progress3 : null;
+}
+function detailText(run) {
+  const steps = barOf(run);
+  return causeText(run) || (steps ? progressText(steps, 0) : "");
 }
 function causeText({ cause }) {
   return cause.replace(/^(.+?) failed first: ([^]+)$/, "$2 ($1)");
@@ -4693,7 +4718,7 @@ function placeText({ place, size: size2 }) {
 var COLUMNS = [
   { name: "run", value: (run) => run.id, text: (run) => String(run.id) },
   plain("name"),
-  { name: "state", value: (run) => run.state, text: stateText2, detail: causeText },
+  { name: "state", value: (run) => run.state, text: stateText2, detail: detailText, bar: barOf },
   { name: "where", value: placeText, text: placeText, detail: (run) => run.machines },
   {
     name: "best metric",
@@ -4932,7 +4957,7 @@ var SortedRow = class {
       cell2.hidden = !columns.includes(column);
       if (this.texts[place] === text2 + detail) return;
       this.texts[place] = text2 + detail;
-      cell2.replaceChildren(text2, detail ? element("div", { class: "dn-detail" }, detail) : "");
+      cell2.replaceChildren(text2, detail ? element("div", { class: "dn-detail" }, meterOf(column.bar?.(item)), detail) : "");
       cell2.title = detail || (column.name === "name" ? text2 : "");
     });
     if (ended) this.buttons();
@@ -4979,6 +5004,12 @@ var SortedRow = class {
     }
   }
 };
+function meterOf(progress3) {
+  if (!progress3) return null;
+  const meter = element("progress", { "aria-label": "progress" });
+  fill(meter, progress3);
+  return meter;
+}
 
 // src/study/table.js
 var SAID_MS2 = 8e3;

@@ -13,6 +13,7 @@ import os
 from pathlib import Path
 
 CONFIG_FILE = "config.yaml"  # settings for all runs, beside their folders
+SECRETS_FILE = "secrets.json"  # mode 0600, beside it: a webhook's address, a mail's password
 
 # The number of what this module says, which each run's record has. It is raised when a reader that
 # goes by the rules above would get something wrong.
@@ -30,12 +31,16 @@ LAUNCH_FILE = "launch.json"  # `launch.Launch`
 # or its carrier.
 STATUS_FILE = "status.json"  # `status.Status`
 LOG_FILE = "log.tsv"  # `log.py`
+PROGRESS_FILE = "progress.json"  # `metrics.progress.KeptProgress`: how far it was when
 SUPERVISOR_LOG = "supervisor.log"  # text: what the supervisor itself prints
+NOTICES_FILE = "notices.tsv"  # `status.Notice`: what is worth telling its user, a line each
 RESOURCES_FOLDER = "resources"  # event files, one folder a rank (`metrics/resources.py`)
 
 # Written by the ranks, or fetched from where they ran.
 EVENTS_FOLDER = "tensorboard"  # TensorBoard's event files
 STEP_TIMES_FOLDER = "step-times"  # a folder in it for each rank (`metrics/step_times.py`)
+TOKEN_FILE = "progress-token"  # mode 0600: what programs show `supervisor/receiver.py`
+REPORTED_FILE = "reported"  # a line for each reporter of rank 0 (`metrics/progress.py`)
 RESULTS_FOLDER = "results"  # the names of `--result` (`rank/values.py`)
 CHECKPOINTS_FOLDER, MODEL_FOLDER = "checkpoints", "model"  # whatever the program saves there
 

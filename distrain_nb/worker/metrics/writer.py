@@ -24,6 +24,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any, Deque, Dict, List, Mapping, Optional, Tuple
 
+from distrain_nb.worker.metrics import progress
 from distrain_nb.worker.metrics.crc32c import crc32c, masked
 
 VARIABLE = "DISTRAIN_GOALS"  # the names of metrics that are goals, as a JSON list
@@ -83,6 +84,7 @@ def log_metrics(
     metrics: Optional[Mapping[str, Any]] = None,
     *,
     step: Optional[int] = None,
+    of: Optional[int] = None,
     every_rank: bool = False,
     **values: Any,
 ) -> None:
@@ -90,14 +92,18 @@ def log_metrics(
 
     Names that are no identifiers go into a mapping: `log_metrics({"loss/train": 0.25}, step=3)`.
     A value is a number, a NumPy scalar or a tensor with one element and no dimensions. Without
-    `step`, each name counts its own calls from 0. Only rank 0 reports, unless `every_rank` is
-    true: then each rank is a series of its own. Outside a run the metrics are printed instead; in a
-    trial on SageMaker, which reads its log, the goal of the study is printed too.
+    `step`, each name counts its own calls from 0. `of` is how many steps there are:
+    `log_metrics(step=3, of=100)` shows the run's progress, with or without metrics. Only rank 0
+    reports, unless `every_rank` is true: then each rank is a series of its own. Outside a run the
+    metrics are printed instead; in a trial on SageMaker, which reads its log, the goal of the study
+    is printed too.
 
     Raises TypeError for anything else, naming the metric.
     """
     numbers = _numbers_of(metrics, values)
     step = None if step is None else _step(step)
+    if of is not None:
+        _report_progress(step, _step(of, "of"))
     rank = os.environ.get("RANK", "0")
     if rank == "0" or every_rank:
         _report(
@@ -159,11 +165,22 @@ def _described(value: Any) -> str:
     return f"{value!r:.60}, a {type(value).__name__}"
 
 
-def _step(step: Any) -> int:
+def _step(step: Any, name: str = "step") -> int:
     try:
         return int(step.__index__())
     except (AttributeError, TypeError):
-        raise TypeError(f"step must be a whole number, not {step!r}") from None
+        raise TypeError(f"{name} must be a whole number, not {step!r}") from None
+
+
+_first_steps: Dict[int, int] = {}  # by `of`: steps that begin at 0 are over when they are reported
+
+
+def _report_progress(step: Optional[int], total: int) -> None:
+    if step is None:
+        raise TypeError("log_metrics(of=…) needs the step: log_metrics(step=3, of=100)")
+    first = _first_steps.setdefault(total, step)
+    if os.environ.get("RANK", "0") == "0":
+        progress.report("log_metrics", min(step + (first == 0), total), total)
 
 
 class _Reports:

@@ -45,6 +45,7 @@ from distrain_nb.worker.metrics.step_times import CLOCK
 from distrain_nb.worker.rank import (
     ending,
     program,
+    progress_hooks,
     stacks,
     step_hooks,
     stopping,
@@ -136,6 +137,7 @@ def run(folder: Path, process: int, results: Sequence[str]) -> int:
     stopping.begin(folder, process)
     world.watch(folder / PROGRAM_FOLDER)
     step_hooks.install()
+    progress_hooks.install()
     try:
         namespace = program.run(folder / PROGRAM_FOLDER)
         if results:

@@ -17,6 +17,7 @@ from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 from distrain_nb.worker.files import launch
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import ProcessSpec
+from distrain_nb.worker.files.status import STANDS_STILL
 from distrain_nb.worker.machine.gpus import Gpus
 from distrain_nb.worker.rank import stacks
 from distrain_nb.worker.supervisor.looks import RankProcess, look_at
@@ -58,9 +59,9 @@ class Doctor:
             threading.Thread(target=self._run, name="hangs", daemon=True).start()
         return self
 
-    def tell(self, say: Callable[[str], None]) -> str:
+    def tell(self, say: Optional[Callable[[str], None]]) -> str:
         """Say what the log is to have, once each; return `note`. Not called by the thread."""
-        while self._lines:
+        while self._lines and say:
             say(self._lines.pop(0))
         return self.note
 
@@ -110,7 +111,7 @@ class Doctor:
         elif verdict.certain or (again and silent > self._patience(verdict)):
             if not self.note:
                 self._lines.append(f"{SAID}{verdict.text} (silent for {_duration(silent)})")
-            self.note = f"it stands still for {_duration(silent)}: {verdict.text}"
+            self.note = f"{STANDS_STILL} for {_duration(silent)}: {verdict.text}"
             self.is_stopped = self._stops and not verdict.elsewhere
             self._look_at = now + LOOK_AGAIN_S
         else:

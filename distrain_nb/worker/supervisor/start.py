@@ -21,14 +21,16 @@ from typing import Callable, Dict, Iterator, List, Optional, Sequence
 from distrain_nb.worker.files import failure
 from distrain_nb.worker.files import launch as marks
 from distrain_nb.worker.files.failure import Failure
-from distrain_nb.worker.files.folder import PIPE, PROGRAM_FOLDER
+from distrain_nb.worker.files.folder import PIPE, PROGRAM_FOLDER, REPORTED_FILE
 from distrain_nb.worker.files.launch import Launch, ProcessSpec, fill
 from distrain_nb.worker.files.log import LineSplitter, LogWriter
 from distrain_nb.worker.machine import system
+from distrain_nb.worker.metrics import progress
 from distrain_nb.worker.metrics.resources import SampledProcess
 from distrain_nb.worker.rank import ending, rank
 from distrain_nb.worker.reduction import reducer
 from distrain_nb.worker.supervisor import parameter_server
+from distrain_nb.worker.supervisor.receiver import Receiver
 
 # The line of a kernel on a GPU whose assertion has failed; the exception to come doesn't name it.
 _ASSERTED = b"] Assertion `"
@@ -52,6 +54,8 @@ class Output:
         self._selector = selectors.DefaultSelector()
         self._splitters: Dict[int, LineSplitter] = {}
         self.heard_at = time.monotonic()  # when a process last printed
+        self.progress: Optional[progress.ProgressTracker] = None
+        self.tell: Optional[Callable[[str], None]] = None  # has a line of the service in the log
         self.assertions: Dict[int, str] = {}  # by process, the first that has failed on its GPU
 
     @property
@@ -73,6 +77,8 @@ class Output:
             self._read(key.fd)
         moving = [splitter.moving() for splitter in self._splitters.values()]
         self._write(b"".join(moving))
+        if self.progress is not None:
+            self.progress.look()
 
     def say(self, process: int, text: str) -> None:
         """Write a line of our own into the log of a process, on its standard error."""
@@ -91,6 +97,8 @@ class Output:
             self._selector.unregister(descriptor)
             os.close(descriptor)
         self._splitters.clear()
+        if self.progress is not None:
+            self.progress.look(at_once=True)
 
     def close(self) -> int:
         """End the log; the bytes of it that could not be written."""
@@ -118,6 +126,8 @@ class Output:
     def _write(self, records: bytes) -> None:
         if self._echo is not None and records:
             self._echo(records)
+        if self.progress is not None and records:
+            self.progress.hear(records)
         if _ASSERTED in records:
             for process, kernel, text in _ASSERTION.findall(records):
                 words = f"{text.decode('utf-8', 'replace')} in {kernel.decode('utf-8', 'replace')}"
@@ -191,6 +201,7 @@ def _signal_group(leader: int, number: signal.Signals) -> None:
 def start(folder: Path, launch: Launch, ports: Sequence[int], output: Output) -> List[Child]:
     """Start everything; what it prints goes to `output`."""
     launch = replace(launch, processes=tuple(_filled(folder, launch, ports)))
+    launch = _followed(folder, launch, output)
     if launch.mpirun:
         allowed = ["--allow-run-as-root"] if os.geteuid() == 0 else []
         ranks = [sys.executable, "-m", "distrain_nb.worker.rank.rank"]
@@ -221,6 +232,21 @@ def _filled(folder: Path, launch: Launch, ports: Sequence[int]) -> Iterator[Proc
         environment = fill(process.environment, folder, ports)
         of_trackers = rank.variables(folder, index, process.rank, {**os.environ, **environment})
         yield replace(process, environment={**environment, **of_trackers})
+
+
+def _followed(folder: Path, launch: Launch, output: Output) -> Launch:
+    """Follow how far the ranks are; return them with the variables by which they say it."""
+    progress.forget(folder)
+    output.progress = progress.ProgressTracker(folder, output.tell)
+    leading = launch.processes[0].environment if launch.processes else {}
+    receiver = Receiver(folder, {**os.environ, **leading})
+    variables = receiver.open()
+    for process in launch.processes:
+        process.environment.update(variables)
+        if process.rank == 0:
+            process.environment[progress.VARIABLE] = str(folder / REPORTED_FILE)
+    receiver.serve(output.progress.take_sent)
+    return launch
 
 
 def _fork(folder: Path, launch: Launch, index: int, output: Output) -> Child:

@@ -104,6 +104,7 @@ class Supervisor:
         self._save(supervisor=Owner.of(os.getpid()))
         output = Output(self._folder, self._echo)
         output.wake_by(system.wakeup())
+        output.tell = partial(self._say, output)
         if self._cancel_requested():
             self._ending = (State.CANCELLED, "")
         while not self._ending:
@@ -170,13 +171,12 @@ class Supervisor:
         output.end_streams()
         if self._charts:
             self._charts.finish()
-        if self._cut:
-            self._say_what_was_cut(output)
+        self._say_what_was_cut(output)
 
     def _hear_doctor(self, output: Output) -> str:
         """Log what the doctor has to say; return why the run stands, or stood, still."""
         if self._doctor and self._ending is None:
-            self._hung = self._doctor.tell(partial(self._say, output))
+            self._hung = self._doctor.tell(output.tell)
             if self._hung and self._doctor.is_stopped:
                 self._decide(State.FAILED, f"stopped by --stop-when-hung: {self._hung}")
         return self._hung

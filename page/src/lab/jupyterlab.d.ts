@@ -52,7 +52,7 @@ export interface StatusBar {
 export interface Restorer { add(widget: LabWidget, name: string): void }
 
 export interface Notifications {
-  emit(message: string, type: "success" | "error" | "info", options: {
+  emit(message: string, type: "success" | "error" | "info" | "warning", options: {
     autoClose: number | false;
     actions: { label: string; callback: () => void }[];
   }): string;

@@ -11,10 +11,13 @@ const SHOWN_MS = 10_000;
 const KINDS = { succeeded: "success", failed: "error" };
 
 /**
- * `digits #12 failed after 3 min 05 s: ValueError: shapes differ`; of a study, else its best trial.
+ * `digits #12 failed after 3 min 05 s: ValueError: shapes differ`; of a study, else its best trial;
+ * of a run that goes on its alarm.
  * @param {TableRun | StudyRow} item
  */
-export function endOf({ id, name, state, begin, end, cause, best }) {
+export function endOf(item) {
+  const { id, name, state, begin, end, cause, best, final } = item;
+  if (!final && "alarm" in item) return `${name} #${id}: ${item.alarm}`;
   const after = end === null ? "" : ` after ${duration(end - begin)}`;
   const more = cause || (typeof best === "string" ? best : "");
   return `${name} #${id} ${state}${after}${more ? `: ${more}` : ""}`;
@@ -41,8 +44,8 @@ function isInSight(label) {
 export function announce(item, what, notifications, open) {
   if (isInSight(`${what} ${item.id}`)) return;
   const text = endOf(item);
-  notifications.emit(text, KINDS[item.state] ?? "info", {
-    autoClose: item.state === "failed" ? false : SHOWN_MS,
+  notifications.emit(text, item.final ? KINDS[item.state] ?? "info" : "warning", {
+    autoClose: item.final && item.state !== "failed" ? SHOWN_MS : false,
     actions: [{ label: "Open", callback: open }],
   });
   if (!document.hidden || !("Notification" in window) || Notification.permission !== "granted") return;

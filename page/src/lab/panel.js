@@ -1,14 +1,14 @@
 // The side panel: the newest studies and runs, what they do, and Stop.
 
 import { arrange, button, element, keyed, OWN_KEYS, write } from "../dom.js";
-import { SIGNS } from "../run/head.js";
-import { causeText, stateText } from "../runs/columns.js";
+import { fill, progressText, SIGNS } from "../run/head.js";
+import { barOf, causeText, stateText } from "../runs/columns.js";
 import { hasWords } from "../runs/filters.js";
 import { messageOf } from "../source.js";
 import { age, duration, plural } from "../words.js";
 import { mayAsk } from "./notices.js";
 
-/** @import { StudyRow, TableRun } from "../protocol.d.ts" */
+/** @import { Progress, StudyRow, TableRun } from "../protocol.d.ts" */
 /** @import { Watch, What } from "./watch.js" */
 
 const MOST = { run: 100, study: 20 };
@@ -34,7 +34,8 @@ class Item {
     this.line = element("span", { class: "dn-soft" });
     this.more = element("span", { class: "dn-detail" });
     const open = button("", () => panel.open(item, what), { class: "dn-item", title: `Open ${what} ${item.id}` });
-    open.append(element("span", {}, this.sign, " ", this.name), this.line, this.more);
+    this.meter = element("progress", { "aria-label": "progress", hidden: true });
+    open.append(element("span", {}, this.sign, " ", this.name), this.line, this.meter, this.more);
     this.stop = button("Stop", () => panel.stop(item, what, this.stop), {
       class: "dn-stop", "aria-label": `Stop ${what} ${item.id}`,
     });
@@ -46,8 +47,11 @@ class Item {
    * @param {number} now
    * @param {string[]} words how it is
    * @param {string[]} more
+   * @param {Progress | null} [progress]
    */
-  show(item, now, words, more) {
+  show(item, now, words, more, progress = null) {
+    this.meter.hidden = !progress;
+    if (progress) fill(this.meter, progress);
     const lasted = item.begin ? duration((item.end ?? now) - item.begin) : "";
     const ago = item.final && item.begin ? age(now - (item.end ?? item.begin)) : "";
     this.node.dataset.state = item.state;
@@ -61,8 +65,9 @@ class Item {
 }
 
 /** @param {TableRun} run */
-function ofRun({ place, size, best }) {
-  return [place, size, best ? `${best.tag} ${Number(best.value.toPrecision(4))}` : ""];
+function ofRun(run) {
+  const { place, size, best } = run, steps = barOf(run);
+  return [steps ? progressText(steps, 0) : "", place, size, best ? `${best.tag} ${Number(best.value.toPrecision(4))}` : ""];
 }
 
 export class RunsPanel {
@@ -117,7 +122,7 @@ export class RunsPanel {
     ));
     arrange(this.list, keyed(
       this.runs, ofRuns.slice(0, this.most.run), ({ id }) => String(id), (run) => new Item(run, "run", this),
-      (item, run) => item.show(run, now, [stateText(run).slice(2)], ofRun(run)),
+      (item, run) => item.show(run, now, [stateText(run, now).slice(2)], ofRun(run), barOf(run)),
     ));
     const more = counted(Math.max(0, ofStudies.length - this.most.study), Math.max(0, ofRuns.length - this.most.run));
     this.rest.hidden = !more;

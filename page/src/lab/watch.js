@@ -30,13 +30,27 @@ class Ends {
   }
 }
 
+/** Tells of each run that stands still, or has passed a limit, once for each reason. */
+class Alarms {
+  /** @type {Map<number, string> | null} by number; null at first */
+  known = null;
+
+  /** @param {TableRun[]} runs */
+  among(runs) {
+    const before = this.known;
+    this.known = new Map(runs.map(({ id, alarm = "" }) => [id, alarm.split(":")[0]]));
+    return before ? runs.filter(({ id, alarm }) => alarm && before.get(id) !== this.known?.get(id)) : [];
+  }
+}
+
 export class Watch {
-  /** @param {(item: TableRun | StudyRow, what: What) => void} ended is called with what has ended meanwhile */
+  /** @param {(item: TableRun | StudyRow, what: What) => void} ended is called with what has ended or needs its user */
   constructor(ended) {
     const model = new PageModel({ run: 0, home: "", key: "runs" });
     this.source = new RunsSource(model);
     this.studySource = new StudiesSource(model);
     this.ended = ended;
+    this.alarms = new Alarms();
     this.ends = { run: new Ends(), study: new Ends() };
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.timer = undefined;
@@ -56,6 +70,7 @@ export class Watch {
   get runningStudies() { return this.studies.filter((study) => !study.final); }
 
   compare() {
+    for (const run of this.alarms.among(this.runs)) this.ended(run, "run");
     for (const run of this.ends.run.among(this.runs)) this.ended(run, "run");
     for (const study of this.ends.study.among(this.studies)) this.ended(study, "study");
   }

@@ -1,7 +1,7 @@
 // State line and progress of a run.
 
 import { element } from "../dom.js";
-import { duration, size } from "../words.js";
+import { duration, size, thousands } from "../words.js";
 
 /** @import { RunSummary, Progress } from "../protocol.d.ts" */
 /** @import { Stoppable } from "./stop.js" */
@@ -87,7 +87,7 @@ export class StateLine {
 }
 
 /**
- * One bar for whatever takes long before the ranks run: phase, bytes, time.
+ * One bar for whatever takes long: phase, bytes and time before the ranks run, then their steps.
  * @param {HTMLElement} root
  * @param {Stoppable} source
  */
@@ -100,8 +100,7 @@ export function progressBar(root, source) {
     const { progress, now = 0 } = source.summary;
     line.hidden = !progress;
     if (!progress) return;
-    if (progress.total) Object.assign(meter, { max: progress.total, value: progress.done });
-    else meter.removeAttribute("value");
+    fill(meter, progress);
     words.textContent = progressText(progress, now);
   };
   source.listeners.push(change);
@@ -109,13 +108,35 @@ export function progressBar(root, source) {
 }
 
 /**
- * `sending the image: 12 MiB of 40 MiB, 3.1 s`, with only what is known.
+ * Where nobody knows how much there is, a bar has no value.
+ * @param {HTMLProgressElement} meter
+ * @param {Pick<Progress, "total" | "done">} progress
+ */
+export function fill(meter, { total, done }) {
+  if (total) Object.assign(meter, { max: total, value: done });
+  else meter.removeAttribute("value");
+}
+
+/**
+ * `sending the image: 12 MiB of 40 MiB, 3.1 s`, or `300 of 1,000 steps, about 4 min left`, with
+ * only what is known.
  * @param {Progress} progress
  * @param {number} now
  */
-export function progressText({ phase, total, done, since }, now) {
+export function progressText({ phase, total, done, since, unit, left }, now) {
+  if (unit) return [phase, [counted(done, total, unit), left].filter(Boolean).join(", ")].filter(Boolean).join(": ");
   const bytes = total ? `${size(done)} of ${size(total)}` : done ? size(done) : "";
   const time = since ? duration(now - since) : "";
   const known = [bytes, time].filter(Boolean).join(", ");
   return known ? `${phase}: ${known}` : phase;
+}
+
+/**
+ * @param {number} done
+ * @param {number} total
+ * @param {string} unit
+ */
+function counted(done, total, unit) {
+  if (unit === "%") return `${done} %`;
+  return total ? `${thousands(done)} of ${thousands(total)} ${unit}` : `${thousands(done)} ${unit} begun`;
 }

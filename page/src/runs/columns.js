@@ -1,9 +1,9 @@
 // What the table says of a run, column by column.
 
-import { SIGNS } from "../run/head.js";
+import { progressText, SIGNS } from "../run/head.js";
 import { age, brief, duration } from "../words.js";
 
-/** @import { TableRun } from "../protocol.d.ts" */
+/** @import { Progress, TableRun } from "../protocol.d.ts" */
 /** @typedef {string | number | null | [string, number]} Value pairs by their first part that differs */
 /**
  * `value` is what is sorted by, `detail` a second line, `kind` the column's class where that is not
@@ -15,12 +15,33 @@ import { age, brief, duration } from "../words.js";
  *   value: (item: T, now: number) => Value,
  *   text: (item: T, now: number) => string,
  *   detail?: (item: T) => string,
+ *   bar?: (item: T) => Progress | null,
  * }} Column
  */
 
-/** @param {TableRun} run */
-export function stateText({ state, progress }) {
-  return `${SIGNS[state] ?? "◌"} ${state}${progress ? `: ${progress.phase}` : ""}`;
+/**
+ * @param {TableRun} run
+ * @param {number} now
+ */
+export function stateText({ state, progress }, now) {
+  const waits = state === "queued" && progress?.since;
+  const words = waits ? ` for ${duration(now - progress.since)}` : progress && !progress.unit ? `: ${progress.phase}` : "";
+  return `${SIGNS[state] ?? "◌"} ${state}${words}`;
+}
+
+/**
+ * How far its ranks are, which a bar shows.
+ * @param {TableRun} run
+ */
+export function barOf({ progress }) { return progress?.unit ? progress : null; }
+
+/**
+ * Why it failed, or how far it is.
+ * @param {TableRun} run
+ */
+function detailText(run) {
+  const steps = barOf(run);
+  return causeText(run) || (steps ? progressText(steps, 0) : "");
 }
 
 /**
@@ -44,7 +65,7 @@ function placeText({ place, size }) { return [place, size].filter(Boolean).join(
 export const COLUMNS = [
   { name: "run", value: (run) => run.id, text: (run) => String(run.id) },
   plain("name"),
-  { name: "state", value: (run) => run.state, text: stateText, detail: causeText },
+  { name: "state", value: (run) => run.state, text: stateText, detail: detailText, bar: barOf },
   { name: "where", value: placeText, text: placeText, detail: (run) => run.machines },
   {
     name: "best metric",

@@ -1,7 +1,10 @@
 // A table that is kept current, sorted by any column; arrow keys go from row to row.
 
 import { button, element, OWN_KEYS, write } from "../dom.js";
+import { fill } from "../run/head.js";
 import { className, sorted } from "./columns.js";
+
+/** @import { Progress } from "../protocol.d.ts" */
 
 const PAGE_OF_ROWS = 50;  // more are laid out and painted for longer than a frame
 
@@ -239,7 +242,7 @@ export class SortedRow {
       cell.hidden = !columns.includes(column);
       if (this.texts[place] === text + detail) return;
       this.texts[place] = text + detail;
-      cell.replaceChildren(text, detail ? element("div", { class: "dn-detail" }, detail) : "");
+      cell.replaceChildren(text, detail ? element("div", { class: "dn-detail" }, meterOf(column.bar?.(item)), detail) : "");
       cell.title = detail || (column.name === "name" ? text : "");
     });
     if (ended) this.buttons();
@@ -284,4 +287,12 @@ export class SortedRow {
       it.tabIndex = yes ? 0 : -1;
     }
   }
+}
+
+/** @param {Progress | null | undefined} progress */
+function meterOf(progress) {
+  if (!progress) return null;
+  const meter = element("progress", { "aria-label": "progress" });
+  fill(meter, progress);
+  return meter;
 }
