@@ -65,6 +65,7 @@ class Options(TypedDict, total=False):
     allow_secret: Texts | None
     hang_after: Number | None
     stop_when_hung: bool
+    display: str | None
     wait: bool | None
     dry_run: bool
     export: str | None

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.backends.base import AnyBackend
     from distrain_nb.findings import Finding
+    from distrain_nb.run.displays import Display
     from distrain_nb.run.stacks import Stacks
     from distrain_nb.run.store import Record
     from distrain_nb.types import Value
@@ -318,6 +319,14 @@ class Run(Waitable[R]):
         from distrain_nb.run.metrics.events import table
 
         return table(self.folder / EVENTS_FOLDER / STEP_TIMES_FOLDER)
+
+    @property
+    def displays(self) -> list[Display]:
+        """What its ranks have shown with `plt.show()`, `display` or a last line, in order: `data`
+        by MIME type, as the program gave it. Shown in a notebook, nothing of it runs."""
+        from distrain_nb.run.displays import displays
+
+        return displays(self.folder)
 
     def fetch(self) -> Mapping[str, str]:
         """Ask again for what its job left and could not be fetched when it had ended; what is

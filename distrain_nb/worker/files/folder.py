@@ -36,6 +36,7 @@ RESOURCES_FOLDER = "resources"  # event files, one folder a rank (`metrics/resou
 # Written by the ranks, or fetched from where they ran.
 EVENTS_FOLDER = "tensorboard"  # TensorBoard's event files
 STEP_TIMES_FOLDER = "step-times"  # a folder in it for each rank (`metrics/step_times.py`)
+DISPLAYS_FOLDER = "displays"  # the same (`rank/displays.py`): a JSON file for each display
 RESULTS_FOLDER = "results"  # the names of `--result` (`rank/values.py`)
 CHECKPOINTS_FOLDER, MODEL_FOLDER = "checkpoints", "model"  # whatever the program saves there
 
