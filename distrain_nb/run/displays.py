@@ -339,5 +339,5 @@ def _table_html(table: Mapping[str, Value]) -> str:
 def _cell(cell: Sequence[Value]) -> str:
     text, head, wide, high = cell
     spans = f' colspan="{wide}"' * (wide > 1) + f' rowspan="{high}"' * (high > 1)
-    tag = "th" if head else "td"
+    tag = "th" if head and text else "td"
     return f"<{tag}{spans}>{html.escape(text)}</{tag}>"

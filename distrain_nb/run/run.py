@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
+    import plotly.graph_objects as go
     from typing_extensions import Self
 
     from distrain_nb.backends.base import AnyBackend
@@ -294,6 +295,17 @@ class Run(Waitable[R]):
 
         return table(self.folder / EVENTS_FOLDER)
 
+    def figure(self, *metrics: str) -> go.Figure:
+        """Return the charts of these metrics, or of all, as a figure of plotly, with the lines,
+        names and colours of the page.
+
+        Raises OptionError for a metric that there isn't, DistrainError where plotly is missing.
+        """
+        from distrain_nb.run.charts.figures import figure_of
+        from distrain_nb.run.charts.lines import Metrics
+
+        return figure_of(Metrics(self.folder), metrics, f"run {self.id}")
+
     def resources(self) -> pd.DataFrame:
         """Return what each rank used of the machine: a row for each rank and second of the run.
 
@@ -309,6 +321,15 @@ class Run(Waitable[R]):
         from distrain_nb.run.metrics.step_times import step_times
 
         return step_times(self.folder).findings
+
+    @property
+    def time_spent(self) -> str:
+        """Where the time of a step goes: `a step takes 20 ms: 61 % waiting for data, …`; empty for
+        a program without steps."""
+        from distrain_nb.run.metrics.step_times import step_times
+
+        times = step_times(self.folder)
+        return times.sentence if times.ranks else ""
 
     def step_times(self) -> pd.DataFrame:
         """Return where the time of each rank goes: a row for each window of steps, with the last

@@ -44,7 +44,8 @@ class Shown {
     clearInterval(this.clock);
     /** @type {DisplayAnswer} */
     const answer = await this.source.ask("display", { name: this.row.name }).catch((error) => ({ note: messageOf(error) }));
-    const label = answer.label || `shown by rank ${this.row.rank}`;
+    const number = this.row.name.split("-")[3] ?? "";  // so that no two frames have the same name
+    const label = `display ${number} of rank ${this.row.rank}`;
     if (answer.figure) this.draw(answer.figure, label);
     else this.node.replaceChildren(...this.parts(answer, label));
   }
@@ -54,10 +55,10 @@ class Shown {
    * @param {string} label
    */
   parts({ image, table, page, text, note, label: named }, label) {
-    if (image) return [element("img", { alt: label, src: `data:${image.form};base64,${image.data}` })];
+    if (image) return [element("img", { alt: named || label, src: `data:${image.form};base64,${image.data}` })];
     if (table) {
       const rows = table.rows.map((row) => element("tr", {}, ...row.map(cellOf)));
-      const scrolled = element("div", { class: "dn-scrolled", tabindex: 0, role: "region", "aria-label": label.split("\n")[0] }, element("table", { class: "dn-table" }, ...rows));
+      const scrolled = element("div", { class: "dn-scrolled", tabindex: 0, role: "group", "aria-label": label }, element("table", { class: "dn-table" }, ...rows));
       return [scrolled, table.note ? element("div", { class: "dn-chart-note" }, table.note) : ""];
     }
     if (page !== undefined) return [this.page(page, label)];
@@ -98,7 +99,7 @@ class Shown {
 
 /** @param {[text: string, head: boolean, columns: number, rows: number]} cell */
 function cellOf([text, head, columns, rows]) {
-  return element(head ? "th" : "td", { colspan: columns > 1 && columns, rowspan: rows > 1 && rows }, text);
+  return element(head && text ? "th" : "td", { colspan: columns > 1 && columns, rowspan: rows > 1 && rows }, text);
 }
 
 /**

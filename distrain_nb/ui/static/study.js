@@ -3022,7 +3022,8 @@ var Shown = class {
   async ask() {
     clearInterval(this.clock);
     const answer = await this.source.ask("display", { name: this.row.name }).catch((error) => ({ note: messageOf(error) }));
-    const label = answer.label || `shown by rank ${this.row.rank}`;
+    const number2 = this.row.name.split("-")[3] ?? "";
+    const label = `display ${number2} of rank ${this.row.rank}`;
     if (answer.figure) this.draw(answer.figure, label);
     else this.node.replaceChildren(...this.parts(answer, label));
   }
@@ -3031,10 +3032,10 @@ var Shown = class {
    * @param {string} label
    */
   parts({ image, table, page, text: text2, note: note2, label: named2 }, label) {
-    if (image) return [element("img", { alt: label, src: `data:${image.form};base64,${image.data}` })];
+    if (image) return [element("img", { alt: named2 || label, src: `data:${image.form};base64,${image.data}` })];
     if (table) {
       const rows = table.rows.map((row) => element("tr", {}, ...row.map(cellOf)));
-      const scrolled = element("div", { class: "dn-scrolled", tabindex: 0, role: "region", "aria-label": label.split("\n")[0] }, element("table", { class: "dn-table" }, ...rows));
+      const scrolled = element("div", { class: "dn-scrolled", tabindex: 0, role: "group", "aria-label": label }, element("table", { class: "dn-table" }, ...rows));
       return [scrolled, table.note ? element("div", { class: "dn-chart-note" }, table.note) : ""];
     }
     if (page !== void 0) return [this.page(page, label)];
@@ -3072,7 +3073,7 @@ var Shown = class {
   }
 };
 function cellOf([text2, head, columns, rows]) {
-  return element(head ? "th" : "td", { colspan: columns > 1 && columns, rowspan: rows > 1 && rows }, text2);
+  return element(head && text2 ? "th" : "td", { colspan: columns > 1 && columns, rowspan: rows > 1 && rows }, text2);
 }
 function framed(page, { text: text2, raised, font }) {
   const style = escaped(`body { margin: 8px; font: 13px/1.5 ${font}; color: ${text2}; background: ${raised}; }`);
