@@ -36,8 +36,8 @@ DRAWN = ("scatter", "bar", "pie")  # kinds of traces that the page's plotly has
 MOST_CELLS, LONGEST_TEXT = 20_000, 20_000
 _SAVED_BYTES = 1_000_000  # of all displays in a saved notebook
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:"
-# Of a page in a document; the live one has the theme's colours (`page/src/displays.js`).
-_PLAIN = "body{margin:8px;font:13px/1.5 system-ui,sans-serif;color:#1f2328;background:#fff}"
+# As the live page has it (`page/src/displays.js`).
+_PLAIN = "html{background:#fff}body{margin:8px;font:13px/1.5 system-ui,sans-serif;color:#1f2328}"
 
 
 @dataclass(frozen=True)

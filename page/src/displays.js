@@ -2,10 +2,8 @@
 // Nothing of it runs here. A run's HTML has a frame without scripts, forms and an origin, whose policy
 // lets nothing be fetched.
 
-import { themeColours, whenThemed } from "./charts/colours.js";
 import { isNear, PlotFrame, plotlyCode } from "./charts/frame.js";
 import { arrange, button, element, keyed, LITERAL, write } from "./dom.js";
-import { escaped } from "./markup.js";
 import { messageOf, Source } from "./source.js";
 import { stand, standsWhereMarked } from "./standing.js";
 import { thousands } from "./words.js";
@@ -14,12 +12,17 @@ import { thousands } from "./words.js";
 
 const AT_FIRST = 20;  // the newest
 const LOOK_EVERY_MS = 300;
-const LINE_PX = 22;
+const LINE_PX = 26;
 const LOWEST_PX = 60;
+const DRAWN_PX = 320;
 const HIGHEST_PX = 480;
 const FIGURE_PX = 450;
+const MARGINS_PX = 24;
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:";
-const BREAKS = /<(?:tr|p|li|br|h[1-6]|pre|div)\b|\n/gi;
+// A white card, as pictures are: a run's colours are chosen for black ink.
+const STYLE = "html { background: #fff; } body { margin: 8px; font: 13px/1.5 system-ui, sans-serif; color: #1f2328; }";
+const BREAKS = /<(?:tr|p|li|br|h[1-6])\b/gi;
+const DRAWS = /<(?:svg|img)\b/i;
 
 /** One display: it is asked for when it comes near to being seen. */
 class Shown {
@@ -35,8 +38,9 @@ class Shown {
     this.node = element("div", { class: "dn-display dn-figure" });
     /** @type {PlotFrame | undefined} */
     this.frame = undefined;
-    this.repaint = () => {};
-    this.unthemed = whenThemed(this.node, () => this.repaint());
+    /** @type {ResizeObserver | undefined} */
+    this.sized = undefined;
+    this.width = 0;  // of a figure as it is drawn
     this.clock = setInterval(() => { if (isNear(this.node)) this.ask(); }, LOOK_EVERY_MS);
   }
 
@@ -46,8 +50,11 @@ class Shown {
     const answer = await this.source.ask("display", { name: this.row.name }).catch((error) => ({ note: messageOf(error) }));
     const number = this.row.name.split("-")[3] ?? "";  // so that no two frames have the same name
     const label = `display ${number} of rank ${this.row.rank}`;
-    if (answer.figure) this.draw(answer.figure, label);
-    else this.node.replaceChildren(...this.parts(answer, label));
+    const { figure } = answer;
+    if (figure) {
+      this.sized = new ResizeObserver(() => this.draw(figure, label));
+      this.sized.observe(this.node);
+    } else this.node.replaceChildren(...this.parts(answer, label));
   }
 
   /**
@@ -72,10 +79,10 @@ class Shown {
    */
   page(page, label) {
     const frame = element("iframe", { class: "dn-page", sandbox: "", title: label, tabindex: 0 });
-    const lines = (page.replace(/<style[^]*?<\/style>/gi, "").match(BREAKS)?.length ?? 0) + 1;
-    frame.style.height = `${Math.min(HIGHEST_PX, Math.max(LOWEST_PX, lines * LINE_PX))}px`;
-    this.repaint = () => { frame.srcdoc = framed(page, themeColours(this.node)); };
-    this.repaint();
+    const lines = (page.match(BREAKS)?.length ?? 0) + 1;
+    const least = DRAWS.test(page) ? DRAWN_PX : LOWEST_PX;
+    frame.style.height = `${Math.min(HIGHEST_PX, Math.max(least, lines * LINE_PX))}px`;
+    frame.srcdoc = framed(page);
     return frame;
   }
 
@@ -85,14 +92,16 @@ class Shown {
    */
   draw({ data, layout }, label) {
     const height = Math.min(2 * HIGHEST_PX, Math.max(LOWEST_PX, Number(layout.height) || FIGURE_PX));
-    const width = Math.min(Number(layout.width) || Infinity, this.node.clientWidth);
-    this.frame = new PlotFrame(this.node, label, this.code);
+    const width = Math.min(Number(layout.width) || Infinity, this.node.clientWidth - MARGINS_PX);
+    if (width === this.width || width <= 0) return;
+    this.width = width;
+    this.frame ??= new PlotFrame(this.node, label, this.code);
     this.frame.draw(data, { ...layout, width, height }, true);
   }
 
   gone() {
     clearInterval(this.clock);
-    this.unthemed();
+    this.sized?.disconnect();
     this.frame?.close();
   }
 }
@@ -105,12 +114,10 @@ function cellOf([text, head, columns, rows]) {
 /**
  * The document of a frame in which nothing runs.
  * @param {string} page
- * @param {{text: string, raised: string, font: string}} theme
  */
-export function framed(page, { text, raised, font }) {
-  const style = escaped(`body { margin: 8px; font: 13px/1.5 ${font}; color: ${text}; background: ${raised}; }`);
+export function framed(page) {
   return `<!doctype html><html><head><meta http-equiv="Content-Security-Policy" content="${POLICY}">`
-    + `<style>${style}</style></head><body>${page}</body></html>`;
+    + `<style>${STYLE}</style></head><body>${page}</body></html>`;
 }
 
 /**
@@ -126,11 +133,12 @@ export function openDisplays(model) {
   let all = false;
   const more = button("", () => { all = true; change(); });
   const tools = element("div", { class: "dn-chart-tools" }, more);
-  root.append(tools, list);
+  root.append(list);
   const change = () => {
     const rows = model.get("rows");
     const shown = all ? rows : rows.slice(-AT_FIRST);
-    tools.hidden = shown.length === rows.length;
+    if (shown.length === rows.length) tools.remove();
+    else if (tools.parentElement !== root) root.prepend(tools);
     write(more, `Show ${thousands(rows.length - shown.length)} earlier`);
     arrange(list, keyed(parts, shown, (row) => row.name, (row) => new Shown(row, source, () => plotlyCode(model))));
   };

@@ -1,32 +1,5 @@
 // Made from page/src by `make page`: edit that.
 
-// src/charts/colours.js
-function themeColours(place) {
-  const style = getComputedStyle(place);
-  const colour2 = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;
-  return {
-    text: style.color,
-    font: style.fontFamily,
-    ground: colour2("--jp-layout-color0", "#fff"),
-    raised: colour2("--jp-layout-color1", "#fff")
-  };
-}
-var THEMED = ["data-jp-theme-name", "data-jp-theme-light"];
-function whenThemed(place, act) {
-  const later = () => requestAnimationFrame(act);
-  const hear = ({ target }) => {
-    if (target === place) later();
-  };
-  for (const ended of ["transitionend", "transitioncancel"]) place.addEventListener(ended, hear);
-  const told = new MutationObserver(later);
-  told.observe(document.body, { attributes: true, attributeFilter: THEMED });
-  document.head.addEventListener("load", later, true);
-  return () => {
-    told.disconnect();
-    document.head.removeEventListener("load", later, true);
-  };
-}
-
 // src/dom.js
 var LITERAL = "mathjax_ignore tex2jax_ignore";
 var OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
@@ -325,17 +298,6 @@ var PlotFrame = class {
     this.frame.remove();
   }
 };
-
-// src/markup.js
-var SVG = "http://www.w3.org/2000/svg";
-var HTML = "http://www.w3.org/1999/xhtml";
-var TAGS = {
-  [HTML]: /* @__PURE__ */ new Set(["b", "details", "div", "i", "span", "summary", "table", "tbody", "td", "th", "tr"]),
-  [SVG]: /* @__PURE__ */ new Set(["g", "path", "rect", "svg", "text", "tspan"])
-};
-function escaped(text2) {
-  return new XMLSerializer().serializeToString(document.createTextNode(text2));
-}
 
 // src/address.js
 var NUMBER = "[1-9][0-9]{0,15}";
@@ -908,12 +870,16 @@ function thousands(count2) {
 // src/displays.js
 var AT_FIRST = 20;
 var LOOK_EVERY_MS3 = 300;
-var LINE_PX = 22;
+var LINE_PX = 26;
 var LOWEST_PX = 60;
+var DRAWN_PX = 320;
 var HIGHEST_PX = 480;
 var FIGURE_PX = 450;
+var MARGINS_PX = 24;
 var POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:";
-var BREAKS = /<(?:tr|p|li|br|h[1-6]|pre|div)\b|\n/gi;
+var STYLE = "html { background: #fff; } body { margin: 8px; font: 13px/1.5 system-ui, sans-serif; color: #1f2328; }";
+var BREAKS = /<(?:tr|p|li|br|h[1-6])\b/gi;
+var DRAWS = /<(?:svg|img)\b/i;
 var Shown = class {
   /**
    * @param {DisplayRow} row
@@ -926,9 +892,8 @@ var Shown = class {
     this.code = code;
     this.node = element("div", { class: "dn-display dn-figure" });
     this.frame = void 0;
-    this.repaint = () => {
-    };
-    this.unthemed = whenThemed(this.node, () => this.repaint());
+    this.sized = void 0;
+    this.width = 0;
     this.clock = setInterval(() => {
       if (isNear(this.node)) this.ask();
     }, LOOK_EVERY_MS3);
@@ -938,8 +903,11 @@ var Shown = class {
     const answer = await this.source.ask("display", { name: this.row.name }).catch((error) => ({ note: messageOf(error) }));
     const number2 = this.row.name.split("-")[3] ?? "";
     const label = `display ${number2} of rank ${this.row.rank}`;
-    if (answer.figure) this.draw(answer.figure, label);
-    else this.node.replaceChildren(...this.parts(answer, label));
+    const { figure } = answer;
+    if (figure) {
+      this.sized = new ResizeObserver(() => this.draw(figure, label));
+      this.sized.observe(this.node);
+    } else this.node.replaceChildren(...this.parts(answer, label));
   }
   /**
    * @param {DisplayAnswer} answer
@@ -962,12 +930,10 @@ var Shown = class {
    */
   page(page, label) {
     const frame = element("iframe", { class: "dn-page", sandbox: "", title: label, tabindex: 0 });
-    const lines = (page.replace(/<style[^]*?<\/style>/gi, "").match(BREAKS)?.length ?? 0) + 1;
-    frame.style.height = `${Math.min(HIGHEST_PX, Math.max(LOWEST_PX, lines * LINE_PX))}px`;
-    this.repaint = () => {
-      frame.srcdoc = framed(page, themeColours(this.node));
-    };
-    this.repaint();
+    const lines = (page.match(BREAKS)?.length ?? 0) + 1;
+    const least = DRAWS.test(page) ? DRAWN_PX : LOWEST_PX;
+    frame.style.height = `${Math.min(HIGHEST_PX, Math.max(least, lines * LINE_PX))}px`;
+    frame.srcdoc = framed(page);
     return frame;
   }
   /**
@@ -976,22 +942,23 @@ var Shown = class {
    */
   draw({ data, layout }, label) {
     const height = Math.min(2 * HIGHEST_PX, Math.max(LOWEST_PX, Number(layout.height) || FIGURE_PX));
-    const width = Math.min(Number(layout.width) || Infinity, this.node.clientWidth);
-    this.frame = new PlotFrame(this.node, label, this.code);
+    const width = Math.min(Number(layout.width) || Infinity, this.node.clientWidth - MARGINS_PX);
+    if (width === this.width || width <= 0) return;
+    this.width = width;
+    this.frame ??= new PlotFrame(this.node, label, this.code);
     this.frame.draw(data, { ...layout, width, height }, true);
   }
   gone() {
     clearInterval(this.clock);
-    this.unthemed();
+    this.sized?.disconnect();
     this.frame?.close();
   }
 };
 function cellOf([text2, head, columns, rows]) {
   return element(head && text2 ? "th" : "td", { colspan: columns > 1 && columns, rowspan: rows > 1 && rows }, text2);
 }
-function framed(page, { text: text2, raised, font }) {
-  const style = escaped(`body { margin: 8px; font: 13px/1.5 ${font}; color: ${text2}; background: ${raised}; }`);
-  return `<!doctype html><html><head><meta http-equiv="Content-Security-Policy" content="${POLICY}"><style>${style}</style></head><body>${page}</body></html>`;
+function framed(page) {
+  return `<!doctype html><html><head><meta http-equiv="Content-Security-Policy" content="${POLICY}"><style>${STYLE}</style></head><body>${page}</body></html>`;
 }
 function openDisplays(model) {
   const list2 = element("div");
@@ -1004,11 +971,12 @@ function openDisplays(model) {
     change();
   });
   const tools = element("div", { class: "dn-chart-tools" }, more);
-  root.append(tools, list2);
+  root.append(list2);
   const change = () => {
     const rows = model.get("rows");
     const shown = all ? rows : rows.slice(-AT_FIRST);
-    tools.hidden = shown.length === rows.length;
+    if (shown.length === rows.length) tools.remove();
+    else if (tools.parentElement !== root) root.prepend(tools);
     write(more, `Show ${thousands(rows.length - shown.length)} earlier`);
     arrange(list2, keyed(parts, shown, (row) => row.name, (row) => new Shown(row, source, () => plotlyCode(model))));
   };

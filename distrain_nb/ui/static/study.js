@@ -2994,12 +2994,16 @@ var charts_default = { initialize: standsWhereMarked(openCharts), render };
 // src/displays.js
 var AT_FIRST = 20;
 var LOOK_EVERY_MS4 = 300;
-var LINE_PX = 22;
+var LINE_PX = 26;
 var LOWEST_PX = 60;
+var DRAWN_PX = 320;
 var HIGHEST_PX = 480;
 var FIGURE_PX = 450;
+var MARGINS_PX = 24;
 var POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:";
-var BREAKS = /<(?:tr|p|li|br|h[1-6]|pre|div)\b|\n/gi;
+var STYLE2 = "html { background: #fff; } body { margin: 8px; font: 13px/1.5 system-ui, sans-serif; color: #1f2328; }";
+var BREAKS = /<(?:tr|p|li|br|h[1-6])\b/gi;
+var DRAWS = /<(?:svg|img)\b/i;
 var Shown = class {
   /**
    * @param {DisplayRow} row
@@ -3012,9 +3016,8 @@ var Shown = class {
     this.code = code;
     this.node = element("div", { class: "dn-display dn-figure" });
     this.frame = void 0;
-    this.repaint = () => {
-    };
-    this.unthemed = whenThemed(this.node, () => this.repaint());
+    this.sized = void 0;
+    this.width = 0;
     this.clock = setInterval(() => {
       if (isNear(this.node)) this.ask();
     }, LOOK_EVERY_MS4);
@@ -3024,8 +3027,11 @@ var Shown = class {
     const answer = await this.source.ask("display", { name: this.row.name }).catch((error) => ({ note: messageOf(error) }));
     const number2 = this.row.name.split("-")[3] ?? "";
     const label = `display ${number2} of rank ${this.row.rank}`;
-    if (answer.figure) this.draw(answer.figure, label);
-    else this.node.replaceChildren(...this.parts(answer, label));
+    const { figure } = answer;
+    if (figure) {
+      this.sized = new ResizeObserver(() => this.draw(figure, label));
+      this.sized.observe(this.node);
+    } else this.node.replaceChildren(...this.parts(answer, label));
   }
   /**
    * @param {DisplayAnswer} answer
@@ -3048,12 +3054,10 @@ var Shown = class {
    */
   page(page, label) {
     const frame = element("iframe", { class: "dn-page", sandbox: "", title: label, tabindex: 0 });
-    const lines = (page.replace(/<style[^]*?<\/style>/gi, "").match(BREAKS)?.length ?? 0) + 1;
-    frame.style.height = `${Math.min(HIGHEST_PX, Math.max(LOWEST_PX, lines * LINE_PX))}px`;
-    this.repaint = () => {
-      frame.srcdoc = framed(page, themeColours(this.node));
-    };
-    this.repaint();
+    const lines = (page.match(BREAKS)?.length ?? 0) + 1;
+    const least = DRAWS.test(page) ? DRAWN_PX : LOWEST_PX;
+    frame.style.height = `${Math.min(HIGHEST_PX, Math.max(least, lines * LINE_PX))}px`;
+    frame.srcdoc = framed(page);
     return frame;
   }
   /**
@@ -3062,22 +3066,23 @@ var Shown = class {
    */
   draw({ data, layout }, label) {
     const height = Math.min(2 * HIGHEST_PX, Math.max(LOWEST_PX, Number(layout.height) || FIGURE_PX));
-    const width = Math.min(Number(layout.width) || Infinity, this.node.clientWidth);
-    this.frame = new PlotFrame(this.node, label, this.code);
+    const width = Math.min(Number(layout.width) || Infinity, this.node.clientWidth - MARGINS_PX);
+    if (width === this.width || width <= 0) return;
+    this.width = width;
+    this.frame ??= new PlotFrame(this.node, label, this.code);
     this.frame.draw(data, { ...layout, width, height }, true);
   }
   gone() {
     clearInterval(this.clock);
-    this.unthemed();
+    this.sized?.disconnect();
     this.frame?.close();
   }
 };
 function cellOf([text2, head, columns, rows]) {
   return element(head && text2 ? "th" : "td", { colspan: columns > 1 && columns, rowspan: rows > 1 && rows }, text2);
 }
-function framed(page, { text: text2, raised, font }) {
-  const style = escaped(`body { margin: 8px; font: 13px/1.5 ${font}; color: ${text2}; background: ${raised}; }`);
-  return `<!doctype html><html><head><meta http-equiv="Content-Security-Policy" content="${POLICY}"><style>${style}</style></head><body>${page}</body></html>`;
+function framed(page) {
+  return `<!doctype html><html><head><meta http-equiv="Content-Security-Policy" content="${POLICY}"><style>${STYLE2}</style></head><body>${page}</body></html>`;
 }
 function openDisplays(model) {
   const list2 = element("div");
@@ -3090,11 +3095,12 @@ function openDisplays(model) {
     change();
   });
   const tools = element("div", { class: "dn-chart-tools" }, more);
-  root.append(tools, list2);
+  root.append(list2);
   const change = () => {
     const rows = model.get("rows");
     const shown = all ? rows : rows.slice(-AT_FIRST);
-    tools.hidden = shown.length === rows.length;
+    if (shown.length === rows.length) tools.remove();
+    else if (tools.parentElement !== root) root.prepend(tools);
     write(more, `Show ${thousands(rows.length - shown.length)} earlier`);
     arrange(list2, keyed(parts, shown, (row) => row.name, (row) => new Shown(row, source, () => plotlyCode(model))));
   };
