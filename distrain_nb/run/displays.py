@@ -243,16 +243,16 @@ class _Table(HTMLParser):
     @property
     def cut(self) -> Answer:
         """The rows, as many as a page shows, and what stands around the table."""
-        kept, cells = [], 0
+        rows, cells = [], 0
         for row in self._rows:
             cells += len(row)
             if cells > MOST_CELLS:
                 break
-            kept.append(
+            rows.append(
                 [(text.strip()[:1_000], head, wide, high) for text, head, wide, high in row]
             )
         note = " ".join(" ".join(self._around).split())
-        return {"rows": kept, "note": note[:200]}
+        return {"rows": rows, "note": note[:200]}
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         named = {name: value or "" for name, value in attributes}

@@ -106,12 +106,12 @@ def figure_of(metrics: Metrics, tags: tuple[str, ...], what: str) -> go.Figure:
         raise OptionError(f"{what} has no metrics yet")
     colours = {**figure.colours_of(metrics.keys), **figure.colours_of(drawn)}
     names = figure.tags_of(keys)
-    made: go.Figure = make_subplots(rows=len(names), subplot_titles=names)
-    seen: set[str] = set()
+    charts: go.Figure = make_subplots(rows=len(names), subplot_titles=names)
+    named: set[str] = set()
     for key, trace in zip(keys, figure.traces(keys, stacked=metrics.stacked), strict=True):
         line = metrics.line(key, figure.points_a_line(drawn))
         dots = "+markers" if len(line.x) <= figure.DOTS_UP_TO else ""
-        made.add_trace(
+        charts.add_trace(
             {
                 **trace,
                 "x": line.x,
@@ -119,9 +119,9 @@ def figure_of(metrics: Metrics, tags: tuple[str, ...], what: str) -> go.Figure:
                 "mode": f"lines{dots}",
                 "line": {"color": colours[key.series], "width": figure.LINE_PX},
                 "legendgroup": key.series,
-                "showlegend": key.series not in seen,
+                "showlegend": key.series not in named,
             }
         )
-        seen.add(key.series)
-    made.update_xaxes(title_text="step", row=len(names))
-    return made.update_layout(height=HEIGHT_PX * len(names), template="plotly_white")
+        named.add(key.series)
+    charts.update_xaxes(title_text="step", row=len(names))
+    return charts.update_layout(height=HEIGHT_PX * len(names), template="plotly_white")

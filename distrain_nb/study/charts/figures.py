@@ -32,7 +32,7 @@ def figures(summary: StudySummary, importances: Mapping[str, float]) -> dict[str
     coordinates, and `importance` where there is one. Raises DistrainError where plotly is missing.
     """
     require_plotly("study.figures")
-    made: dict[str, go.Figure] = {}
+    charts: dict[str, go.Figure] = {}
     names = [axis.name for axis in parameter_axes(summary.spec)]
     for goal in summary.spec.goals:
         valued = [trial for trial in summary.trials if goal.metric in trial.goals]
@@ -44,20 +44,20 @@ def figures(summary: StudySummary, importances: Mapping[str, float]) -> dict[str
             "x": [*(number for number, _ in best), summary.trials[-1].number] if best else [],
             "y": [*(value for _, value in best), best[-1][1]] if best else [],
         }  # fmt: skip
-        made[goal.metric] = _figure([dots, line], "trial", goal.metric)
+        charts[goal.metric] = _figure([dots, line], "trial", goal.metric)
         for name in names:
             values = [trial.params.get(name) for trial in valued]
             slice_of = _dots(summary, valued, goal.metric, values)
-            made[f"{goal.metric} by {name}"] = _figure([slice_of], name, goal.metric)
-    made[PARALLEL] = _parallel(summary, names)
+            charts[f"{goal.metric} by {name}"] = _figure([slice_of], name, goal.metric)
+    charts[PARALLEL] = _parallel(summary, names)
     if importances:
         rows = list(importances.items())[::-1]
         bars = {
             "type": "bar", "orientation": "h", "marker": {"color": GOOD},
             "x": [share for _, share in rows], "y": [name for name, _ in rows],
         }  # fmt: skip
-        made["importance"] = _figure([bars], f"importance for {summary.goals[0]}", "")
-    return made
+        charts["importance"] = _figure([bars], f"importance for {summary.goals[0]}", "")
+    return charts
 
 
 def _dots(
@@ -111,6 +111,6 @@ def _dimension(name: str, values: Sequence[object]) -> dict[str, object]:
 def _figure(traces: Sequence[Mapping[str, object]], x: str, y: str) -> go.Figure:
     import plotly.graph_objects as go
 
-    made = go.Figure([dict(trace) for trace in traces])
+    charts = go.Figure([dict(trace) for trace in traces])
     axes = {"xaxis_title_text": x, "yaxis_title_text": y} if x or y else {}
-    return made.update_layout(template="plotly_white", **axes)
+    return charts.update_layout(template="plotly_white", **axes)

@@ -48,17 +48,17 @@ class _Displays:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.kept: Dict[str, _Kept] = {}
+        self.present: Dict[str, _Kept] = {}
         self.number = 0
         self.clears = False
         self.figures: weakref.WeakSet[Any] = weakref.WeakSet()  # of Matplotlib, that were shown
 
     def put(self, text: bytes, name: str) -> str:
         """Write a display in the place of what it replaces. Return why it was left out."""
-        before = self.kept.pop(name, None) if name else None
-        stale = [*self.kept.values()] if self.clears else []
+        before = self.present.pop(name, None) if name else None
+        stale = [*self.present.values()] if self.clears else []
         if self.clears:
-            self.kept = {}
+            self.present = {}
         refused = self._refusal(len(text))
         if not refused:
             self._write(text, name, before)
@@ -73,9 +73,9 @@ class _Displays:
     def _refusal(self, size: int) -> str:
         every = os.environ.get(RANKS_VARIABLE) == ALL
         ranks = int(os.environ.get("WORLD_SIZE") or 1) if every else 1
-        if len(self.kept) >= MOST:
+        if len(self.present) >= MOST:
             return f"no more displays are kept: a rank may have {MOST:,}"
-        if sum(kept.size for kept in self.kept.values()) + size > MOST_BYTES // ranks:
+        if sum(display.size for display in self.present.values()) + size > MOST_BYTES // ranks:
             return f"no more displays are kept: a run may have {MOST_BYTES >> 20} MB"
         return ""
 
@@ -91,7 +91,7 @@ class _Displays:
         draft = path.with_suffix(".draft")
         draft.write_bytes(text)
         os.replace(str(draft), str(path))
-        self.kept[name or f"\0{number}"] = _Kept(began, number, version, path, len(text))
+        self.present[name or f"\0{number}"] = _Kept(began, number, version, path, len(text))
 
 
 _displays = _Displays()
@@ -108,8 +108,8 @@ os.register_at_fork(after_in_child=_forget)
 def are_kept() -> bool:
     """Return whether what this rank shows reaches the page."""
     rank = os.environ.get("RANK")
-    wanted = rank == "0" or (rank is not None and os.environ.get(RANKS_VARIABLE) == ALL)
-    return wanted and bool(os.environ.get(FOLDER_VARIABLE))
+    is_shown = rank == "0" or (rank is not None and os.environ.get(RANKS_VARIABLE) == ALL)
+    return is_shown and bool(os.environ.get(FOLDER_VARIABLE))
 
 
 def publish(value: Any, raw: bool = False, name: str = "") -> str:
@@ -145,7 +145,7 @@ def publish(value: Any, raw: bool = False, name: str = "") -> str:
 
 def clear() -> None:
     """Take away what was shown, as soon as something else is."""
-    _displays.clears = bool(_displays.kept)
+    _displays.clears = bool(_displays.present)
 
 
 def bundle_of(value: Any) -> Dict[str, Any]:
