@@ -13,6 +13,7 @@ from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.layout import OPTIONS, Layout, load
 from distrain_nb.layout.options import SPOT, changed, flag
 from distrain_nb.layout.place import place_of
+from distrain_nb.worker.rank.displays import ALL, RANKS_VARIABLE
 from distrain_nb.worker.rank.stacks import HANG_AFTER_VARIABLE, STOP_VARIABLE
 
 if TYPE_CHECKING:
@@ -61,6 +62,9 @@ class JobOptions:
         "none|webhook,mail", "whom to tell when the run ends or stands still (default: setting)", ""
     )
     max_cost: str = option("AMOUNT", "stop the run when it has cost that, such as 50USD", "")
+    display: str = option(
+        "RANKS", "ranks whose figures, images and tables are shown: first, all (default: first)", ""
+    )
     wait: bool | None = option("", "wait in the cell until the run has ended", None)
     dry_run: bool = option("", "show what would be submitted, without submitting it", False)
     export: str = option(
@@ -84,6 +88,13 @@ class JobOptions:
         stops = "1" if self.stop_when_hung else ""
         settings = {HANG_AFTER_VARIABLE: self.hang_after, STOP_VARIABLE: stops}
         return {name: text for name, text in settings.items() if text}
+
+    @property
+    def of_displays(self) -> dict[str, str]:
+        """The variable by which ranks know whose displays are shown. Raises OptionError."""
+        if self.display not in ("", "first", ALL):
+            raise OptionError(f"invalid --display {self.display!r}: expected first or all")
+        return {RANKS_VARIABLE: ALL} if self.display == ALL else {}
 
     def given(self, place: Callable[[str, str], str]) -> dict[str, Any]:
         """Return the names that `param` and `data` define, with their values; `place` says what a

@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { build } from "esbuild";
 
-const WIDGETS = ["run", "runs", "study", "compare", "charts", "media", "form", "problem"];
+const WIDGETS = ["run", "runs", "study", "compare", "charts", "displays", "media", "form", "problem"];
 const STYLES = ["run", "runs", "study", "charts", "form", "problem"];
 // Where a view has rules besides those that all share (`.distrain`), these outrank them, in
 // whatever order a page gets the styles of its widgets.

@@ -27,6 +27,7 @@ def test_the_quickstart_trains_to_95_percent_and_brings_it_all_back(home: Path) 
     assert "The executed notebook: out/quickstart.ipynb" in demo.stdout
     accuracy = re.search(r"trained on 2 ranks: ([\d.]+)%", demo.stdout)
     assert accuracy and float(accuracy[1]) >= 95
+    assert re.search(r"a step takes .*: .*% computing", demo.stdout)
     executed = nbformat.read(ROOT / "out" / "quickstart.ipynb", as_version=4)
     shown = [o.data for c in executed.cells for o in c.get("outputs", []) if "data" in o]
     assert any('<path class="dn-line"' in data.get("text/html", "") for data in shown)

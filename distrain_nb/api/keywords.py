@@ -67,6 +67,7 @@ class Options(TypedDict, total=False):
     stop_when_hung: bool
     notify: str | None
     max_cost: str | None
+    display: str | None
     wait: bool | None
     dry_run: bool
     export: str | None

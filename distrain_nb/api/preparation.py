@@ -324,7 +324,7 @@ def _program(source: Source, options: JobOptions, backend: AnyBackend) -> Progra
     return replace(
         program,
         arguments=with_places(options.args, places),
-        variables=variables(options, places, backend) | options.of_doctor,
+        variables=variables(options, places, backend) | options.of_doctor | options.of_displays,
         findings=(*program.findings, *unread),
     )
 

@@ -41,10 +41,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
+    import plotly.graph_objects as go
     from typing_extensions import Self
 
     from distrain_nb.backends.base import AnyBackend
     from distrain_nb.findings import Finding
+    from distrain_nb.run.displays import Display
     from distrain_nb.run.stacks import Stacks
     from distrain_nb.run.store import Record
     from distrain_nb.types import Value
@@ -298,6 +300,17 @@ class Run(Waitable[R]):
 
         return table(self.folder / EVENTS_FOLDER)
 
+    def figure(self, *metrics: str) -> go.Figure:
+        """Return the charts of these metrics, or of all, as a figure of plotly, with the lines,
+        names and colours of the page.
+
+        Raises OptionError for a metric that there isn't, DistrainError where plotly is missing.
+        """
+        from distrain_nb.run.charts.figures import figure_of
+        from distrain_nb.run.charts.lines import Metrics
+
+        return figure_of(Metrics(self.folder), metrics, f"run {self.id}")
+
     def resources(self) -> pd.DataFrame:
         """Return what each rank used of the machine: a row for each rank and second of the run.
 
@@ -314,6 +327,15 @@ class Run(Waitable[R]):
 
         return step_times(self.folder).findings
 
+    @property
+    def time_spent(self) -> str:
+        """Where the time of a step goes: `a step takes 20 ms: 61 % waiting for data, …`; empty for
+        a program without steps."""
+        from distrain_nb.run.metrics.step_times import step_times
+
+        times = step_times(self.folder)
+        return times.sentence if times.ranks else ""
+
     def step_times(self) -> pd.DataFrame:
         """Return where the time of each rank goes: a row for each window of steps, with the last
         step, their number (`steps`) and the mean seconds of a step by kind.
@@ -323,6 +345,14 @@ class Run(Waitable[R]):
         from distrain_nb.run.metrics.events import table
 
         return table(self.folder / EVENTS_FOLDER / STEP_TIMES_FOLDER)
+
+    @property
+    def displays(self) -> list[Display]:
+        """What its ranks have shown with `plt.show()`, `display` or a last line, in order: `data`
+        by MIME type, as the program gave it. Shown in a notebook, nothing of it runs."""
+        from distrain_nb.run.displays import displays
+
+        return displays(self.folder)
 
     def fetch(self) -> Mapping[str, str]:
         """Ask again for what its job left and could not be fetched when it had ended; what is

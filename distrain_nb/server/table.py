@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from distrain_nb.run.charts.figures import line_name
 from distrain_nb.run.pages import compare as differences
-from distrain_nb.run.pages.compare import check_count, compare, line_name, title
-from distrain_nb.run.pages.listing import Listing
+from distrain_nb.run.pages.compare import check_count, compare
+from distrain_nb.run.pages.listing import Listing, title
 from distrain_nb.run.pages.query import curves as curves_of
 from distrain_nb.run.streams import streams
 from distrain_nb.server.access import open_run, own_runs, own_studies

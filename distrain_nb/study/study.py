@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     import optuna
     import pandas as pd
+    import plotly.graph_objects as go
 
     from distrain_nb.backends.tuning import Tunes
     from distrain_nb.run import Run
@@ -198,6 +199,24 @@ class Study(Ends):
         if not path.exists():
             raise RunNotReady(f"study {self.id} has no trial yet")
         return optuna.load_study(study_name=self.name, storage=open_storage(path))
+
+    @property
+    def figures(self) -> dict[str, go.Figure]:
+        """Its charts as figures of plotly, by the names on the page: `loss` by trial, `loss by lr`,
+        `parallel coordinates` and, from eight trials on, `importance`.
+
+        Raises RunNotReady before there is a trial, DistrainError where plotly is missing.
+        """
+        from distrain_nb.study.charts.figures import figures
+        from distrain_nb.study.importances import importances
+        from distrain_nb.study.summary import summary_of
+
+        summary, shares = summary_of(self), dict[str, float]()
+        if not summary.trials:
+            raise RunNotReady(f"study {self.id} has no trial yet")
+        with suppress(DistrainError):  # without Optuna it has the other charts
+            shares = importances(self.spec, summary.trials)
+        return figures(summary, shares)
 
     def cancel(self) -> None:
         """Ask for it and its trials to be stopped; returns at once. Raises StoreError."""

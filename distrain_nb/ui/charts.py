@@ -3,11 +3,11 @@
 Everything that a reader changes (smoothing, axes, zoom, what is shown) is done in the page, in
 `page/src/charts/`, since a widget's click waits for the cell, and most cells wait for their run.
 
-The metrics of several runs in one set of charts.
-
 The media below a run's charts: histograms, images, texts, hyperparameters.
 
 The kernel sends what there is; the page asks for what the reader opens, in `page/src/media.js`.
+
+What the ranks have shown, above the charts.
 """
 
 from __future__ import annotations
@@ -20,12 +20,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import traitlets
 from ipywidgets import HTML
 
+from distrain_nb.run import displays
 from distrain_nb.run.charts import drawing, figure
-from distrain_nb.run.charts.lines import ChartLine, Metrics
-from distrain_nb.run.metrics.events import Key
-from distrain_nb.run.metrics.non_scalars import NonScalars
+from distrain_nb.run.charts.lines import Metrics
 from distrain_nb.run.metrics.step_times import StepTimesFolder
-from distrain_nb.run.pages.compare import Comparison, line_name, title
 from distrain_nb.run.pages.media import index
 from distrain_nb.ui import document
 from distrain_nb.ui.outputs import in_background
@@ -37,59 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.run import Run
-
-
-class OverlaidMetrics(Metrics):
-    """The metrics of several runs as those of one, with the run as the series."""
-
-    in_bands = False  # the reader has chosen each run
-
-    def __init__(self, folders: dict[str, Path]) -> None:
-        self._runs = {title: Metrics(folder) for title, folder in folders.items()}
-        self.command = f"%distrain compare {' '.join(folder.name for folder in folders.values())}"
-        self._places: dict[Key, tuple[Metrics, Key]] = {}
-
-    @classmethod
-    def of(cls, compared: Comparison) -> OverlaidMetrics:
-        return cls({title(run): run.folder for run in compared.runs})
-
-    def read(self) -> tuple[Key, ...]:
-        stale = tuple(
-            Key(line_name(name, key.series), key.tag)
-            for name, metrics in self._runs.items()
-            for key in metrics.read()
-        )
-        self._places = {
-            Key(line_name(name, key.series), key.tag): (metrics, key)
-            for name, metrics in self._runs.items()
-            for key in metrics.keys
-        }
-        return stale
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(key.tag for key in self._places))
-
-    @property
-    def keys(self) -> tuple[Key, ...]:
-        return tuple(self._places)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return tuple(note for metrics in self._runs.values() for note in metrics.notes)
-
-    @property
-    def non_scalars(self) -> NonScalars:
-        """Nothing: only scalars are laid over each other."""
-        return NonScalars()
-
-    def line(self, key: Key, points: int = 1_000) -> ChartLine:
-        metrics, key_there = self._places[key]
-        return metrics.line(key_there, points)
-
-    def last(self) -> dict[str, float]:
-        """Return no newest values: what is newest in one run is not what is newest in all."""
-        return {}
+    from distrain_nb.run.charts.lines import ChartLine
 
 
 LOOK_EVERY_S = 1.0
@@ -146,6 +92,49 @@ def _media_widget(metrics: Metrics) -> MediaWidget:
     )
     answers(widget, about_run(folder))
     return widget
+
+
+class DisplaysWidget(LiveWidget):
+    """What the ranks have shown; `rows` are those of `displays.rows`."""
+
+    _esm = STATIC / "displays.js"
+    _css = STATIC / "charts.css"
+
+    run = traitlets.Int().tag(sync=True)
+    plotly = traitlets.Unicode().tag(sync=True)
+    rows = traitlets.List().tag(sync=True)
+
+
+class LiveDisplays:
+    """Lists what the ranks of a run have shown, in a widget that exists from then on."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._due = 0.0
+        self.widget: Any = None
+
+    def refresh(self, *, last: bool = False) -> None:
+        """List what is new, once a second at most, and the `last` time at once."""
+        now = time.monotonic()
+        if now < self._due and not last:
+            return
+        self._due = now + LOOK_EVERY_S
+        rows = displays.rows(self._folder)
+        if self.widget is None and rows:
+            self.widget = DisplaysWidget(
+                self._folder.parents[1],
+                run=int(self._folder.name),
+                plotly=plotly().model_id,
+                rows=rows,
+            )
+            answers(self.widget, about_run(self._folder))
+        elif self.widget is not None and rows != self.widget.rows:
+            self.widget.rows = rows
+
+    @property
+    def mark(self) -> str:
+        """Where it may stand in a document, as long as the page has the widget."""
+        return mark(self.widget)
 
 
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.1, 1.0
@@ -241,8 +230,8 @@ class LiveCharts:
 
 
 class RunCharts:
-    """The charts of a run: its metrics, and below them what else its event files have, where its
-    time goes, and what its ranks use of the machine.
+    """What the ranks of a run have shown, and its charts: its metrics, and below them what else its
+    event files have, where its time goes, and what its ranks use of the machine.
     """
 
     def __init__(self, metrics: Metrics) -> None:
@@ -251,6 +240,7 @@ class RunCharts:
         folder, title = metrics.folder, document.RESOURCES_TITLE
         self._times = Metrics(folder, events=StepTimesFolder(folder))
         self._resources = Metrics(folder, RESOURCES_FOLDER)
+        self._displays = LiveDisplays(folder)
         self._of_metrics = LiveCharts(metrics, partial(_widget, folder, "metrics"))
         self._media = LiveMedia(metrics)
         self._of_times = LiveCharts(
@@ -261,8 +251,9 @@ class RunCharts:
         )
 
     @property
-    def _parts(self) -> tuple[LiveCharts | LiveMedia, ...]:
-        return self._of_metrics, self._media, self._of_times, self._of_resources
+    def _parts(self) -> tuple[LiveCharts | LiveMedia | LiveDisplays, ...]:
+        charts = self._of_metrics, self._media, self._of_times, self._of_resources
+        return self._displays, *charts
 
     @property
     def widgets(self) -> tuple[Any, ...]:
@@ -286,6 +277,7 @@ class RunCharts:
     def still(self) -> dict[str, str]:
         """Return what stays in a document, by MIME type, with marks for live charts."""
         places = (
+            (self._displays, document.still_displays(self._metrics)),
             (self._of_metrics, document.still_charts(self._metrics)),
             (self._media, document.still_media(self._metrics)),
             (self._of_times, document.still_charts(self._times, document.TIMES_TITLE)),

@@ -6,10 +6,10 @@ import html
 import time
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.run.charts.figures import OverlaidMetrics
 from distrain_nb.run.pages.compare import CAUSE, STATE, rows
 from distrain_nb.run.summary import clock
 from distrain_nb.ui import document
-from distrain_nb.ui.charts import OverlaidMetrics
 from distrain_nb.ui.frontend import frontend
 from distrain_nb.ui.outputs import LITERAL
 from distrain_nb.ui.table import as_text
@@ -68,7 +68,7 @@ class ComparisonView:
             from distrain_nb.ui.live_table import live_charts
 
             return live_charts(self.compared)
-        metrics = OverlaidMetrics.of(self.compared)
+        metrics = OverlaidMetrics(self.compared.folders)
         metrics.read()
         return document.chart_bundle(metrics)
 

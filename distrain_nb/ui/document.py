@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb import config, escapes
+from distrain_nb.run import displays
 from distrain_nb.run.charts import drawing
 from distrain_nb.run.pages.media import index
 from distrain_nb.run.summary import (
@@ -85,11 +86,12 @@ def chart_bundle(
 ) -> dict[str, str]:
     """Return the charts, the other contents of the event files, step `times` and the `resources`,
     by MIME type."""
-    if not metrics.keys and not (times and times.keys):
+    shown = still_displays(metrics)
+    if not metrics.keys and not shown and not (times and times.keys):
         return {"text/plain": ""}
     of_times = still_charts(times, TIMES_TITLE) if times else ""
     of_resources = still_charts(resources, RESOURCES_TITLE) if resources else ""
-    charts = f"{still_charts(metrics)}{still_media(metrics)}{of_times}{of_resources}"
+    charts = f"{shown}{still_charts(metrics)}{still_media(metrics)}{of_times}{of_resources}"
     return charts_of(metrics, charts)
 
 
@@ -115,6 +117,12 @@ def still_charts(metrics: Metrics, title: str = "") -> str:
     return (
         f'<div class="distrain-charts dn-styled {LITERAL}" hidden="hidden">{drawn}</div>{pictures}'
     )
+
+
+def still_displays(metrics: Metrics) -> str:
+    """Return the HTML of what the ranks have shown; nothing where there is nothing."""
+    shown = displays.still(metrics.folder, metrics.command)
+    return f'<div class="distrain-charts {LITERAL}">{shown}</div>' if shown else ""
 
 
 def still_media(metrics: Metrics) -> str:

@@ -271,6 +271,29 @@ export interface MediaState extends Asking {
   };
 }
 
+/** What a rank has shown: the `name` to ask for it by, and when, in seconds since 1970. */
+export interface DisplayRow {
+  name: string;
+  rank: number;
+  time: number;
+}
+
+export interface DisplaysState extends Asking {
+  plotly: string;
+  rows: DisplayRow[];
+}
+
+/** One of its forms, made safe, or a `note` that says why not; `label` is its text. */
+export interface DisplayAnswer {
+  label?: string;
+  note?: string;
+  text?: string;
+  page?: string;
+  image?: { form: string; data: string };
+  figure?: { data: Record<string, any>[]; layout: Record<string, any> };
+  table?: { rows: [text: string, head: boolean, columns: number, rows: number][][]; note: string };
+}
+
 /** Lines as `PackedLine` has them, but in base64. */
 export type WrittenLine = { [Name in keyof PackedLine]: PackedLine[Name] extends DataView ? string : PackedLine[Name] };
 
@@ -288,6 +311,7 @@ export interface ChartsAnswer {
   times: DrawnCharts | null;
   resources: DrawnCharts | null;
   media: MediaState["index"] | null;
+  displays?: DisplayRow[] | null;
 }
 
 /** What an output has for JupyterLab's extension: `created` tells runs of one number apart. */

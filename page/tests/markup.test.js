@@ -11,7 +11,7 @@ const SOURCES = join(import.meta.dirname, "../src");
 const DOORS = {
   "innerHTML|outerHTML|insertAdjacentHTML|document\\.write|createContextualFragment|setHTML\\w*|\\beval\\(|new Function": [],
   DOMParser: ["markup.js"],
-  srcdoc: ["charts/frame.js"],  // a text without a place for anything
+  srcdoc: ["charts/frame.js", "displays.js"],  // of frames without an origin: see displays.test.js
   "(?<!async |[.\\w])fetch\\(|XMLHttpRequest|WebSocket|sendBeacon|EventSource": ["lab/charts.js", "source.js"],
   "\\bbaseUrl\\b": ["source.js"],
 };

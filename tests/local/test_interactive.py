@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -30,7 +29,9 @@ import matplotlib.pyplot as plt
 figure, axes = plt.subplots()
 axes.plot([1, 2])
 plt.show()
-figure.show()
+plt.plot([3])
+kept, _ = plt.subplots(num="kept")
+display(kept)
 """
 BARS = """
 from tqdm.notebook import tqdm, trange
@@ -86,16 +87,44 @@ def test_the_last_expression_is_said_by_the_first_rank(
     assert [line.text for line in still(run.lines())] == lines * (2 if each else 1)
 
 
-def test_a_figure_that_is_shown_is_told_where_to_go(
-    home: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("ranks", "kept"), [("first", [0, 0, 0]), ("all", [0, 0, 0, 1, 1, 1])])
+def test_figures_that_are_shown_or_left_open_are_kept_of_rank_0_or_all(
+    home: Path, monkeypatch: pytest.MonkeyPatch, ranks: str, kept: list[int]
 ) -> None:
     monkeypatch.setenv("DISPLAY", ":99")  # with which matplotlib itself would warn, obscurely
-    run = api.submit(PLOTS, wait=True, ranks_per_replica=2)
+    run = api.submit(PLOTS, wait=True, ranks_per_replica=2, display=ranks)
+    assert sorted(shown.rank for shown in run.displays) == kept
+    assert all(str(shown.data["image/png"]).startswith("iVBORw0KGgo") for shown in run.displays)
     said = list(still(run.lines()))
-    assert {(line.process, line.stream) for line in said} == {(0, "e")}
-    assert "figure.savefig('name.png') writes a file." in [line.text for line in said]
-    assert any("SummaryWriter" in line.text for line in said) == bool(find_spec("tensorboard"))
-    assert all(len(line.text) < 80 for line in said), "a log cuts long lines"
+    assert {(line.process, line.stream) for line in said} == {(0, "o")}
+    assert all(line.text.startswith("<Figure size ") for line in said)
+    assert len(said) == 3, "a figure that was shown isn't shown again at the end"
+
+
+MANY = """
+import IPython.display as ipython
+import pandas as pd, plotly.graph_objects as go
+from PIL import Image
+shown = display(Image.new("RGB", (2, 2)), display_id=True)
+display("only text")
+shown.update(Image.new("RGB", (3, 3)))
+ipython.clear_output(wait=True)
+handle = ipython.display(pd.DataFrame({"b": [2]}), display_id="table")
+go.Figure(go.Bar(y=[1, 2])).show()
+display(ipython.HTML("<b>page</b>"), ipython.HTML("x" * 5_000_000))
+ipython.update_display(pd.DataFrame({"b": [3]}), display_id="table")
+"""
+
+
+def test_what_is_shown_is_kept_updated_and_cleared(home: Path) -> None:
+    run = api.submit(MANY, wait=True)
+    forms = [[form for form in shown.data if form != "text/plain"] for shown in run.displays]
+    assert forms == [["text/html"], ["application/vnd.plotly.v1+json"], ["text/html"]]
+    table = run.displays[0].data["text/html"]
+    assert isinstance(table, str) and "<td>3</td>" in table and "<td>2</td>" not in table
+    assert "text/html of 5.0 MB is left out: 4 MB are allowed" in run.logs()
+    files = [path.name for path in run.folder.rglob("displays/**/*") if path.is_file()]
+    assert len(files) == 3, "what was replaced takes no room"
 
 
 def test_a_notebooks_progress_bar_is_one_of_text(home: Path) -> None:

@@ -9,10 +9,11 @@ import numpy as np
 from tensorboardX import SummaryWriter
 
 from distrain_nb.run.charts import drawing, figure
+from distrain_nb.run.charts.figures import OverlaidMetrics
 from distrain_nb.run.charts.lines import Metrics
 from distrain_nb.run.metrics.events import Key
 from distrain_nb.ui import document
-from distrain_nb.ui.charts import OverlaidMetrics, RunCharts
+from distrain_nb.ui.charts import RunCharts
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, RESOURCES_FOLDER
 from distrain_nb.worker.metrics import writer
 from tests.ui.runs import RunFolder

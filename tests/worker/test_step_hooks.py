@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ import pytest
 
 import distrain_nb
 from distrain_nb import api
+from distrain_nb.run.metrics import step_times
 from distrain_nb.run.metrics.events import scalars, table
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, STEP_TIMES_FOLDER
 from distrain_nb.worker.metrics.step_times import CLOCK, timed
@@ -40,6 +42,33 @@ for batch in DataLoader(Slow(), batch_size=2):
     optimizer.step()
     time.sleep(0.01)
     torch.save(net.state_dict(), io.BytesIO())
+"""
+
+# Raw small files on storage that takes its time, which is what the finding is for.
+READING = """
+import time
+from pathlib import Path
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Raw(Dataset):
+    files = sorted(Path(FOLDER).iterdir())
+    def __len__(self):
+        return len(self.files)
+    def __getitem__(self, index):
+        time.sleep(0.012)
+        return torch.tensor([*self.files[index].read_bytes()], dtype=torch.float32)
+
+torch.set_num_threads(1)
+net = torch.nn.Linear(16, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=1e-6)
+loader = DataLoader(Raw(), batch_size=8)
+for epoch in range(3):
+    for batch in loader:
+        optimizer.zero_grad()
+        net(batch).sum().backward()
+        time.sleep(0.064)
+        optimizer.step()
 """
 
 # Before and after the hooks: what a program can see of the loader, the optimizer and the tensors.
@@ -134,3 +163,21 @@ def test_a_slow_rank_is_seen_by_what_the_others_wait(home: Path) -> None:
     assert slow["compute"] >= 0.05
     assert fast["exchange"] - slow["exchange"] > 0.03
     assert fast["gradient bytes"] == (4 * 4 + 4 + 4 + 4) * 4
+
+
+def test_the_line_that_a_finding_suggests_removes_it(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(step_times, "SHORTEST_S", 1.0)  # of a run's ten seconds
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    for number in range(96):
+        (raw / f"{number}.raw").write_bytes(bytes(16))
+    cell = READING.replace("FOLDER", repr(str(raw)))
+    (finding,) = api.submit(cell, wait=True).findings
+    assert finding.code == "time.data"
+    assert re.match(r"\d\d % of a step is waiting for data \(0 loader workers", finding.message)
+    line = re.search(r"DataLoader\(…, (num_workers=\d, persistent_workers=True)\)", finding.message)
+    assert line
+    mended = cell.replace("batch_size=8", f"batch_size=8, {line[1]}")
+    assert "time.data" not in [each.code for each in api.submit(mended, wait=True).findings]

@@ -14,7 +14,7 @@ import numpy as np
 
 from distrain_nb.run.metrics.non_scalars import NonScalars
 from distrain_nb.run.metrics.records import POINT, ParsedStretch, Points, read_stretch
-from distrain_nb.worker.files.folder import STEP_TIMES_FOLDER
+from distrain_nb.worker.files.folder import DISPLAYS_FOLDER, STEP_TIMES_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STRETCH_BYTES = 4 << 20
+_OTHER_FOLDERS = (STEP_TIMES_FOLDER, DISPLAYS_FOLDER)
 # An empty event file that the worker leaves when a run is started again (`supervisor/retries.py`).
 _ATTEMPT = re.compile(r"events\.out\.tfevents\.(\d+\.\d+)\.attempt-\d+")
 
@@ -192,7 +193,7 @@ def event_files(path: Path) -> Iterator[Path]:
         except OSError:  # not there, or nothing to look into
             continue
         below = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
-        folders += [Path(entry.path) for entry in below if entry.name != STEP_TIMES_FOLDER]
+        folders += [Path(entry.path) for entry in below if entry.name not in _OTHER_FOLDERS]
         links = [Path(entry.path) for entry in entries if entry.is_symlink()]
         linked += [link for link in links if os.path.isdir(link)]  # noqa: PTH112 - never raises
         named = (entry for entry in entries if "tfevents" in entry.name)

@@ -39,7 +39,7 @@ _CONTENT, _FLOATS, _DOUBLES, _STRINGS = 4, 5, 6, 8
 _FLOAT32, _FLOAT64 = 1, 2
 _SESSION_START = 3
 _LARGEST = 1e300  # differences and sums of larger ones are no numbers any more
-_FORMATS = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
+FORMATS = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def image(value: bytes) -> Picture:
         encoded = _parts(parts[_IMAGE]).get(4, b"")
     else:  # width, height, then the pictures
         encoded = next(iter(_strings(parts.get(_TENSOR, b""))[2:]), b"")
-    form = next((form for start, form in _FORMATS.items() if encoded.startswith(start)), None)
+    form = next((form for start, form in FORMATS.items() if encoded.startswith(start)), None)
     if form is None:
         raise Malformed("an image that is neither PNG, JPEG nor GIF")
     return Picture(form, base64.b64encode(encoded).decode())

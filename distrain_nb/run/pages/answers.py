@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb import escapes
 from distrain_nb.errors import OptionError
+from distrain_nb.run import displays
 from distrain_nb.run.charts import drawing, figure
 from distrain_nb.run.charts.figure import packed, points_a_line, shape
 from distrain_nb.run.charts.lines import Metrics
@@ -49,7 +50,8 @@ def charts(folder: Path, query: Query, end: bool) -> ChartsAnswer:
         run_streams.times.read() as times,
         run_streams.resources.read() as resources,
     ):
-        state = "-".join(map(_state_of, (events, times, resources)))
+        shown = displays.rows(folder)
+        state = "-".join([*map(_state_of, (events, times, resources)), _checksum(shown)])
         is_new, drawn = state != query.get("seen"), flag(query, "drawn")
 
         def answered(of: EventFolder) -> DrawnCharts | None:
@@ -62,6 +64,7 @@ def charts(folder: Path, query: Query, end: bool) -> ChartsAnswer:
             "times": answered(times),
             "resources": answered(resources),
             "media": index(events.non_scalars) if is_new else None,
+            "displays": shown if is_new else None,
         }
 
 
@@ -69,7 +72,11 @@ def _state_of(events: EventFolder) -> str:
     """Return a checksum that changes with every new point, value and note."""
     lines = [(key, events.points(key)) for key in events.keys]
     newest = [(*key, len(points), *points[-1:].tolist()) for key, points in lines]
-    return f"{zlib.crc32(repr((newest, events.non_scalars.count, events.notes)).encode()):x}"
+    return _checksum((newest, events.non_scalars.count, events.notes))
+
+
+def _checksum(value: object) -> str:
+    return f"{zlib.crc32(repr(value).encode()):x}"
 
 
 def _drawn(metrics: Metrics, drawn: bool) -> DrawnCharts | None:
@@ -198,6 +205,7 @@ _ANSWERS: dict[str, Callable[[Run, Query], Answer]] = {
     "metrics": lambda run, query: curves(streams(run.folder).metrics, query),
     "charts": _charts,
     "media": lambda run, query: media(streams(run.folder).metrics, query),
+    "display": lambda run, query: displays.display(run.folder, query),
     "ending": _ending,
     "times": lambda run, query: curves(streams(run.folder).times, query),
     "resources": lambda run, query: curves(streams(run.folder).resources, query),

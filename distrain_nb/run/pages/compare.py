@@ -15,15 +15,17 @@ from distrain_nb.layout import Layout
 from distrain_nb.layout.options import texts
 from distrain_nb.run.metrics import finite
 from distrain_nb.run.pages.best_metric import kind_of
-from distrain_nb.run.pages.listing import Listing, RunRow
+from distrain_nb.run.pages.listing import Listing, RunList, RunRow, title
 from distrain_nb.run.pages.media import hyperparameters
 from distrain_nb.run.streams import streams
 from distrain_nb.run.summary import brief, duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     import pandas as pd
+    import plotly.graph_objects as go
 
     from distrain_nb.run.run import Run
     from distrain_nb.types import Json
@@ -143,6 +145,15 @@ class Comparison:
         return tuple(map(title, self.runs))
 
     @property
+    def folders(self) -> dict[str, Path]:
+        """The folder of each run, by its title."""
+        return {title(run): run.folder for run in self.runs}
+
+    def figure(self, *metrics: str) -> go.Figure:
+        """Return the charts of these metrics as `RunList.figure` does."""
+        return RunList(self.runs).figure(*metrics)
+
+    @property
     def frame(self) -> pd.DataFrame:
         """A row for each run, by its number; a column for each setting, outcome and metric."""
         import pandas as pd
@@ -162,16 +173,6 @@ def check_count(runs: int) -> None:
         raise OptionError(f"compare needs two runs or more, not {runs}")
     if runs > MOST_COMPARED:
         raise OptionError(f"compare takes {MOST_COMPARED} runs at most, not {runs}")
-
-
-def title(run: Run) -> str:
-    """Return the title of a run among others: its name and number."""
-    return f"{run.name} #{run.id}"
-
-
-def line_name(title: str, series: str) -> str:
-    """Return the name of a series of one of several runs: `night #3/rank-0`."""
-    return "/".join(filter(None, (title, series)))
 
 
 def compare(runs: Iterable[Run], listing: Listing | None = None) -> Comparison:

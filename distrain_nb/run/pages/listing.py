@@ -11,6 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from distrain_nb.errors import RunUnreadable
+from distrain_nb.run.charts.figures import OverlaidMetrics, figure_of
 from distrain_nb.run.metrics import finite
 from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.run.pages.best_metric import BestMetric, final_metric_values, metric_values
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
+    import plotly.graph_objects as go
 
     from distrain_nb.run.pages.best_metric import MetricValues
     from distrain_nb.types import Json
@@ -237,6 +239,20 @@ class RunList(list[Run]):
     def frame(self) -> pd.DataFrame:
         """A row for each run, by its number; see `frame`."""
         return frame(Listing().read(self))
+
+    def figure(self, *metrics: str) -> go.Figure:
+        """Return the charts of these metrics, or of all, as a figure of plotly: a line for each
+        run, as `%distrain compare` draws them.
+
+        Raises OptionError for a metric that there isn't, DistrainError where plotly is missing.
+        """
+        overlaid = OverlaidMetrics({title(run): run.folder for run in self})
+        return figure_of(overlaid, metrics, "runs(…)")
+
+
+def title(run: Run) -> str:
+    """Return the title of a run among others: its name and number."""
+    return f"{run.name} #{run.id}"
 
 
 def frame(summaries: Iterable[RunRow]) -> pd.DataFrame:

@@ -63,6 +63,14 @@ class MediaIndex(TypedDict):
     hparams: dict[str, dict[str, Json]]
 
 
+class DisplayRow(TypedDict):
+    """What a rank has shown: the `name` to ask for it by, and when, in seconds since 1970."""
+
+    name: str
+    rank: int
+    time: float
+
+
 class DrawnCharts(TypedDict):
     """The charts of one kind of metrics: what stands around the lines, the lines besides their
     points, and the points as bytes in base64."""
@@ -82,6 +90,7 @@ class ChartsAnswer(TypedDict):
     times: DrawnCharts | None
     resources: DrawnCharts | None
     media: MediaIndex | None
+    displays: list[DisplayRow] | None
 
 
 class Histograms(TypedDict):

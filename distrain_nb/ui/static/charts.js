@@ -247,6 +247,18 @@ var media = record({
   hparams: byName(byName(maybe(words))),
   notes: list(text)
 });
+var base64 = one((value) => typeof value === "string" && /^[A-Za-z0-9+/]*=*$/.test(value), "bytes in base64");
+var displayRow = record({ name: text, rank: count, time: number });
+var imageForm = one((value) => /^image\/(?:png|jpeg|gif)$/.test(value), "PNG, JPEG or GIF");
+var display = record({
+  label: absent(text),
+  note: absent(text),
+  text: absent(text),
+  page: absent(text),
+  image: absent(record({ form: imageForm, data: base64 })),
+  figure: absent(record({ data: list(one((value) => ["scatter", "bar", "pie"].includes(value?.type), "a trace")), layout: object })),
+  table: absent(record({ rows: list(list(tuple(text, flag, count, count))), note: text }))
+});
 var axis = (letter) => one((value) => typeof value === "string" && new RegExp(`^${letter}[0-9]*$`).test(value), `an axis ${letter}`);
 var colour = one((value) => typeof value === "string" && /^#[0-9a-f]{3,8}$/i.test(value), "a colour");
 var drawnCharts = record({
@@ -289,8 +301,9 @@ var ANSWERS = {
   times: curves,
   resources: curves,
   curves,
-  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), times: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media) }),
+  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), times: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media), displays: absent(maybe(list(displayRow))) }),
   media: (value) => "rows" in object(value) ? media(value) : medium(value),
+  display,
   runs: record({ runs: list(tableRun) }),
   studies: record({ studies: list(studyRow) }),
   study: record({ seen: text, end: absent(flag), summary: studySummary, charts: maybe(studyCharts) }),
@@ -717,6 +730,7 @@ function traceLike({ keys, traces }, series, axis2) {
 
 // src/charts/frame.js
 var FRAME = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Charts</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; img-src data: blob:; font-src data:">
 <style>
 html, body { margin: 0; overflow: hidden; background: transparent; }
 .dim { opacity: .12 !important; }
@@ -771,10 +785,10 @@ const acts = {
     script.onload = () => { URL.revokeObjectURL(script.src); say("ready"); };
     document.head.append(script);
   },
-  async figure([data, layout]) {
+  async figure([data, layout, strange]) {
     const first = !plot.on;
     await Plotly.react(plot, data, layout, { displayModeBar: false });
-    if (first) {
+    if (first && !strange) {
       plot.on("plotly_relayout", (change) => say("changed", { change, ranges: ranges() }));
       plot.on("plotly_hover", ({ points }) => { mark(points[0]); if (isCrowded()) light(points[0].data.name); });
       plot.on("plotly_unhover", () => { beside.replaceChildren(); light(null); });
@@ -920,9 +934,10 @@ var PlotFrame = class {
   /**
    * @param {Plain[]} data
    * @param {Plain} layout it says how wide
+   * @param {boolean} [strange] whether it is none of our charts, and has no marks beside the mouse
    */
-  draw(data, layout) {
-    this.figure = [data, layout];
+  draw(data, layout, strange = false) {
+    this.figure = [data, layout, strange];
     this.stale = true;
     this.frame.style.height = `${layout.height}px`;
     this.flush();
@@ -952,7 +967,7 @@ var PlotFrame = class {
    * @param {Plain} options of plotly's `downloadImage`
    */
   savePicture(change, options) {
-    if (this.figure) this.tell("picture", [...change(this.figure), options]);
+    if (this.figure) this.tell("picture", [...change([this.figure[0], this.figure[1]]), options]);
   }
   close() {
     clearInterval(this.clock);

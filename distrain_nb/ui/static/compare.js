@@ -233,6 +233,18 @@ var media = record({
   hparams: byName(byName(maybe(words))),
   notes: list(text)
 });
+var base64 = one((value) => typeof value === "string" && /^[A-Za-z0-9+/]*=*$/.test(value), "bytes in base64");
+var displayRow = record({ name: text, rank: count, time: number });
+var imageForm = one((value) => /^image\/(?:png|jpeg|gif)$/.test(value), "PNG, JPEG or GIF");
+var display = record({
+  label: absent(text),
+  note: absent(text),
+  text: absent(text),
+  page: absent(text),
+  image: absent(record({ form: imageForm, data: base64 })),
+  figure: absent(record({ data: list(one((value) => ["scatter", "bar", "pie"].includes(value?.type), "a trace")), layout: object })),
+  table: absent(record({ rows: list(list(tuple(text, flag, count, count))), note: text }))
+});
 var axis = (letter) => one((value) => typeof value === "string" && new RegExp(`^${letter}[0-9]*$`).test(value), `an axis ${letter}`);
 var colour = one((value) => typeof value === "string" && /^#[0-9a-f]{3,8}$/i.test(value), "a colour");
 var drawnCharts = record({
@@ -275,8 +287,9 @@ var ANSWERS = {
   times: curves,
   resources: curves,
   curves,
-  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), times: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media) }),
+  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), times: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media), displays: absent(maybe(list(displayRow))) }),
   media: (value) => "rows" in object(value) ? media(value) : medium(value),
+  display,
   runs: record({ runs: list(tableRun) }),
   studies: record({ studies: list(studyRow) }),
   study: record({ seen: text, end: absent(flag), summary: studySummary, charts: maybe(studyCharts) }),

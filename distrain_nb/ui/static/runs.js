@@ -52,6 +52,29 @@ function fold(title, className2) {
 function write(node, text2) {
   if (node.textContent !== text2) node.textContent = text2;
 }
+function arrange(parent, nodes) {
+  const wanted = new Set(nodes);
+  for (const child of [...parent.children]) if (!wanted.has(child)) child.remove();
+  nodes.forEach((node, place) => {
+    if (parent.children[place] !== node) parent.insertBefore(node, parent.children[place] ?? null);
+  });
+}
+function keyed(parts, items, keyOf, make, update = () => {
+}) {
+  const keys = new Set(items.map(keyOf));
+  for (const [key, part2] of parts) {
+    if (keys.has(key)) continue;
+    part2.gone?.();
+    parts.delete(key);
+  }
+  return items.map((item) => {
+    const key = keyOf(item);
+    const part2 = parts.get(key) ?? make(item);
+    parts.set(key, part2);
+    update(part2, item);
+    return part2.node;
+  });
+}
 function debounce(milliseconds, act) {
   let timer;
   const cancel = () => clearTimeout(timer);
@@ -263,6 +286,18 @@ var media = record({
   hparams: byName(byName(maybe(words))),
   notes: list(text)
 });
+var base64 = one((value) => typeof value === "string" && /^[A-Za-z0-9+/]*=*$/.test(value), "bytes in base64");
+var displayRow = record({ name: text, rank: count, time: number });
+var imageForm = one((value) => /^image\/(?:png|jpeg|gif)$/.test(value), "PNG, JPEG or GIF");
+var display = record({
+  label: absent(text),
+  note: absent(text),
+  text: absent(text),
+  page: absent(text),
+  image: absent(record({ form: imageForm, data: base64 })),
+  figure: absent(record({ data: list(one((value) => ["scatter", "bar", "pie"].includes(value?.type), "a trace")), layout: object })),
+  table: absent(record({ rows: list(list(tuple(text, flag, count, count))), note: text }))
+});
 var axis = (letter) => one((value) => typeof value === "string" && new RegExp(`^${letter}[0-9]*$`).test(value), `an axis ${letter}`);
 var colour = one((value) => typeof value === "string" && /^#[0-9a-f]{3,8}$/i.test(value), "a colour");
 var drawnCharts = record({
@@ -305,8 +340,9 @@ var ANSWERS = {
   times: curves,
   resources: curves,
   curves,
-  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), times: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media) }),
+  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), times: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media), displays: absent(maybe(list(displayRow))) }),
   media: (value) => "rows" in object(value) ? media(value) : medium(value),
+  display,
   runs: record({ runs: list(tableRun) }),
   studies: record({ studies: list(studyRow) }),
   study: record({ seen: text, end: absent(flag), summary: studySummary, charts: maybe(studyCharts) }),
@@ -1118,6 +1154,7 @@ function traceLike({ keys, traces }, series, axis2) {
 
 // src/charts/frame.js
 var FRAME = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Charts</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; img-src data: blob:; font-src data:">
 <style>
 html, body { margin: 0; overflow: hidden; background: transparent; }
 .dim { opacity: .12 !important; }
@@ -1172,10 +1209,10 @@ const acts = {
     script.onload = () => { URL.revokeObjectURL(script.src); say("ready"); };
     document.head.append(script);
   },
-  async figure([data, layout]) {
+  async figure([data, layout, strange]) {
     const first = !plot.on;
     await Plotly.react(plot, data, layout, { displayModeBar: false });
-    if (first) {
+    if (first && !strange) {
       plot.on("plotly_relayout", (change) => say("changed", { change, ranges: ranges() }));
       plot.on("plotly_hover", ({ points }) => { mark(points[0]); if (isCrowded()) light(points[0].data.name); });
       plot.on("plotly_unhover", () => { beside.replaceChildren(); light(null); });
@@ -1321,9 +1358,10 @@ var PlotFrame = class {
   /**
    * @param {Plain[]} data
    * @param {Plain} layout it says how wide
+   * @param {boolean} [strange] whether it is none of our charts, and has no marks beside the mouse
    */
-  draw(data, layout) {
-    this.figure = [data, layout];
+  draw(data, layout, strange = false) {
+    this.figure = [data, layout, strange];
     this.stale = true;
     this.frame.style.height = `${layout.height}px`;
     this.flush();
@@ -1353,7 +1391,7 @@ var PlotFrame = class {
    * @param {Plain} options of plotly's `downloadImage`
    */
   savePicture(change, options) {
-    if (this.figure) this.tell("picture", [...change(this.figure), options]);
+    if (this.figure) this.tell("picture", [...change([this.figure[0], this.figure[1]]), options]);
   }
   close() {
     clearInterval(this.clock);
@@ -2256,6 +2294,131 @@ function openCharts(model) {
 var render = (widget) => stand(widget, openCharts);
 var charts_default = { initialize: standsWhereMarked(openCharts), render };
 
+// src/displays.js
+var AT_FIRST = 20;
+var LOOK_EVERY_MS3 = 300;
+var LINE_PX = 26;
+var LOWEST_PX = 60;
+var DRAWN_PX = 320;
+var HIGHEST_PX = 480;
+var FIGURE_PX = 450;
+var MARGINS_PX = 24;
+var POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:";
+var STYLE2 = "html { background: #fff; } body { margin: 8px; font: 13px/1.5 system-ui, sans-serif; color: #1f2328; }";
+var BREAKS = /<(?:tr|p|li|br|h[1-6])\b/gi;
+var DRAWS = /<(?:svg|img)\b/i;
+var Shown = class {
+  /**
+   * @param {DisplayRow} row
+   * @param {Source<DisplaysState>} source
+   * @param {() => Promise<DataView>} code of plotly
+   */
+  constructor(row, source, code) {
+    this.row = row;
+    this.source = source;
+    this.code = code;
+    this.node = element("div", { class: "dn-display dn-figure" });
+    this.frame = void 0;
+    this.sized = void 0;
+    this.width = 0;
+    this.clock = setInterval(() => {
+      if (isNear(this.node)) this.ask();
+    }, LOOK_EVERY_MS3);
+  }
+  async ask() {
+    clearInterval(this.clock);
+    const answer = await this.source.ask("display", { name: this.row.name }).catch((error) => ({ note: messageOf(error) }));
+    const number2 = this.row.name.split("-")[3] ?? "";
+    const label = `display ${number2} of rank ${this.row.rank}`;
+    const { figure } = answer;
+    if (figure) {
+      this.sized = new ResizeObserver(() => this.draw(figure, label));
+      this.sized.observe(this.node);
+    } else this.node.replaceChildren(...this.parts(answer, label));
+  }
+  /**
+   * @param {DisplayAnswer} answer
+   * @param {string} label
+   */
+  parts({ image, table, page, text: text2, note: note2, label: named2 }, label) {
+    if (image) return [element("img", { alt: named2 || label, src: `data:${image.form};base64,${image.data}` })];
+    if (table) {
+      const rows = table.rows.map((row) => element("tr", {}, ...row.map(cellOf)));
+      const scrolled = element("div", { class: "dn-scrolled", tabindex: 0, role: "group", "aria-label": label }, element("table", { class: "dn-table" }, ...rows));
+      return [scrolled, table.note ? element("div", { class: "dn-chart-note" }, table.note) : ""];
+    }
+    if (page !== void 0) return [this.page(page, label)];
+    if (text2) return [element("pre", { class: "dn-media-text", tabindex: 0 }, text2)];
+    return [element("div", { class: "dn-chart-note" }, named2 ? `${named2}: ${note2}` : note2)];
+  }
+  /**
+   * @param {string} page HTML of a run
+   * @param {string} label
+   */
+  page(page, label) {
+    const frame = element("iframe", { class: "dn-page", sandbox: "", title: label, tabindex: 0 });
+    const lines = (page.match(BREAKS)?.length ?? 0) + 1;
+    const least = DRAWS.test(page) ? DRAWN_PX : LOWEST_PX;
+    frame.style.height = `${Math.min(HIGHEST_PX, Math.max(least, lines * LINE_PX))}px`;
+    frame.srcdoc = framed(page);
+    return frame;
+  }
+  /**
+   * @param {{data: Record<string, any>[], layout: Record<string, any>}} figure of plotly
+   * @param {string} label
+   */
+  draw({ data, layout }, label) {
+    const height = Math.min(2 * HIGHEST_PX, Math.max(LOWEST_PX, Number(layout.height) || FIGURE_PX));
+    const width = Math.min(Number(layout.width) || Infinity, this.node.clientWidth - MARGINS_PX);
+    if (width === this.width || width <= 0) return;
+    this.width = width;
+    this.frame ??= new PlotFrame(this.node, label, this.code);
+    this.frame.draw(data, { ...layout, width, height }, true);
+  }
+  gone() {
+    clearInterval(this.clock);
+    this.sized?.disconnect();
+    this.frame?.close();
+  }
+};
+function cellOf([text2, head, columns, rows]) {
+  return element(head && text2 ? "th" : "td", { colspan: columns > 1 && columns, rowspan: rows > 1 && rows }, text2);
+}
+function framed(page) {
+  return `<!doctype html><html><head><meta http-equiv="Content-Security-Policy" content="${POLICY}"><style>${STYLE2}</style></head><body>${page}</body></html>`;
+}
+function openDisplays(model) {
+  const list2 = element("div");
+  const root = element("section", { class: `distrain-charts ${LITERAL}`, "aria-label": "shown by the run" });
+  const source = new Source(model);
+  const parts = /* @__PURE__ */ new Map();
+  let all = false;
+  const more = button("", () => {
+    all = true;
+    change();
+  });
+  const tools = element("div", { class: "dn-chart-tools" }, more);
+  root.append(list2);
+  const change = () => {
+    const rows = model.get("rows");
+    const shown = all ? rows : rows.slice(-AT_FIRST);
+    if (shown.length === rows.length) tools.remove();
+    else if (tools.parentElement !== root) root.prepend(tools);
+    write(more, `Show ${thousands(rows.length - shown.length)} earlier`);
+    arrange(list2, keyed(parts, shown, (row) => row.name, (row) => new Shown(row, source, () => plotlyCode(model))));
+  };
+  model.on("change:rows", change);
+  change();
+  const end = () => {
+    model.off("change:rows", change);
+    for (const part2 of parts.values()) part2.gone();
+    source.close();
+  };
+  return { root, end };
+}
+var render2 = (widget) => stand(widget, openDisplays);
+var displays_default = { initialize: standsWhereMarked(openDisplays), render: render2 };
+
 // src/charts/ridges.js
 var HILL = { old: 88, newest: 50 };
 var TALLEST = 2.5;
@@ -2460,8 +2623,8 @@ function openMedia(model) {
   };
   return { root, end };
 }
-var render2 = (widget) => stand(widget, openMedia);
-var media_default = { initialize: standsWhereMarked(openMedia), render: render2 };
+var render3 = (widget) => stand(widget, openMedia);
+var media_default = { initialize: standsWhereMarked(openMedia), render: render3 };
 
 // src/lab/model.js
 var UNREACHABLE = "Jupyter's server does not answer now; the page asks again.";
@@ -2526,7 +2689,7 @@ var PageModel = class {
 };
 
 // src/lab/charts.js
-var LOOK_EVERY_MS3 = 1e3;
+var LOOK_EVERY_MS4 = 1e3;
 var SHARE_OF_TIME = 0.2;
 var TITLES = { metrics: "", times: "Where the time goes", resources: "Resources by rank" };
 function bytes(text2) {
@@ -2544,7 +2707,7 @@ var ServedCharts = class {
     this.model = model;
     this.code = code;
     this.source = new Source(model);
-    this.places = { metrics: element("div"), media: element("div"), times: element("div"), resources: element("div") };
+    this.places = { displays: element("div"), metrics: element("div"), media: element("div"), times: element("div"), resources: element("div") };
     this.root = element("div", {}, ...Object.values(this.places));
     this.shown = /* @__PURE__ */ new Map();
     this.seen = "";
@@ -2558,7 +2721,7 @@ var ServedCharts = class {
     const over = await this.refresh().catch(() => false);
     if (this.closed || over) return;
     const spent = performance.now() - began;
-    this.timer = setTimeout(() => this.look(), Math.max(LOOK_EVERY_MS3, spent / SHARE_OF_TIME));
+    this.timer = setTimeout(() => this.look(), Math.max(LOOK_EVERY_MS4, spent / SHARE_OF_TIME));
   }
   /** Says whether no more will come. */
   async refresh() {
@@ -2570,6 +2733,7 @@ var ServedCharts = class {
     this.show("times", answer.times);
     this.show("resources", answer.resources);
     this.list(answer.media);
+    this.shows(answer.displays ?? []);
     this.seen = answer.seen;
     return answer.end;
   }
@@ -2599,12 +2763,19 @@ var ServedCharts = class {
     if (there) there.set("index", index);
     else this.open("media", { ...this.asking, plotly: "", index }, openMedia);
   }
+  /** @param {DisplayRow[]} rows what the ranks have shown */
+  shows(rows) {
+    const there = this.shown.get("displays")?.model;
+    if (!rows.length) return;
+    if (there) there.set("rows", rows);
+    else this.open("displays", { ...this.asking, plotly: "", rows }, openDisplays);
+  }
   get asking() {
     return { run: this.model.get("run"), home: this.model.get("home"), key: "" };
   }
   /**
-   * @param {"metrics" | "media" | "times" | "resources"} part
-   * @param {ChartsState | MediaState} state
+   * @param {"displays" | "metrics" | "media" | "times" | "resources"} part
+   * @param {ChartsState | DisplaysState | MediaState} state
    * @param {(model: any) => View} open
    */
   open(part2, state, open) {
@@ -3938,7 +4109,7 @@ function resumeButton(root, source) {
 }
 
 // src/run/view.js
-var LOOK_EVERY_MS4 = 200;
+var LOOK_EVERY_MS5 = 200;
 var SUMMARY_EVERY = 2;
 function receiveBatches(log, source) {
   const { model } = source;
@@ -3976,7 +4147,7 @@ function look(log, source) {
   }
   async function again() {
     const over = await once().catch(() => false);
-    if (!closed && !over) timer = setTimeout(again, LOOK_EVERY_MS4);
+    if (!closed && !over) timer = setTimeout(again, LOOK_EVERY_MS5);
   }
   source.probed.then(async () => {
     await log.refresh().catch(() => {
@@ -4019,7 +4190,7 @@ function openRun(model) {
 }
 
 // src/runs/comparison.js
-var LOOK_EVERY_MS5 = 2e3;
+var LOOK_EVERY_MS6 = 2e3;
 var Comparison = class {
   /**
    * @param {HTMLElement} root
@@ -4051,7 +4222,7 @@ var Comparison = class {
     }
     if (this.closed) return;
     this.show();
-    if (!this.answer?.runs.every((run) => run.final)) this.timer = setTimeout(() => this.look(), LOOK_EVERY_MS5);
+    if (!this.answer?.runs.every((run) => run.final)) this.timer = setTimeout(() => this.look(), LOOK_EVERY_MS6);
   }
   /** @param {ComparedRow} row */
   sort(row) {

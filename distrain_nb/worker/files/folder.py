@@ -43,6 +43,7 @@ EVENTS_FOLDER = "tensorboard"  # TensorBoard's event files
 STEP_TIMES_FOLDER = "step-times"  # a folder in it for each rank (`metrics/step_times.py`)
 TOKEN_FILE = "progress-token"  # mode 0600: what programs show `supervisor/receiver.py`
 REPORTED_FILE = "reported"  # a line for each reporter of rank 0 (`metrics/progress.py`)
+DISPLAYS_FOLDER = "displays"  # likewise (`rank/displays.py`): a JSON file for each display
 RESULTS_FOLDER = "results"  # the names of `--result` (`rank/values.py`)
 CHECKPOINTS_FOLDER, MODEL_FOLDER = "checkpoints", "model"  # whatever the program saves there
 

@@ -1,6 +1,6 @@
 """Interactive parts of a cell: shows its last expression, and refuses questions to the user.
 
-Prints what a notebook would draw as text, on the first rank alone.
+Prints what a notebook would draw as text, on the first rank alone; `displays` keeps the drawing.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import os
 import re
 import sys
 from html.parser import HTMLParser
-from importlib.util import find_spec
 from types import CodeType
 from typing import Any, Dict, Iterator, List, Tuple
 
+from distrain_nb.worker.rank import displays
 from distrain_nb.worker.rank.on_import import Change, on_import
 
 _SAYS_NOTHING = re.compile(r"<[\w.<>]+ object( at 0x[0-9a-fA-F]+)?>")
@@ -28,9 +28,9 @@ def is_first() -> bool:
 
 
 def show(value: object) -> None:
-    """Print a value as `sys.displayhook` does."""
-    if value is not None and is_first():
-        print(text_of(value))
+    """Show a value as a notebook shows that of a last line."""
+    if value is not None:
+        _display(value, raw=False)
 
 
 def text_of(value: object) -> str:
@@ -98,41 +98,72 @@ class _Text(HTMLParser):
 # -- libraries that draw --------------------------------------------------------------------------
 
 
-def display(*objects: Any, raw: bool = False, display_id: Any = None, **_: Any) -> Any:
+def display(
+    *objects: Any, raw: bool = False, display_id: Any = None, clear: bool = False, **_: Any
+) -> Any:
     """Show an object as IPython's `display`, which notebooks have without an import."""
+    if clear:
+        displays.clear()
+    handle = Handle(None if display_id is True else display_id) if display_id else None
     for entry in objects:
-        _display(entry, raw)
-    if not display_id:
-        return None
-    from IPython.display import DisplayHandle
-
-    return DisplayHandle(None if display_id is True else display_id)
+        _display(entry, raw, handle.display_id if handle else "")
+    return handle
 
 
-def _no_screen() -> str:
-    """Say where a figure can go, in lines that fit a log; charts only take it by TensorBoard."""
-    lines = ["A run has no screen for figures.", "figure.savefig('name.png') writes a file."]
-    if find_spec("tensorboard"):
-        lines.append("SummaryWriter().add_figure('name', figure) adds one to the run's charts.")
-    return "\n".join(lines)
+class Handle:
+    """What `display(…, display_id=True)` returns: IPython's, which may not be installed here."""
+
+    def __init__(self, display_id: Any = None) -> None:
+        self.display_id = str(display_id or f"display-{id(self)}")
+
+    def display(self, entry: Any, **options: Any) -> None:
+        display(entry, display_id=self.display_id, **options)
+
+    update = display
 
 
-def _display(value: Any, raw: bool) -> None:
-    if not is_first():
+def _display(value: Any, raw: bool, name: str = "") -> None:
+    if not (is_first() or displays.are_kept()):
         return
-    if type(value).__module__ == "matplotlib.figure":
-        tell(_no_screen())
-    print(value.get("text/plain", "") if raw else text_of(value))
+    if not raw and not isinstance(value, type) and hasattr(value, "_ipython_display_"):
+        value._ipython_display_()
+        return
+    left_out = displays.publish(value, raw, name)
+    if left_out:
+        tell(left_out)
+    text = value.get("text/plain", "") if raw else text_of(value)
+    if text and is_first():
+        print(text)
+
+
+def _show_figure(manager: Any) -> None:
+    _display(manager.canvas.figure, raw=False)
+
+
+def show_open_figures(every: bool = False) -> None:
+    """Show `every` open figure of pyplot and close it; as the end of a notebook's cell does, by
+    default those that were not shown yet."""
+    for figure in displays.take_figures(every):
+        _display(figure, raw=False)
 
 
 def _change_ipython(module: Any) -> None:
-    if module.display is not display:
-        module.display = display
+    module.display = display
+    for name, change in (
+        ("clear_output", lambda *_, **__: displays.clear()),
+        ("publish_display_data", lambda data, *_, **__: display(data, raw=True)),
+    ):
+        if hasattr(module, name):
+            setattr(module, name, change)
 
 
 def _change_matplotlib(module: Any) -> None:
-    """Wrap `show` of Matplotlib's backends for screens, which have one of their own."""
-    module.FigureManagerBase.show = lambda _: tell(_no_screen())
+    """Have figures shown on the page, where Matplotlib would open a window."""
+    module.FigureManagerBase.show = _show_figure
+
+
+def _change_pyplot(module: Any) -> None:
+    module.show = lambda *_, **__: show_open_figures(every=True)
 
 
 def tell(sentence: str) -> None:
@@ -159,6 +190,8 @@ CHANGES: Dict[str, Change] = {
     "IPython.core.display_functions": _change_ipython,
     "IPython.display": _change_ipython,
     "matplotlib.backend_bases": _change_matplotlib,
+    "matplotlib.pyplot": _change_pyplot,
+    "plotly.io._renderers": lambda module: displays.change_plotly(module, display),
     "tqdm.notebook": _change_tqdm,
 }
 
@@ -180,6 +213,7 @@ def codes(text: str, label: str, flags: int, shows: bool) -> Iterator[CodeType]:
 
 def begin() -> None:
     """Show values in rank 0 alone, and have questions fail with what to do instead."""
+    displays.use_no_screen()
     sys.displayhook = show
     builtins.display = display  # type: ignore[attr-defined]  # as in a notebook
     builtins.input = _no_input

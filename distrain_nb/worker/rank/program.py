@@ -178,6 +178,8 @@ def run(folder: Path) -> Dict[str, Any]:
         shows = piece.is_cell and not entry.is_script
         for code in interactive.codes(piece.text, piece.label, flags, shows=shows):
             execute(code, vars(main))
+    if not entry.is_script:
+        interactive.show_open_figures()
     return vars(main)
 
 

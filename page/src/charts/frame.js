@@ -9,6 +9,7 @@ import { element } from "../dom.js";
 
 // Where the mouse is on one subplot is marked on the others too, with the values of their lines.
 const FRAME = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Charts</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; img-src data: blob:; font-src data:">
 <style>
 html, body { margin: 0; overflow: hidden; background: transparent; }
 .dim { opacity: .12 !important; }
@@ -63,10 +64,10 @@ const acts = {
     script.onload = () => { URL.revokeObjectURL(script.src); say("ready"); };
     document.head.append(script);
   },
-  async figure([data, layout]) {
+  async figure([data, layout, strange]) {
     const first = !plot.on;
     await Plotly.react(plot, data, layout, { displayModeBar: false });
-    if (first) {
+    if (first && !strange) {
       plot.on("plotly_relayout", (change) => say("changed", { change, ranges: ranges() }));
       plot.on("plotly_hover", ({ points }) => { mark(points[0]); if (isCrowded()) light(points[0].data.name); });
       plot.on("plotly_unhover", () => { beside.replaceChildren(); light(null); });
@@ -142,7 +143,7 @@ export class PlotFrame {
     this.stale = false;
     this.anew = false;   // whether the frame has lost what it had drawn
     this.began = 0;
-    /** @type {[Plain[], Plain] | null} data, layout */
+    /** @type {[Plain[], Plain, boolean] | null} data, layout, whether it is none of our charts */
     this.figure = null;
     /** @type {Record<string, [any, any]>} of the axes as they are drawn, by name */
     this.ranges = {};
@@ -233,9 +234,10 @@ export class PlotFrame {
   /**
    * @param {Plain[]} data
    * @param {Plain} layout it says how wide
+   * @param {boolean} [strange] whether it is none of our charts, and has no marks beside the mouse
    */
-  draw(data, layout) {
-    this.figure = [data, layout];
+  draw(data, layout, strange = false) {
+    this.figure = [data, layout, strange];
     this.stale = true;
     this.frame.style.height = `${layout.height}px`;
     this.flush();
@@ -266,7 +268,7 @@ export class PlotFrame {
    * @param {Plain} options of plotly's `downloadImage`
    */
   savePicture(change, options) {
-    if (this.figure) this.tell("picture", [...change(this.figure), options]);
+    if (this.figure) this.tell("picture", [...change([this.figure[0], this.figure[1]]), options]);
   }
 
   close() {

@@ -2,12 +2,13 @@
 
 import { openCharts } from "../charts.js";
 import { isNear } from "../charts/frame.js";
+import { openDisplays } from "../displays.js";
 import { element } from "../dom.js";
 import { openMedia } from "../media.js";
 import { Source } from "../source.js";
 import { PageModel } from "./model.js";
 
-/** @import { Asking, ChartsAnswer, ChartsState, DrawnCharts, MediaState, Model, PackedLine, View, WrittenLine } from "../protocol.d.ts" */
+/** @import { Asking, ChartsAnswer, ChartsState, DisplayRow, DisplaysState, DrawnCharts, MediaState, Model, PackedLine, View, WrittenLine } from "../protocol.d.ts" */
 
 const LOOK_EVERY_MS = 1000;
 const SHARE_OF_TIME = 0.2;
@@ -35,7 +36,7 @@ export class ServedCharts {
     this.model = model;
     this.code = code;
     this.source = new Source(model);
-    this.places = { metrics: element("div"), media: element("div"), times: element("div"), resources: element("div") };
+    this.places = { displays: element("div"), metrics: element("div"), media: element("div"), times: element("div"), resources: element("div") };
     this.root = element("div", {}, ...Object.values(this.places));
     /** @type {Map<string, {model: PageModel<any>, view: View}>} what is shown, by its part */
     this.shown = new Map();
@@ -66,6 +67,7 @@ export class ServedCharts {
     this.show("times", answer.times);
     this.show("resources", answer.resources);
     this.list(answer.media);
+    this.shows(answer.displays ?? []);
     this.seen = answer.seen;
     return answer.end;
   }
@@ -99,13 +101,21 @@ export class ServedCharts {
     else this.open("media", { ...this.asking, plotly: "", index }, openMedia);
   }
 
+  /** @param {DisplayRow[]} rows what the ranks have shown */
+  shows(rows) {
+    const there = this.shown.get("displays")?.model;
+    if (!rows.length) return;
+    if (there) there.set("rows", rows);
+    else this.open("displays", { ...this.asking, plotly: "", rows }, openDisplays);
+  }
+
   get asking() {
     return { run: this.model.get("run"), home: this.model.get("home"), key: "" };
   }
 
   /**
-   * @param {"metrics" | "media" | "times" | "resources"} part
-   * @param {ChartsState | MediaState} state
+   * @param {"displays" | "metrics" | "media" | "times" | "resources"} part
+   * @param {ChartsState | DisplaysState | MediaState} state
    * @param {(model: any) => View} open
    */
   open(part, state, open) {
