@@ -16,6 +16,7 @@ from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote import carrier_log
 from distrain_nb.backends.remote.carrier_log import read_links
 from distrain_nb.errors import OptionError, RunNotReady, RunUnreadable
+from distrain_nb.run.annotation import Annotation
 from distrain_nb.run.log.reader import Line, LogReader, still
 from distrain_nb.run.results import Results, is_ours
 from distrain_nb.run.store import Store, default_name
@@ -35,7 +36,7 @@ from distrain_nb.worker.files.folder import (
 from distrain_nb.worker.files.tracked import FILES, Tracked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -148,6 +149,27 @@ class Run(Waitable[R]):
         with readable(self.record), suppress(FileNotFoundError):
             return dict(json.loads((self.folder / OPTIONS_FILE).read_text(encoding="utf-8")))
         return {}
+
+    @property
+    def note(self) -> str:
+        """What people say of it; assign a text to change it. Raises OptionError for one of more
+        than 2,000 characters, StoreError where it can't be kept."""
+        return Annotation.read(self.folder).note
+
+    @note.setter
+    def note(self, text: str) -> None:
+        Annotation.read(self.folder).changed(note=text).write(self.folder)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Words by which people find it, at first those of `--tag`; assign others to change them.
+        Raises as `note` does."""
+        return Annotation.read(self.folder).tags
+
+    @tags.setter
+    def tags(self, tags: Iterable[str]) -> None:
+        texts = (tags,) if isinstance(tags, str) else tags
+        Annotation.read(self.folder).changed(tags=texts).write(self.folder)
 
     @property
     def folder(self) -> Path:

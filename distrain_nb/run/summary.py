@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from distrain_nb import escapes
 from distrain_nb.backends.plugins import title_of
+from distrain_nb.run.annotation import Annotation
 from distrain_nb.run.metrics import finite
 from distrain_nb.worker.files.disk import readable_size
 from distrain_nb.worker.files.fields import Damaged
@@ -136,7 +137,8 @@ class Overview:
 @dataclass(frozen=True, kw_only=True)
 class RunSummary(Overview):
     """A run at a glance. `labels` and `pools` name its processes, by their index in the log. One
-    that is `resumable` can be started again from what it has saved."""
+    that is `resumable` can be started again from what it has saved. `annotation` is what people
+    say of it."""
 
     noun = "run"
 
@@ -145,6 +147,7 @@ class RunSummary(Overview):
     labels: Mapping[int, str] = field(default_factory=dict)
     pools: Mapping[int, str] = field(default_factory=dict)
     resumable: bool = False
+    annotation: Annotation = field(default_factory=Annotation)
 
     @property
     def cause(self) -> str:
@@ -189,6 +192,7 @@ def summary_of(run: MonitoredRun) -> RunSummary:
         error=escapes.plain(status.error),
         progress=None if state.final else status.progress,
         resumable=run.resumable,
+        annotation=Annotation.read(run.folder),
     )
 
 
@@ -203,6 +207,7 @@ def unreadable(run: MonitoredRun, why: str) -> RunSummary:
         begin=run.created,
         end=run.created,
         error=why,
+        annotation=Annotation.read(run.folder),
     )
 
 

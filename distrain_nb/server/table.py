@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from distrain_nb.run.charts.lines import line_name
 from distrain_nb.run.pages import compare as differences
-from distrain_nb.run.pages.compare import check_count, compare, line_name, title
+from distrain_nb.run.pages.answers import overlay
+from distrain_nb.run.pages.compare import check_count, compare, title
 from distrain_nb.run.pages.listing import Listing
 from distrain_nb.run.pages.query import curves as curves_of
 from distrain_nb.run.streams import streams
@@ -44,6 +46,7 @@ def side_by_side(store: Store, query: Query) -> Answer:
         "titles": compared.titles,
         "runs": [summary.as_json() for summary in compared.summaries],
         "rows": [row.as_json() for row in differences.rows(compared)],
+        "diff": compared.diff,
     }
 
 
@@ -93,5 +96,6 @@ def _listing(folder: Path) -> Listing:  # noqa: ARG001
 
 # What a page asks of all runs and studies, by its address.
 LISTS: dict[str, Callable[[Store, Query], Answer]] = {
-    "runs": rows, "studies": studies, "compare": side_by_side, "curves": curves
+    "runs": rows, "studies": studies, "compare": side_by_side, "curves": curves,
+    "overlay": lambda store, query: overlay(chosen(store, query), query),
 }  # fmt: skip

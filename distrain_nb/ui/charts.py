@@ -3,8 +3,6 @@
 Everything that a reader changes (smoothing, axes, zoom, what is shown) is done in the page, in
 `page/src/charts/`, since a widget's click waits for the cell, and most cells wait for their run.
 
-The metrics of several runs in one set of charts.
-
 The media below a run's charts: histograms, images, texts, hyperparameters.
 
 The kernel sends what there is; the page asks for what the reader opens, in `page/src/media.js`.
@@ -22,10 +20,7 @@ from ipywidgets import HTML
 
 from distrain_nb.run.charts import drawing, figure
 from distrain_nb.run.charts.lines import ChartLine, Metrics
-from distrain_nb.run.metrics.events import Key
-from distrain_nb.run.metrics.non_scalars import NonScalars
 from distrain_nb.run.metrics.step_times import StepTimesFolder
-from distrain_nb.run.pages.compare import Comparison, line_name, title
 from distrain_nb.run.pages.media import index
 from distrain_nb.ui import document
 from distrain_nb.ui.outputs import in_background
@@ -37,59 +32,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.run import Run
-
-
-class OverlaidMetrics(Metrics):
-    """The metrics of several runs as those of one, with the run as the series."""
-
-    in_bands = False  # the reader has chosen each run
-
-    def __init__(self, folders: dict[str, Path]) -> None:
-        self._runs = {title: Metrics(folder) for title, folder in folders.items()}
-        self.command = f"%distrain compare {' '.join(folder.name for folder in folders.values())}"
-        self._places: dict[Key, tuple[Metrics, Key]] = {}
-
-    @classmethod
-    def of(cls, compared: Comparison) -> OverlaidMetrics:
-        return cls({title(run): run.folder for run in compared.runs})
-
-    def read(self) -> tuple[Key, ...]:
-        stale = tuple(
-            Key(line_name(name, key.series), key.tag)
-            for name, metrics in self._runs.items()
-            for key in metrics.read()
-        )
-        self._places = {
-            Key(line_name(name, key.series), key.tag): (metrics, key)
-            for name, metrics in self._runs.items()
-            for key in metrics.keys
-        }
-        return stale
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(key.tag for key in self._places))
-
-    @property
-    def keys(self) -> tuple[Key, ...]:
-        return tuple(self._places)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return tuple(note for metrics in self._runs.values() for note in metrics.notes)
-
-    @property
-    def non_scalars(self) -> NonScalars:
-        """Nothing: only scalars are laid over each other."""
-        return NonScalars()
-
-    def line(self, key: Key, points: int = 1_000) -> ChartLine:
-        metrics, key_there = self._places[key]
-        return metrics.line(key_there, points)
-
-    def last(self) -> dict[str, float]:
-        """Return no newest values: what is newest in one run is not what is newest in all."""
-        return {}
 
 
 LOOK_EVERY_S = 1.0

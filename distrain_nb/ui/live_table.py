@@ -15,13 +15,14 @@ import traitlets
 
 from distrain_nb.errors import OptionError
 from distrain_nb.run import Store
+from distrain_nb.run.annotation import annotate
 from distrain_nb.run.charts.lines import Metrics
-from distrain_nb.run.pages.answers import answer
+from distrain_nb.run.pages.answers import answer, overlaid
 from distrain_nb.run.pages.compare import compare
 from distrain_nb.server import table
 from distrain_nb.server.access import open_run
 from distrain_nb.ui import document
-from distrain_nb.ui.charts import ChartsWidget, LiveCharts, OverlaidMetrics, RunCharts, follow
+from distrain_nb.ui.charts import ChartsWidget, LiveCharts, RunCharts, follow
 from distrain_nb.ui.widgets import STATIC, LiveWidget, answers, mark, plotly
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class ComparisonCharts:
     def __init__(self, compared: Comparison) -> None:
         self._store = Store(compared.runs[0].folder.parents[1])
         self._numbers = ",".join(str(run.id) for run in compared.runs)
-        self._metrics = OverlaidMetrics.of(compared)
+        self._metrics = overlaid(compared.runs)
         self._live = LiveCharts(self._metrics, self._widget)
 
     @property
@@ -130,6 +131,8 @@ class LiveTable:
         elif path == "delete":
             if not table.delete(self._store, run):
                 raise OptionError(f"run {run.id} has not ended: stop it first")
+        elif path == "annotate":
+            return annotate(run.folder, query).as_json()
         else:
             return answer(run, path, query)
         return {}

@@ -65,8 +65,15 @@ export interface RunSummary {
   pools: Record<string, string>;
   progress: Progress | null;
   resumable?: boolean;
+  annotation?: Annotation;
   note: string;
   error: string;
+}
+
+/** What people say of a run. */
+export interface Annotation {
+  note: string;
+  tags: string[];
 }
 
 export interface Line {
@@ -116,6 +123,7 @@ export interface TableRun {
   end: number | null;
   best: { tag: string; value: number } | null;
   progress: Progress | null;
+  annotation?: Annotation;
 }
 
 /** A study of a list: `key` is the `study` of its trials' runs. */
@@ -204,6 +212,7 @@ export interface CompareAnswer {
   titles: string[];
   runs: TableRun[];
   rows: ComparedRow[];
+  diff?: string;
 }
 
 export interface CompareState extends Asking {

@@ -109,12 +109,15 @@ function record(fields) {
 /** @type {Shape<protocol.Progress>} */
 const progress = record({ phase: text, total: number, done: number, since: number });
 
+/** @type {Shape<protocol.Annotation>} */
+const annotation = record({ note: text, tags: list(text) });
+
 /** @type {{[Name in keyof protocol.RunSummary]-?: Shape<protocol.RunSummary[Name]>}} */
 const SUMMARY = {
   id, name: text, state: text, phase: text, final: flag, where: text, size: text, begin: number, end: maybe(number),
   now: number, steps: list(record({ label: text, begin: maybe(number), end: maybe(number) })),
   labels: byName(text), pools: byName(text), progress: maybe(progress), note: text, error: text,
-  resumable: absent(flag),
+  resumable: absent(flag), annotation: absent(annotation),
 };
 
 /** @type {Shape<protocol.LineRow>} */
@@ -123,6 +126,7 @@ const line = tuple(count, number, number, text, flag, text);
 const tableRun = record({
   id, name: text, state: text, final: flag, place: text, size: text, machines: text, experiment: text, study: text,
   cause: text, begin: number, end: maybe(number), best: maybe(record({ tag: text, value: number })), progress: maybe(progress),
+  annotation: absent(annotation),
 });
 /** @type {Shape<protocol.StudyRow>} */
 const studyRow = record({
@@ -182,6 +186,10 @@ const medium = record({
   steps: absent(list(number)), edges: absent(list(number)), counts: absent(list(list(number))), notes: absent(list(text)),
 });
 
+const charts = record({
+  seen: text, end: flag, metrics: maybe(drawnCharts), times: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media),
+});
+
 /** @type {Record<string, Shape<any>>} by what is asked */
 const ANSWERS = {
   summary: record(SUMMARY),
@@ -193,7 +201,8 @@ const ANSWERS = {
   times: curves,
   resources: curves,
   curves,
-  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), times: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media) }),
+  charts,
+  overlay: charts,
   media: (value) => ("rows" in object(value) ? media(value) : medium(value)),
   runs: record({ runs: list(tableRun) }),
   studies: record({ studies: list(studyRow) }),
@@ -203,6 +212,7 @@ const ANSWERS = {
   compare: record({
     titles: list(text), runs: list(tableRun),
     rows: list(record({ name: text, texts: list(text), numbers: list(maybe(number)), best: list(count), differs: flag })),
+    diff: absent(text),
   }),
 };
 

@@ -292,7 +292,7 @@ var PlotFrame = class {
 // src/address.js
 var NUMBER = "[1-9][0-9]{0,15}";
 var OWN = new RegExp(
-  `^(?:distrain/(?:version|runs|studies|compare|curves)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|lab/extensions/distrain-nb/static/plotly-basic\\.min\\.js|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
+  `^(?:distrain/(?:version|runs|studies|compare|curves|overlay)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|lab/extensions/distrain-nb/static/plotly-basic\\.min\\.js|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
 );
 function isNumber(value) {
   return Number.isSafeInteger(value) && Number(value) > 0;
@@ -376,6 +376,7 @@ function record(fields) {
   };
 }
 var progress = record({ phase: text, total: number, done: number, since: number });
+var annotation = record({ note: text, tags: list(text) });
 var SUMMARY = {
   id,
   name: text,
@@ -393,7 +394,8 @@ var SUMMARY = {
   progress: maybe(progress),
   note: text,
   error: text,
-  resumable: absent(flag)
+  resumable: absent(flag),
+  annotation: absent(annotation)
 };
 var line = tuple(count, number, number, text, flag, text);
 var tableRun = record({
@@ -410,7 +412,8 @@ var tableRun = record({
   begin: number,
   end: maybe(number),
   best: maybe(record({ tag: text, value: number })),
-  progress: maybe(progress)
+  progress: maybe(progress),
+  annotation: absent(annotation)
 });
 var studyRow = record({
   id,
@@ -504,6 +507,14 @@ var medium = record({
   counts: absent(list(list(number))),
   notes: absent(list(text))
 });
+var charts = record({
+  seen: text,
+  end: flag,
+  metrics: maybe(drawnCharts),
+  times: maybe(drawnCharts),
+  resources: maybe(drawnCharts),
+  media: maybe(media)
+});
 var ANSWERS = {
   summary: record(SUMMARY),
   log: record({ lines: list(line), bars: list(line), first: count, rows: count, total: count, end: flag }),
@@ -514,7 +525,8 @@ var ANSWERS = {
   times: curves,
   resources: curves,
   curves,
-  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), times: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media) }),
+  charts,
+  overlay: charts,
   media: (value) => "rows" in object(value) ? media(value) : medium(value),
   runs: record({ runs: list(tableRun) }),
   studies: record({ studies: list(studyRow) }),
@@ -524,7 +536,8 @@ var ANSWERS = {
   compare: record({
     titles: list(text),
     runs: list(tableRun),
-    rows: list(record({ name: text, texts: list(text), numbers: list(maybe(number)), best: list(count), differs: flag }))
+    rows: list(record({ name: text, texts: list(text), numbers: list(maybe(number)), best: list(count), differs: flag })),
+    diff: absent(text)
   })
 };
 function taken(path, answer) {

@@ -1,6 +1,7 @@
 // The side panel: the newest studies and runs, what they do, and Stop.
 
 import { arrange, button, element, keyed, OWN_KEYS, write } from "../dom.js";
+import { annotationText } from "../run/annotation.js";
 import { SIGNS } from "../run/head.js";
 import { causeText, stateText } from "../runs/columns.js";
 import { hasWords } from "../runs/filters.js";
@@ -61,8 +62,9 @@ class Item {
 }
 
 /** @param {TableRun} run */
-function ofRun({ place, size, best }) {
-  return [place, size, best ? `${best.tag} ${Number(best.value.toPrecision(4))}` : ""];
+function ofRun(run) {
+  const { place, size, best } = run;
+  return [annotationText(run), place, size, best ? `${best.tag} ${Number(best.value.toPrecision(4))}` : ""];
 }
 
 export class RunsPanel {
