@@ -37,7 +37,7 @@ class ComparisonView:
 
     @property
     def diff(self) -> str:
-        """How the code of each run differs from that of the first, as a unified diff."""
+        """How the code of each run differs from that of the oldest, as a unified diff."""
         return self.compared.diff
 
     def __repr__(self) -> str:
@@ -95,7 +95,7 @@ def _diff_html(diff: str) -> str:
     )
     return (
         '<details class="dn-folded"><summary>How the code differs</summary>'
-        f'<pre class="dn-diff">{lines}</pre></details>'
+        f'<pre class="dn-diff" role="group" tabindex="0" aria-label="diff">{lines}</pre></details>'
     )
 
 

@@ -50,7 +50,7 @@ body { margin: 0 auto; padding: 12px; max-width: 1400px; background: #fff; color
   font: 13px/1.45 system-ui, -apple-system, "Segoe UI", sans-serif; }
 h1 { font-size: 18px; margin: 4px 0 8px; overflow-wrap: anywhere; }
 h2 { font-size: 14px; margin: 16px 0 4px; }
-h3 { font-size: 13px; margin: 8px 0 2px; font-weight: 600; overflow-wrap: anywhere; }
+h3 { font-size: 13px; margin: 8px 12px 2px; font-weight: 600; overflow-wrap: anywhere; }
 .distrain .dn-log { max-height: 70vh; }
 .distrain .dn-table :is(th, td) {
   white-space: pre-wrap; overflow-wrap: anywhere; vertical-align: top; }
@@ -167,7 +167,7 @@ def _results(run: Run) -> str:
 
 def _settings(run: Run) -> str:
     """Return where and how it ran, and the packages that it imports."""
-    settings = {"place": f"--on {run.backend}", "experiment": run.experiment, **settings_of(run)}
+    settings = {"experiment": run.experiment, **settings_of(run)}
     said = {name: text for name, text in settings.items() if text}
     own = {name: text for name, text in said.items() if not name.startswith("package ")}
     packages = {n.removeprefix("package "): t for n, t in said.items() if n not in own}
@@ -179,7 +179,7 @@ def _code(run: Run) -> str:
     for name, text in code_of(run).items():
         shown = text if len(text) <= room else f"{text[:room]}\n… cut"
         room = max(0, room - len(text))
-        parts.append(f'<h3>{html.escape(name)}</h3><pre class="dn-diff" tabindex="0"'
+        parts.append(f'<h3>{html.escape(name)}</h3><pre class="dn-diff" role="group" tabindex="0"'
                      f' aria-label="{html.escape(name)}">{html.escape(shown)}</pre>')  # fmt: skip
     inside = "".join(parts)
     return f'<div class="distrain">{_folded("Program", inside)}</div>' if inside else ""

@@ -140,9 +140,10 @@ class Comparison:
 
     @property
     def diff(self) -> str:
-        """How the code of each run differs from that of the first: a unified diff, empty where
+        """How the code of each run differs from that of the oldest: a unified diff, empty where
         nothing does."""
-        return differences(self.titles, [code_of(run) for run in self.runs])
+        runs = sorted(self.runs, key=lambda run: run.id)
+        return differences([title(run) for run in runs], [code_of(run) for run in runs])
 
     @property
     def titles(self) -> tuple[str, ...]:

@@ -515,7 +515,7 @@ var Comparison = class {
     this.equalTitle = summary;
     this.note = element("div", { class: "dn-note", role: "note", hidden: true });
     this.code = fold("How the code differs");
-    this.diff = element("pre", { class: "dn-diff", tabindex: "0", "aria-label": "how the code differs", ...OWN_KEYS });
+    this.diff = element("pre", { class: "dn-diff", role: "group", tabindex: "0", "aria-label": "how the code differs", ...OWN_KEYS });
     this.code.inside.append(this.diff);
     root.append(element("div", { class: "dn-runs", ...OWN_KEYS }, this.table), this.code.box, this.equal, this.note);
     this.look();

@@ -4525,7 +4525,7 @@ var Comparison = class {
     this.equalTitle = summary;
     this.note = element("div", { class: "dn-note", role: "note", hidden: true });
     this.code = fold("How the code differs");
-    this.diff = element("pre", { class: "dn-diff", tabindex: "0", "aria-label": "how the code differs", ...OWN_KEYS });
+    this.diff = element("pre", { class: "dn-diff", role: "group", tabindex: "0", "aria-label": "how the code differs", ...OWN_KEYS });
     this.code.inside.append(this.diff);
     root.append(element("div", { class: "dn-runs", ...OWN_KEYS }, this.table), this.code.box, this.equal, this.note);
     this.look();
@@ -4762,9 +4762,16 @@ var Panels = class {
       await new Promise((next) => setTimeout(next, CHARTS_EVERY_MS));
     }
   }
+  /**
+   * Whether a comparison of these runs, with their charts, is open.
+   * @param {number[]} runs
+   */
+  hasCompared(runs) {
+    return this.panels.has(comparedTitle(runs));
+  }
   /** @param {number[]} runs */
   async compare(runs) {
-    const panel = this.open(`runs ${runs.join(" and ")} compared`);
+    const panel = this.open(comparedTitle(runs));
     if (!panel) return;
     const table = new Comparison(panel.body, () => this.source.ask("compare", { runs: runs.join(",") }));
     panel.ends.push(() => table.close());
@@ -4797,6 +4804,9 @@ var Panels = class {
     for (const title of [...this.panels.keys()]) this.shut(title);
   }
 };
+function comparedTitle(runs) {
+  return `runs ${runs.join(" and ")} compared`;
+}
 async function servedPlotly() {
   const answer = await request(PLOTLY, { method: "HEAD" }).catch(() => null);
   return answer?.ok ? plotlyAt(new URL(serverAddress(PLOTLY), document.baseURI)) : null;

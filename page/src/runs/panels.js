@@ -131,9 +131,15 @@ export class Panels {
     }
   }
 
+  /**
+   * Whether a comparison of these runs, with their charts, is open.
+   * @param {number[]} runs
+   */
+  hasCompared(runs) { return this.panels.has(comparedTitle(runs)); }
+
   /** @param {number[]} runs */
   async compare(runs) {
-    const panel = this.open(`runs ${runs.join(" and ")} compared`);
+    const panel = this.open(comparedTitle(runs));
     if (!panel) return;
     const table = new Comparison(panel.body, () => this.source.ask("compare", { runs: runs.join(",") }));
     panel.ends.push(() => table.close());
@@ -166,6 +172,9 @@ export class Panels {
 
   close() { for (const title of [...this.panels.keys()]) this.shut(title); }
 }
+
+/** @param {number[]} runs */
+function comparedTitle(runs) { return `runs ${runs.join(" and ")} compared`; }
 
 /** The page's own copy of plotly, where its server has JupyterLab's extension. */
 async function servedPlotly() {

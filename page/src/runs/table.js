@@ -33,7 +33,7 @@ export class Table extends SortedTable {
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.silence = undefined;
     this.count = element("strong");
-    this.compare = button("Compare", () => this.panels.compare(this.chosen), {
+    this.compare = button("Compare", () => { this.panels.compare(this.chosen); this.ticked(); }, {
       class: "dn-chip", title: "Show what differs between the ticked runs",
     });
     this.status = element("span", { class: "dn-soft", role: "status" });
@@ -94,7 +94,7 @@ export class Table extends SortedTable {
     const count = this.chosen.length;
     this.compare.disabled = count < 2;
     this.compare.textContent = count < 2 ? "Compare (tick two)" : `Compare ${count}`;
-    this.overlay?.show(this.chosen);
+    this.overlay?.show(this.panels?.hasCompared(this.chosen) ? [] : this.chosen);
   }
 
   /** @param {TableRun} run */
