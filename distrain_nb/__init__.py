@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from distrain_nb.health import doctor
     from distrain_nb.run import Run
     from distrain_nb.study import Study, attach, studies, tune
+    from distrain_nb.ui.export import export
     from distrain_nb.ui.form import form
     from distrain_nb.worker.metrics.step_times import timed
     from distrain_nb.worker.metrics.writer import log_metrics
@@ -35,6 +36,7 @@ _HOMES = {
     "studies": "distrain_nb.study",
     "submit": "distrain_nb.api",
     "tune": "distrain_nb.study",
+    "export": "distrain_nb.ui.export",
     "form": "distrain_nb.ui.form",
     "log_metrics": "distrain_nb.worker.metrics.writer",
     "timed": "distrain_nb.worker.metrics.step_times",
@@ -53,6 +55,7 @@ __all__ = [
     "check",
     "compare",
     "doctor",
+    "export",
     "form",
     "log_metrics",
     "on_stop",

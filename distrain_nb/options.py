@@ -42,6 +42,7 @@ class JobOptions:
     layout: str = option("NAME|FILE", "saved layout to start from; other options change it", "")
     name: str = option("NAME", "name of the run", "")
     experiment: str = option("NAME", "experiment to which the run belongs", "")
+    tag: tuple[str, ...] = option("NAME,…", "tags of the run, by which people find it", ())
     result: tuple[str, ...] = option("NAME,…", "variables of rank 0 to return to the notebook", ())
     param: tuple[str, ...] = option(
         "NAME=VALUE", "set a variable of the notebook to another value", ()
@@ -127,6 +128,10 @@ def read(options: Mapping[str, Any], config: Config | None = None) -> Chosen:
     common = declared(JobOptions).keys()
     job = made(JobOptions, {name: value for name, value in values.items() if name in common})
     _check_name(job.name)
+    if job.tag:
+        from distrain_nb.run.annotation import tags_in  # what runs need is not imported for others
+
+        tags_in(job.tag)
     of_layout = {name: value for name, value in values.items() if name in _LAYOUT}
     layout = changed(load(job.layout) if job.layout else Layout(), of_layout)
     backend = _backend_of(layout)

@@ -55,6 +55,7 @@ class Options(TypedDict, total=False):
     layout: str | None
     name: str | None
     experiment: str | None
+    tag: Texts | None
     result: Texts | None
     param: Texts | None
     args: Texts | None

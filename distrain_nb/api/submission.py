@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import shlex
 import warnings
 from contextlib import suppress
@@ -12,6 +13,7 @@ from distrain_nb.api.preparation import prepare
 from distrain_nb.config import WAY_OUT, Config
 from distrain_nb.errors import OptionError, StoreError
 from distrain_nb.run import Run, Store
+from distrain_nb.run.annotation import tags_in
 from distrain_nb.secrets import without_secret
 from distrain_nb.tracking import begin_run
 from distrain_nb.worker.files.folder import RECORD_FILE
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from distrain_nb.api.preparation import Prepared
     from distrain_nb.api.source import Code, Source
     from distrain_nb.options import JobOptions
+    from distrain_nb.program import Program
     from distrain_nb.run.results import Results
     from distrain_nb.types import R
 
@@ -69,7 +72,7 @@ def start(prepared: Prepared) -> Run:
         backend.name,
         options.experiment,
         str(prepared.job.layout),
-        compared_options(options),
+        compared_options(options, prepared.job.program, here=backend.here),
         backend.handle(prepared.plan),
     )
     try:
@@ -115,13 +118,19 @@ def tell_of(folder: Path, about: str, channels: tuple[str, ...]) -> None:
             warnings.warn(f"nobody will be told of the end: {error}", stacklevel=3)
 
 
-def compared_options(options: JobOptions) -> dict[str, tuple[str, ...]]:
+def compared_options(
+    options: JobOptions, program: Program, *, here: bool
+) -> dict[str, tuple[str, ...]]:
     """Return the options by which runs are compared, without secrets: any value of `env` may be
-    one."""
+    one. With them its tags, and the packages that the program imports, as far as the notebook has
+    them; those of a run `here` with its Python."""
+    python = (f"python=={platform.python_version()}",) if here else ()
     texts = {
         "args": (shlex.join(map(without_secret, options.args)),) if options.args else (),
         "param": tuple(map(without_secret, options.param)),
         "data": options.data,
         "require": tuple(map(without_secret, options.require)),
+        "package": (*python, *program.requirements),
+        "tag": tags_in(map(without_secret, options.tag)),
     }
     return {name: values for name, values in texts.items() if values}

@@ -16,7 +16,9 @@ from distrain_nb.magics.command_line import HELP, HelpAsked
 from distrain_nb.magics.help import page_of, show, show_help
 from distrain_nb.magics.verbs import line_options, packing_options
 from distrain_nb.run import LogReader, Run, still
+from distrain_nb.run.annotation import tags_in
 from distrain_nb.run.summary import labels_of, tagged
+from distrain_nb.worker.files.disk import readable_size
 
 if TYPE_CHECKING:
     import argparse
@@ -162,6 +164,33 @@ def _delete(options: argparse.Namespace) -> None:
     print(f"{run.title} is deleted")
 
 
+def _note(options: argparse.Namespace) -> None:
+    run = api.attach(options.run)
+    if options.text:
+        run.note = " ".join(options.text)
+    print(run.note or f"{run.title} has no note")
+
+
+def _tag(options: argparse.Namespace) -> None:
+    run = api.attach(options.run)
+    removed = run.tags if "all" in options.remove else tags_in(options.remove)
+    for tag in removed:
+        if tag not in run.tags:
+            hint = did_you_mean(tag, run.tags, ".")
+            has = (run.tags and f"It has {', '.join(run.tags)}") or "It has none"
+            raise OptionError(f"{run.title} has no tag {tag!r}{hint} {has}")
+    if options.tags or removed:
+        run.tags = (*(tag for tag in run.tags if tag not in removed), *options.tags)
+    print(", ".join(run.tags) or f"{run.title} has no tags")
+
+
+def _export(options: argparse.Namespace) -> None:
+    from distrain_nb.ui.export import export
+
+    file = export(api.attach(options.run), options.file)
+    print(f"{file} ({readable_size(file.stat().st_size)})")
+
+
 def _compare(options: argparse.Namespace) -> Any:
     from IPython.display import display
 
@@ -292,6 +321,9 @@ _VERBS = {
     "resume": _resume,
     "result": _result,
     "delete": _delete,
+    "note": _note,
+    "tag": _tag,
+    "export": _export,
     "compare": _compare,
     "tune": _tune,
     "shard": _shard,

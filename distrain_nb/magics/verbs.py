@@ -27,6 +27,9 @@ RUN_VERBS = {
     "resume": "start a run again from what it has saved",
     "result": "return the results of a run",
     "delete": "delete a run and its files",
+    "note": "write a note on a run; without a text, print it",
+    "tag": "give a run tags; without one, print them",
+    "export": "write a run into one HTML file that opens anywhere",
 }
 STUDY_FORMS = ("vertex-json", "vertex-yaml", "sagemaker-json", "ai-platform-yaml", "yaml")
 
@@ -68,6 +71,16 @@ def _add_runs(verb: Verb) -> None:
     )
     trust = "also unpickle arbitrary objects; this can run code stored in the file"
     result.add_argument("--trust", action="store_true", help=trust)
+    text = "the note, in place of the one that there is; '' removes it"
+    of_runs["note"].add_argument("text", nargs="*", metavar="TEXT", help=text)
+    of_runs["tag"].add_argument("tags", nargs="*", metavar="TAG", help="tags to add")
+    removed = "tag to remove, or all"
+    of_runs["tag"].add_argument(
+        "--remove", action="append", default=[], metavar="TAG", help=removed
+    )
+    of_runs["export"].add_argument(
+        "file", nargs="?", metavar="FILE.html", help="the file (default: NAME-NUMBER.html)"
+    )
     compare = verb("compare", "compare runs: their metrics in one chart, and their differences")
     several = f"{RUN}; or the name of a study or an experiment, for its runs"
     compare.add_argument("runs", nargs="+", metavar="RUN", help=several)

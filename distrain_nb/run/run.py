@@ -1,13 +1,10 @@
-"""A run: a handle on what was submitted, alive or over, here or in another notebook.
-
-Describes the damaged files of a run that can't be read.
-"""
+"""A run: a handle on what was submitted, alive or over, here or in another notebook."""
 
 from __future__ import annotations
 
 import json
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -18,26 +15,24 @@ from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote import carrier_log
 from distrain_nb.backends.remote.carrier_log import read_links
 from distrain_nb.errors import OptionError, RunNotReady, RunUnreadable
+from distrain_nb.run.annotation import Annotation
 from distrain_nb.run.log.reader import Line, LogReader, still
 from distrain_nb.run.results import Results, is_ours
-from distrain_nb.run.store import Store, default_name
+from distrain_nb.run.store import Store, default_name, readable
 from distrain_nb.run.summary import UNREADABLE, clock, labels_of, tagged
 from distrain_nb.run.waiting import Waitable
 from distrain_nb.types import R
-from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.folder import (
     EVENTS_FOLDER,
     OPTIONS_FILE,
-    RECORD_FILE,
     RESOURCES_FOLDER,
     RESULTS_FOLDER,
-    SCHEMA,
     STEP_TIMES_FOLDER,
 )
 from distrain_nb.worker.files.tracked import FILES, Tracked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -51,50 +46,6 @@ if TYPE_CHECKING:
     from distrain_nb.run.store import Record
     from distrain_nb.types import Value
     from distrain_nb.worker.files.status import Status
-
-_DAMAGE = (
-    OSError,
-    ValueError,
-    TypeError,
-    KeyError,
-    AttributeError,
-    RecursionError,
-    OptionError,
-)
-
-
-@contextmanager
-def readable(run: Record) -> Iterator[None]:
-    """Raise RunUnreadable for errors of the block that come from a run's damaged files."""
-    try:
-        yield
-    except _DAMAGE as error:
-        raise RunUnreadable(
-            f"run {run.id} ({run.name}) can't be read: {_why(run.folder, error)}; "
-            f"`%distrain delete {run.id}`"
-        ) from error
-
-
-def _why(folder: Path, error: Exception) -> str:
-    if not folder.exists():
-        return f"its folder {folder} is gone"
-    schema = _schema(folder)
-    if schema > SCHEMA:
-        return (
-            f"a later version of distrain-nb has written {folder} "
-            f"(schema {schema}; this one reads {SCHEMA})"
-        )
-    if isinstance(error, OSError | OptionError | fields.Damaged):
-        return str(error)
-    return f"{folder} is damaged ({type(error).__name__}: {error})"
-
-
-def _schema(folder: Path) -> int:
-    """Return the number of the rules by which the folder was written."""
-    with suppress(OSError, fields.Damaged):
-        number = fields.load(folder / RECORD_FILE).get("schema")
-        return number if isinstance(number, int) else SCHEMA
-    return SCHEMA
 
 
 class Run(Waitable[R]):
@@ -152,6 +103,27 @@ class Run(Waitable[R]):
         with readable(self.record), suppress(FileNotFoundError):
             return dict(json.loads((self.folder / OPTIONS_FILE).read_text(encoding="utf-8")))
         return {}
+
+    @property
+    def note(self) -> str:
+        """What people say of it; assign a text to change it. Raises OptionError for one of more
+        than 2,000 characters, StoreError where it can't be kept."""
+        return Annotation.read(self.folder).note
+
+    @note.setter
+    def note(self, text: str) -> None:
+        Annotation.read(self.folder).changed(note=text).write(self.folder)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Words by which people find it, at first those of `--tag`; assign others to change them.
+        Raises as `note` does."""
+        return Annotation.read(self.folder).tags
+
+    @tags.setter
+    def tags(self, tags: Iterable[str]) -> None:
+        texts = (tags,) if isinstance(tags, str) else tags
+        Annotation.read(self.folder).changed(tags=texts).write(self.folder)
 
     @property
     def folder(self) -> Path:

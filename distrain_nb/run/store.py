@@ -11,11 +11,12 @@ import json
 import os
 import shutil
 import time
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from distrain_nb.config import WAY_OUT, home, own_home, private_home
-from distrain_nb.errors import RunNotFound, StoreError, did_you_mean
+from distrain_nb.errors import OptionError, RunNotFound, RunUnreadable, StoreError, did_you_mean
 from distrain_nb.run.database import is_made, overwriting, reading, writing
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import private_folder, replace_file
@@ -24,7 +25,7 @@ from distrain_nb.worker.files.status import Owner, State, Status
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from distrain_nb.types import Json, JsonObject
@@ -272,3 +273,48 @@ def _which(run: str) -> tuple[str, tuple[str, ...]]:
     if run.isdigit():
         return "id = ?", (run,)
     return "name = ?", (run,)
+
+
+_DAMAGE = (
+    OSError,
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    RecursionError,
+    OptionError,
+)
+
+
+@contextmanager
+def readable(run: Record) -> Iterator[None]:
+    """Raise RunUnreadable for errors of the block that come from a run's damaged files."""
+    try:
+        yield
+    except _DAMAGE as error:
+        raise RunUnreadable(
+            f"run {run.id} ({run.name}) can't be read: {_why(run.folder, error)}; "
+            f"`%distrain delete {run.id}`"
+        ) from error
+
+
+def _why(folder: Path, error: Exception) -> str:
+    if not folder.exists():
+        return f"its folder {folder} is gone"
+    schema = _schema(folder)
+    if schema > SCHEMA:
+        return (
+            f"a later version of distrain-nb has written {folder} "
+            f"(schema {schema}; this one reads {SCHEMA})"
+        )
+    if isinstance(error, OSError | OptionError | fields.Damaged):
+        return str(error)
+    return f"{folder} is damaged ({type(error).__name__}: {error})"
+
+
+def _schema(folder: Path) -> int:
+    """Return the number of the rules by which the folder was written."""
+    with suppress(OSError, fields.Damaged):
+        number = fields.load(folder / RECORD_FILE).get("schema")
+        return number if isinstance(number, int) else SCHEMA
+    return SCHEMA

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from distrain_nb import escapes
 from distrain_nb.backends.cost import RunCost
 from distrain_nb.backends.plugins import title_of
+from distrain_nb.run.annotation import Annotation
 from distrain_nb.run.metrics import finite
 from distrain_nb.run.progress import RunProgress, progress_of
 from distrain_nb.worker.files.disk import readable_size
@@ -139,7 +140,7 @@ class Overview:
 class RunSummary(Overview):
     """A run at a glance. `labels` and `pools` name its processes, by their index in the log. One
     that is `resumable` can be started again from what it has saved. `cost` says what it has cost,
-    in words, where somebody knows."""
+    in words, where somebody knows; `annotation` is what people say of it."""
 
     noun = "run"
 
@@ -149,6 +150,7 @@ class RunSummary(Overview):
     pools: Mapping[int, str] = field(default_factory=dict)
     resumable: bool = False
     cost: str = ""
+    annotation: Annotation = field(default_factory=Annotation)
 
     @property
     def cause(self) -> str:
@@ -195,6 +197,7 @@ def summary_of(run: MonitoredRun) -> RunSummary:
         progress=progress_of(run.folder, status, time.time()),
         resumable=run.resumable,
         cost=_cost(run.folder, status),
+        annotation=Annotation.read(run.folder),
     )
 
 
@@ -209,6 +212,7 @@ def unreadable(run: MonitoredRun, why: str) -> RunSummary:
         begin=run.created,
         end=run.created,
         error=why,
+        annotation=Annotation.read(run.folder),
     )
 
 

@@ -13,7 +13,14 @@ from distrain_nb.errors import RunNotFound, StudyNotFound
 from distrain_nb.run import Run, Store
 from distrain_nb.study import Study
 from distrain_nb.study.files import STUDIES_FOLDER, STUDY_FILE, TRIALS_FOLDER
-from distrain_nb.worker.files.folder import EVENTS_FOLDER, LOG_FILE, RESOURCES_FOLDER, STATUS_FILE
+from distrain_nb.worker.files.folder import (
+    ANNOTATION_FILE,
+    EVENTS_FOLDER,
+    LOG_FILE,
+    PROGRAM_FOLDER,
+    RESOURCES_FOLDER,
+    STATUS_FILE,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,7 +28,7 @@ if TYPE_CHECKING:
 
 # An id of SQLite, as it prints one: nothing that could be part of a path.
 RUN_ID = re.compile(r"[1-9][0-9]{0,17}")
-READ_BELOW = (LOG_FILE, EVENTS_FOLDER, RESOURCES_FOLDER)
+READ_BELOW = (ANNOTATION_FILE, LOG_FILE, EVENTS_FOLDER, PROGRAM_FOLDER, RESOURCES_FOLDER)
 READ_OF_STUDIES = (STUDY_FILE, STATUS_FILE, TRIALS_FOLDER)
 
 

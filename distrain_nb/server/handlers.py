@@ -28,6 +28,7 @@ from distrain_nb.errors import (
     StudyNotFound,
 )
 from distrain_nb.run import Run, Store
+from distrain_nb.run.annotation import annotate
 from distrain_nb.run.log.index import Filter
 from distrain_nb.run.log.reader import pieces
 from distrain_nb.run.metrics.finite import to_json
@@ -199,6 +200,14 @@ def _cancel(store: Store, query: Query, number: str) -> Answer:
     return {"state": str(run.state)}
 
 
+def _annotate(store: Store, query: Query, number: str) -> Answer:
+    """Answer with note and tags as they are kept; with 409 where they can't be."""
+    try:
+        return annotate(_run(store, query, number).folder, query).as_json()
+    except StoreError as error:  # a page takes 503 for a server that is away
+        raise RunNotReady(str(error)) from None
+
+
 def _act_on_study(store: Store, query: Query, number: str, action: str) -> Answer:
     act(_study(store, query, number), action, query)
     _log.info("study %s: %s %s", number, action, query.get("trial", query.get("trials", "")))
@@ -223,6 +232,7 @@ def routes(base_url: str) -> list[tuple[str, type[_Handler]]]:
             (f"studies/([^/]+)/({'|'.join(ACTIONS)})", _acts(_act_on_study)),
             ("runs/([^/]+)", RunHandler),
             ("runs/([^/]+)/cancel", _acts(_cancel)),
+            ("runs/([^/]+)/annotate", _acts(_annotate)),
             ("runs/([^/]+)/download", DownloadHandler),
             ("runs/([^/]+)/([^/]+)", _reads(_answer)),
         )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from distrain_nb.run.charts.figures import line_name
+from distrain_nb.run.charts.lines import line_name
 from distrain_nb.run.pages import compare as differences
+from distrain_nb.run.pages.answers import overlay
 from distrain_nb.run.pages.compare import check_count, compare
 from distrain_nb.run.pages.listing import Listing, title
 from distrain_nb.run.pages.query import curves as curves_of
@@ -45,6 +46,7 @@ def side_by_side(store: Store, query: Query) -> Answer:
         "titles": compared.titles,
         "runs": [summary.as_json() for summary in compared.summaries],
         "rows": [row.as_json() for row in differences.rows(compared)],
+        "diff": compared.diff,
     }
 
 
@@ -94,5 +96,6 @@ def _listing(folder: Path) -> Listing:  # noqa: ARG001
 
 # What a page asks of all runs and studies, by its address.
 LISTS: dict[str, Callable[[Store, Query], Answer]] = {
-    "runs": rows, "studies": studies, "compare": side_by_side, "curves": curves
+    "runs": rows, "studies": studies, "compare": side_by_side, "curves": curves,
+    "overlay": lambda store, query: overlay(chosen(store, query), query),
 }  # fmt: skip

@@ -232,6 +232,7 @@ def _lay_down(prepared: PreparedStudy, file: StudyFile, folder: Path) -> None:
 def _study_file(prepared: PreparedStudy, number: int) -> StudyFile:
     whole = prepared.prepared
     options, backend = whole.options, whole.backend
+    compared = compared_options(options, whole.job.program, here=backend.here)
     return StudyFile(
         id=number,
         name=options.name or f"study-{number}",
@@ -240,7 +241,7 @@ def _study_file(prepared: PreparedStudy, number: int) -> StudyFile:
         spec=dict(study_options.texts(prepared.spec)),
         line=str(whole.job.layout),
         experiment=options.experiment,
-        options={name: list(texts) for name, texts in compared_options(options).items()},
+        options={name: list(texts) for name, texts in compared.items()},
         devices=prepared.devices,
         idle=whole.job.config.idle,
         kernel=Owner.of(os.getpid()) if prepared.waits else None,

@@ -39,7 +39,8 @@ class Kind:
     `folder` of DISTRAIN_HOME is the list of what is to be mirrored; `request_file` and
     `tracked_file` of a run's folder say what and how far. `package` is what it needs, and comes
     with the extra `extra`. With `nests` a run may be below another. `tracker` connects to an
-    address. A place's kind has addresses of a `scheme`, and `names`.
+    address. A place's kind has addresses of a `scheme`, and `names`. `note_tag` is where it shows a
+    run's note.
     """
 
     title: str
@@ -51,6 +52,7 @@ class Kind:
     nests: bool
     tracker: Callable[[str], Tracker]
     scheme: str = ""
+    note_tag: str = "distrain.note"
     names: PlaceNames | None = None
 
     @property
@@ -76,6 +78,7 @@ MLFLOW = Kind(
     "mlflow",
     nests=True,
     tracker=_mlflow,
+    note_tag="mlflow.note.content",
 )
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from distrain_nb.run.annotation import Annotation
 from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.run.pages.best_metric import final_metric_values
 from distrain_nb.run.pages.media import agreed_hyperparameters
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from distrain_nb.tracking.tracker import TrackedRun, Tracker
     from distrain_nb.worker.files.status import Status
 
+NONE = "(none)"  # a tracker may keep no empty text
 LARGEST_RESULTS = 256 << 20
 
 _log = logging.getLogger(__name__)
@@ -42,6 +44,7 @@ class Mirror:
         self._events = EventFolder(self._folder / EVENTS_FOLDER)
         self._takes_over = False
         self._described = False
+        self._annotation = Annotation()  # as the tracker has it
         self._run = self._begin()
 
     def _begin(self) -> TrackedRun:
@@ -72,10 +75,23 @@ class Mirror:
             self._run.describe(self._request.parameters, self._request.tags)
             self._keep_code()
             self._described = True
+        self._annotate()
         self._send()
         if status.state.final:
             self._end(status)
         return status.state.final
+
+    def _annotate(self) -> None:
+        """Send note and tags, where they are others than before."""
+        annotation = Annotation.read(self._folder)
+        if annotation == self._annotation:
+            return
+        names = self._request.kind.note_tag, "distrain.tags"
+        texts = annotation.note or NONE, annotation.tag_text or NONE
+        before = self._annotation.note, self._annotation.tag_text
+        news = zip(names, texts, before, strict=True)
+        self._run.describe({}, {name: text for name, text, old in news if text != (old or NONE)})
+        self._annotation = annotation
 
     def _send(self) -> None:
         """Send new samples; where this process takes over, first those that the tracker lacks."""

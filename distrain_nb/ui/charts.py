@@ -22,7 +22,7 @@ from ipywidgets import HTML
 
 from distrain_nb.run import displays
 from distrain_nb.run.charts import drawing, figure
-from distrain_nb.run.charts.lines import Metrics
+from distrain_nb.run.charts.lines import ChartLine, Metrics
 from distrain_nb.run.metrics.step_times import StepTimesFolder
 from distrain_nb.run.pages.media import index
 from distrain_nb.ui import document
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.run import Run
-    from distrain_nb.run.charts.lines import ChartLine
 
 
 LOOK_EVERY_S = 1.0

@@ -6,8 +6,9 @@ import html
 import time
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.run.charts.figures import OverlaidMetrics
+from distrain_nb.escapes import plain
 from distrain_nb.run.pages.compare import CAUSE, STATE, rows
+from distrain_nb.run.pages.listing import overlaid
 from distrain_nb.run.summary import clock
 from distrain_nb.ui import document
 from distrain_nb.ui.frontend import frontend
@@ -34,9 +35,14 @@ class ComparisonView:
     def frame(self) -> pd.DataFrame:
         return self.compared.frame
 
+    @property
+    def diff(self) -> str:
+        """How the code of each run differs from that of the oldest, as a unified diff."""
+        return self.compared.diff
+
     def __repr__(self) -> str:
         rows = ((row.name, *row.texts) for row in self._rows)
-        return as_text(("", *self.compared.titles), rows, "")
+        return as_text(("", *self.compared.titles), rows, plain_lines(self.compared.diff))
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return {"text/html": f"{self._live_mark()}{self.still()}", "text/plain": repr(self)}
@@ -50,7 +56,7 @@ class ComparisonView:
         return (
             f'{document.style()}<div class="distrain {LITERAL}" style="overflow-x:auto">'
             f'<table class="dn-table"><thead><tr><th scope="col">what differs</th>{heads}</tr>'
-            f"</thead><tbody>{body}</tbody></table>{when}</div>"
+            f"</thead><tbody>{body}</tbody></table>{_diff_html(self.compared.diff)}{when}</div>"
         )
 
     def _live_mark(self) -> str:
@@ -68,9 +74,29 @@ class ComparisonView:
             from distrain_nb.ui.live_table import live_charts
 
             return live_charts(self.compared)
-        metrics = OverlaidMetrics(self.compared.folders)
+        metrics = overlaid(self.compared.runs)
         metrics.read()
         return document.chart_bundle(metrics)
+
+
+def plain_lines(text: str) -> str:
+    """Return text for a terminal, line by line."""
+    return "\n".join(map(plain, text.splitlines()))
+
+
+def _diff_html(diff: str) -> str:
+    """Return a unified diff, folded; its classes are those of `page/src/runs/comparison.js`."""
+    if not diff:
+        return ""
+    kinds = {"+": "dn-added", "-": "dn-removed", "@": "dn-soft"}
+    lines = "\n".join(
+        f'<span class="{kinds.get(line[:1], "")}">{html.escape(line)}</span>'
+        for line in diff.splitlines()
+    )
+    return (
+        '<details class="dn-folded"><summary>How the code differs</summary>'
+        f'<pre class="dn-diff" role="group" tabindex="0" aria-label="diff">{lines}</pre></details>'
+    )
 
 
 def _row_html(row: ComparedRow) -> str:

@@ -30,7 +30,7 @@ from distrain_nb.ui.outputs import LITERAL
 from distrain_nb.ui.tail import Tail, blocks, report_html, shown_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from distrain_nb.run.charts.lines import Metrics
     from distrain_nb.run.log.reader import Line
@@ -135,12 +135,12 @@ def still_media(metrics: Metrics) -> str:
         f'<div class="dn-chart-note">{html.escape(word)}</div>'
         for word in words + contents["notes"]
     ]
-    table = _hparams(contents["hparams"]) if contents["hparams"] else ""
+    table = hparams_html(contents["hparams"]) if contents["hparams"] else ""
     shown = f"{table}{''.join(parts)}"
     return f'<div class="distrain-charts {LITERAL}">{shown}</div>' if shown else ""
 
 
-def _hparams(values: dict[str, dict[str, Any]]) -> str:
+def hparams_html(values: dict[str, dict[str, Any]]) -> str:
     """Return a row for each name, a column for each run of the HParams plugin."""
     names = dict.fromkeys(name for value in values.values() for name in value)
     heads = "".join(f'<th scope="col">{html.escape(run)}</th>' for run in values)
@@ -159,7 +159,8 @@ def _hparams(values: dict[str, dict[str, Any]]) -> str:
 def run_text(summary: RunSummary, tail: Tail, metrics: Metrics) -> str:
     """Write the run in plain text."""
     lines = tail.last(TEXT_LINES, TEXT_CHARACTERS)
-    parts = [summary.saved_line(time.time()), *_notes(summary, metrics)]
+    said = (summary.annotation.tag_text, summary.annotation.note)
+    parts = [summary.saved_line(time.time()), *filter(None, said), *_notes(summary, metrics)]
     parts += ["  ".join(newest(metrics))]
     if len(lines) < tail.total:
         parts.append(f"the last {len(lines)} of {tail.total:,} lines; %distrain logs {summary.id}")
@@ -182,15 +183,19 @@ def _run_html(summary: RunSummary, tail: Tail) -> str:
             style(),
             f'<section class="distrain dn-styled {LITERAL}" hidden="hidden"',
             f' data-state="{summary.state}" aria-label="run {summary.id}"',
-            f' style="--dn-tags:{min(24, max([4, *map(len, summary.labels.values())]) + 1)}ch">',
+            f' style="{tag_width(summary)}">',
             head(summary, time.time()),
             _progress(summary),
-            f'<div class="dn-note">{html.escape(summary.note)}</div>' if summary.note else "",
-            report_html(summary.error),
+            about(summary),
             _log(summary, tail),
             "</section>",
         ]
     )
+
+
+def tag_width(summary: RunSummary) -> str:
+    """Return the style that gives processes' labels room beside their lines."""
+    return f"--dn-tags:{min(24, max([4, *map(len, summary.labels.values())]) + 1)}ch"
 
 
 def head(summary: Overview, now: float) -> str:
@@ -212,6 +217,20 @@ def head(summary: Overview, now: float) -> str:
     )
 
 
+def about(summary: RunSummary) -> str:
+    """Return what people say of a run, what its reader should know, and the report of a failure."""
+    note, tags = summary.annotation.note, summary.annotation.tags
+    words = "".join(f'<span class="dn-label">{html.escape(tag)}</span> ' for tag in tags)
+    words += f"<span>{html.escape(note)}</span>" if note else ""
+    return "".join(
+        [
+            f'<div class="dn-about">{words}</div>' if words else "",
+            f'<div class="dn-note">{html.escape(summary.note)}</div>' if summary.note else "",
+            report_html(summary.error),
+        ]
+    )
+
+
 def _progress(summary: RunSummary) -> str:
     if summary.progress is None:
         return ""
@@ -226,19 +245,28 @@ def _took(begin: float | None, end: float | None) -> str:
 
 def _log(summary: RunSummary, tail: Tail) -> str:
     lines = tail.last(LINES, CHARACTERS)
-    if not lines:
-        return ""
-    processes = sorted({line.process for line in lines})
-    chooser = _chooser(summary, processes) if len(processes) > 1 else ("", "", "<span>log</span>")
-    rules, inputs, chips = chooser
     count = plural(tail.total, "line")
     if len(lines) < tail.total:
         count = f"the last {len(lines)} of {count} · %distrain logs {summary.id}"
-    rows = "".join(_rows(summary, lines))
+    return log_html(summary, count, lines)
+
+
+def log_html(
+    summary: RunSummary, count: str, lines: Sequence[Line], last: Sequence[Line] = (), gap: str = ""
+) -> str:
+    """Return lines of a log below their tools; with `last` those too, behind a `gap`."""
+    if not lines:
+        return ""
+    processes = sorted({line.process for line in (*lines, *last)})
+    chooser = _chooser(summary, processes) if len(processes) > 1 else ("", "", "<span>log</span>")
+    rules, inputs, chips = chooser
+    between = f'<div class="dn-gap">{html.escape(gap)}</div>' if gap else ""
+    rows = "".join((*_rows(summary, lines), between, *_rows(summary, last)))
+    still = "" if gap else " dn-still"  # which shows the end first
     return (
         f'{rules}{inputs}<div class="dn-bar">{chips} <span class="dn-soft">{count}</span>'
         f"{_WRAP}</div>"
-        f'<div class="dn-log dn-still" role="log" tabindex="0" aria-label="log">'
+        f'<div class="dn-log{still}" role="log" tabindex="0" aria-label="log">'
         f"<div>{rows}</div></div>"
     )
 

@@ -15,10 +15,11 @@ import traitlets
 
 from distrain_nb.errors import OptionError
 from distrain_nb.run import Store
-from distrain_nb.run.charts.figures import OverlaidMetrics
+from distrain_nb.run.annotation import annotate
 from distrain_nb.run.charts.lines import Metrics
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.run.pages.compare import compare
+from distrain_nb.run.pages.listing import overlaid
 from distrain_nb.server import table
 from distrain_nb.server.access import open_run
 from distrain_nb.ui import document
@@ -65,7 +66,7 @@ class ComparisonCharts:
     def __init__(self, compared: Comparison) -> None:
         self._store = Store(compared.runs[0].folder.parents[1])
         self._numbers = ",".join(str(run.id) for run in compared.runs)
-        self._metrics = OverlaidMetrics(compared.folders)
+        self._metrics = overlaid(compared.runs)
         self._live = LiveCharts(self._metrics, self._widget)
 
     @property
@@ -131,6 +132,8 @@ class LiveTable:
         elif path == "delete":
             if not table.delete(self._store, run):
                 raise OptionError(f"run {run.id} has not ended: stop it first")
+        elif path == "annotate":
+            return annotate(run.folder, query).as_json()
         else:
             return answer(run, path, query)
         return {}

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import RunUnreadable
+from distrain_nb.run.annotation import annotate
 from distrain_nb.run.charts.lines import Metrics
 from distrain_nb.run.log.reader import LogReader
 from distrain_nb.run.metrics.step_times import StepTimesFolder
@@ -104,7 +105,9 @@ class Monitor:
         return LiveView(self._summary, self._tail, self._metrics, run.cancel, self._ask)
 
     def _ask(self, path: str, query: Mapping[str, str]) -> Mapping[str, object]:
-        """Answer the page; resume the run where it asks for that, which only a kernel can do."""
+        """Answer the page, keep its note and tags, or resume the run, which only a kernel does."""
+        if path == "annotate":
+            return annotate(self._run.folder, query).as_json()
         if path != "resume":
             return answer(self._run, path, query)
         resumed = self._run.resume()

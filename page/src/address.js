@@ -3,7 +3,7 @@
 const NUMBER = "[1-9][0-9]{0,15}";
 const OWN = new RegExp(
   "^(?:"
-  + "distrain/(?:version|runs|studies|compare|curves)"
+  + "distrain/(?:version|runs|studies|compare|curves|overlay)"
   + `|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?`
   + "|lab/extensions/distrain-nb/static/plotly-basic\\.min\\.js"
   + "|api/kernels/[0-9A-Za-z-]+/interrupt"

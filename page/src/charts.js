@@ -10,18 +10,22 @@ import { stand, standsWhereMarked } from "./standing.js";
 /** @import { Query } from "./source.js" */
 
 /** Asks about several runs at once. */
-class ComparedSource extends /** @type {typeof Source<ChartsState>} */ (Source) {
+export class ComparedSource extends /** @type {typeof Source<any>} */ (Source) {
   /** @override */
-  get opening() { return "compare"; }
+  get opening() { return "curves"; }
+
+  /**
+   * @override
+   * @param {Query} query
+   */
+  words(query) { return super.words({ ...query, runs: this.model.get("runs") }); }
 
   /**
    * @override
    * @param {string} path
    * @param {Query} [query]
    */
-  address(path, query = {}) {
-    return `distrain/${path}?${this.words({ ...query, runs: this.model.get("runs") })}`;
-  }
+  address(path, query = {}) { return `distrain/${path}?${this.words(query)}`; }
 }
 
 /**

@@ -69,9 +69,16 @@ export interface RunSummary {
   pools: Record<string, string>;
   progress: Progress | null;
   resumable?: boolean;
+  annotation?: Annotation;
   note: string;
   error: string;
   cost?: string;
+}
+
+/** What people say of a run. */
+export interface Annotation {
+  note: string;
+  tags: string[];
 }
 
 export interface Line {
@@ -124,6 +131,7 @@ export interface TableRun {
   progress: Progress | null;
   /** What its user should hear while it goes on. */
   alarm?: string;
+  annotation?: Annotation;
 }
 
 /** A study of a list: `key` is the `study` of its trials' runs. */
@@ -212,6 +220,7 @@ export interface CompareAnswer {
   titles: string[];
   runs: TableRun[];
   rows: ComparedRow[];
+  diff?: string;
 }
 
 export interface CompareState extends Asking {

@@ -111,12 +111,15 @@ const progress = record({
   phase: text, total: number, done: number, since: number, unit: absent(text), left: absent(text),
 });
 
+/** @type {Shape<protocol.Annotation>} */
+const annotation = record({ note: text, tags: list(text) });
+
 /** @type {{[Name in keyof protocol.RunSummary]-?: Shape<protocol.RunSummary[Name]>}} */
 const SUMMARY = {
   id, name: text, state: text, phase: text, final: flag, where: text, size: text, begin: number, end: maybe(number),
   now: number, steps: list(record({ label: text, begin: maybe(number), end: maybe(number) })),
   labels: byName(text), pools: byName(text), progress: maybe(progress), note: text, error: text,
-  resumable: absent(flag), cost: absent(text),
+  resumable: absent(flag), cost: absent(text), annotation: absent(annotation),
 };
 
 /** @type {Shape<protocol.LineRow>} */
@@ -125,7 +128,7 @@ const line = tuple(count, number, number, text, flag, text);
 const tableRun = record({
   id, name: text, state: text, final: flag, place: text, size: text, machines: text, experiment: text, study: text,
   cause: text, begin: number, end: maybe(number), best: maybe(record({ tag: text, value: number })), progress: maybe(progress),
-  alarm: absent(text), cost: absent(text),
+  alarm: absent(text), cost: absent(text), annotation: absent(annotation),
 });
 /** @type {Shape<protocol.StudyRow>} */
 const studyRow = record({
@@ -197,6 +200,11 @@ const medium = record({
   steps: absent(list(number)), edges: absent(list(number)), counts: absent(list(list(number))), notes: absent(list(text)),
 });
 
+const charts = record({
+  seen: text, end: flag, metrics: maybe(drawnCharts), times: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media),
+  displays: absent(maybe(list(displayRow))),
+});
+
 /** @type {Record<string, Shape<any>>} by what is asked */
 const ANSWERS = {
   summary: record(SUMMARY),
@@ -208,7 +216,8 @@ const ANSWERS = {
   times: curves,
   resources: curves,
   curves,
-  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), times: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media), displays: absent(maybe(list(displayRow))) }),
+  charts,
+  overlay: charts,
   media: (value) => ("rows" in object(value) ? media(value) : medium(value)),
   display,
   runs: record({ runs: list(tableRun) }),
@@ -219,6 +228,7 @@ const ANSWERS = {
   compare: record({
     titles: list(text), runs: list(tableRun),
     rows: list(record({ name: text, texts: list(text), numbers: list(maybe(number)), best: list(count), differs: flag })),
+    diff: absent(text),
   }),
 };
 

@@ -75,6 +75,42 @@ def test_a_table_is_told_its_rows_and_what_differs(store: Store, client: httpx.C
     assert client.get("distrain/runs", params=other_home).status_code == 404
 
 
+def test_a_page_keeps_note_and_tags_of_a_run(store: Store, client: httpx.Client) -> None:
+    run = stored_run(store)
+    address = f"distrain/runs/{run.id}/annotate"
+    kept = client.post(address, params={"note": "<b>late</b>", "tags": "good, old"})
+    assert (kept.status_code, kept.json()) == (
+        202,
+        {"note": "<b>late</b>", "tags": ["good", "old"]},
+    )
+    assert client.post(address, params={"tags": ""}).json() == {"note": "<b>late</b>", "tags": []}
+    assert client.get(address).status_code == 405
+    refused = client.post(address, params={"tags": "x" * 65})
+    assert refused.status_code == 400
+    assert "at most 64 printable characters" in refused.json()["message"]
+    listed = {row["id"]: row for row in client.get("distrain/runs").json()["runs"]}
+    assert listed[run.id]["annotation"]["note"] == run.note == "<b>late</b>"
+    (run.folder / "annotation.json").unlink()
+    (run.folder / "annotation.json").mkdir()  # root may write into folders that are closed
+    refused = client.post(address, params={"note": "n"})
+    assert refused.status_code == 409
+    assert "keeps its note and tags" in refused.json()["message"]
+
+
+def test_metrics_of_several_runs_are_drawn_in_one(store: Store, client: httpx.Client) -> None:
+    runs = [stored_run(store), stored_run(store)]
+    for run in runs:
+        events = writer._EventFile(run.folder / "tensorboard")
+        events.write(writer.event(1.0, 1, {"loss": 1.0}))
+    query = {"runs": ",".join(str(run.id) for run in runs[::-1]), "drawn": "1"}
+    told = client.get("distrain/overlay", params=query).json()
+    assert told["metrics"]["shape"]["keys"] == [[f"stored #{run.id}", "loss"] for run in runs]
+    assert "<svg" in told["metrics"]["sheet"]
+    assert (told["end"], told["media"]) == (True, None)
+    again = client.get("distrain/overlay", params={**query, "seen": told["seen"]}).json()
+    assert (again["metrics"], again["seen"]) == (None, told["seen"])
+
+
 def test_the_kernel_learns_that_a_page_looks(store: Store, client: httpx.Client) -> None:
     run = stored_run(store)
     client.get(f"distrain/runs/{run.id}/summary")
@@ -98,6 +134,8 @@ def test_the_kernel_learns_that_a_page_looks(store: Store, client: httpx.Client)
         ("GET", "runs/1/log"),
         ("GET", "runs/1/download"),
         ("POST", "runs/1/cancel"),
+        ("POST", "runs/1/annotate?note=n"),
+        ("GET", "overlay?runs=1,2"),
         ("DELETE", "runs/1"),
         ("GET", "studies"),
         ("GET", "studies/1/study"),

@@ -130,7 +130,7 @@ def all_mirrored() -> bool:
 def test_four_ranks_are_one_run_with_every_number(tracked_home: Path, server: Server) -> None:
     run = api.submit(
         FOUR, ranks_per_replica=4, experiment="digits", name="four", param="lr=0.1",
-        result="weights", wait=True,
+        result="weights", tag="good, old", wait=True,
     )  # fmt: skip
     assert eventually(all_mirrored, 120)
     client = server.client
@@ -146,6 +146,7 @@ def test_four_ranks_are_one_run_with_every_number(tracked_home: Path, server: Se
     assert len(here) == 5 * 30 + 2
     assert found.data.params == {"lr": "0.1", "own": "yes", "layers": "3"}
     assert found.data.tags["distrain.layout"] == run.line
+    assert found.data.tags["distrain.tags"] == "good, old"
     assert (found.info.run_name, found.info.status) == ("four", "FINISHED")
     assert found.info.start_time == round(run.created * 1000)
     assert found.info.end_time == round(run.status.times["succeeded"] * 1000)

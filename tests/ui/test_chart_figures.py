@@ -9,8 +9,7 @@ import numpy as np
 from tensorboardX import SummaryWriter
 
 from distrain_nb.run.charts import drawing, figure
-from distrain_nb.run.charts.figures import OverlaidMetrics
-from distrain_nb.run.charts.lines import Metrics
+from distrain_nb.run.charts.lines import Metrics, OverlaidMetrics
 from distrain_nb.run.metrics.events import Key
 from distrain_nb.ui import document
 from distrain_nb.ui.charts import RunCharts
@@ -138,7 +137,7 @@ def test_runs_side_by_side_are_lines(tmp_path: Path) -> None:
     first, second = RunFolder(tmp_path / "runs" / "1"), RunFolder(tmp_path / "runs" / "2")
     first.report(3, loss=1.0)
     second.report(3, loss=2.0)
-    both = OverlaidMetrics({"one": first.folder, "two": second.folder})
+    both = OverlaidMetrics({"one": Metrics(first.folder), "two": Metrics(second.folder)})
     both.read()
     assert drawing.charts(both).count('class="dn-line"') == 2
     lines = {key: both.line(key) for key in both.keys}

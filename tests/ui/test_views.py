@@ -383,7 +383,7 @@ def test_an_experiment_is_a_table_of_parameters_and_metrics(tmp_path: Path) -> N
     table = experiment_table([other, one])
     named = ["param.lr", "param.width", "param.optimizer", "metric.loss", "metric.val/acc"]
     last = ["time_series_metric.loss", "time_series_metric.val/acc"]
-    assert list(table.headings[4:]) == [*named, *last] == list(table.frame.columns[9:])
+    assert list(table.headings[4:]) == [*named, *last] == list(table.frame.columns[11:])
     row = table.frame.loc[1]
     assert (row["param.lr"], row["param.optimizer"]) == (0.5, "<adam>")
     assert row["metric.loss"] == 1.0 < row["time_series_metric.loss"]  # it has risen since

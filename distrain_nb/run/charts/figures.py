@@ -9,71 +9,13 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import DistrainError, OptionError, did_you_mean
 from distrain_nb.run.charts import figure
-from distrain_nb.run.charts.lines import ChartLine, Metrics
-from distrain_nb.run.metrics.events import Key
-from distrain_nb.run.metrics.non_scalars import NonScalars
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     import plotly.graph_objects as go
 
+    from distrain_nb.run.charts.lines import Metrics
+
 HEIGHT_PX = 320  # of each chart
-
-
-class OverlaidMetrics(Metrics):
-    """The metrics of several runs as those of one, with the run as the series."""
-
-    in_bands = False  # the reader has chosen each run
-
-    def __init__(self, folders: Mapping[str, Path]) -> None:
-        self._runs = {title: Metrics(folder) for title, folder in folders.items()}
-        self.command = f"%distrain compare {' '.join(folder.name for folder in folders.values())}"
-        self._places: dict[Key, tuple[Metrics, Key]] = {}
-
-    def read(self) -> tuple[Key, ...]:
-        stale = tuple(
-            Key(line_name(name, key.series), key.tag)
-            for name, metrics in self._runs.items()
-            for key in metrics.read()
-        )
-        self._places = {
-            Key(line_name(name, key.series), key.tag): (metrics, key)
-            for name, metrics in self._runs.items()
-            for key in metrics.keys
-        }
-        return stale
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(key.tag for key in self._places))
-
-    @property
-    def keys(self) -> tuple[Key, ...]:
-        return tuple(self._places)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return tuple(note for metrics in self._runs.values() for note in metrics.notes)
-
-    @property
-    def non_scalars(self) -> NonScalars:
-        """Nothing: only scalars are laid over each other."""
-        return NonScalars()
-
-    def line(self, key: Key, points: int = 1_000) -> ChartLine:
-        metrics, key_there = self._places[key]
-        return metrics.line(key_there, points)
-
-    def last(self) -> dict[str, float]:
-        """Return no newest values: what is newest in one run is not what is newest in all."""
-        return {}
-
-
-def line_name(title: str, series: str) -> str:
-    """Return the name of a series of one of several runs: `night #3/rank-0`."""
-    return "/".join(filter(None, (title, series)))
 
 
 def require_plotly(what: str) -> None:

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distrain_nb.run.metrics.events import EventFolder, Key
+from distrain_nb.run.metrics.non_scalars import NonScalars
 from distrain_nb.run.metrics.smooth import downsample
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from distrain_nb.run.metrics.non_scalars import NonScalars
     from distrain_nb.run.metrics.records import Points
 
     Numbers = NDArray[np.float32] | NDArray[np.float64]
@@ -96,6 +97,65 @@ class Metrics:
             if len(points) and (self.stacked or key.tag not in newest):
                 newest[key.tag] = newest.get(key.tag, 0.0) + float(points["value"][-1])
         return newest
+
+
+class OverlaidMetrics(Metrics):
+    """The metrics of several runs as those of one, with the run as the series: `runs` has them by
+    the titles of the runs."""
+
+    in_bands = False  # the reader has chosen each run
+
+    def __init__(self, runs: Mapping[str, Metrics]) -> None:
+        self._runs = runs
+        numbers = " ".join(metrics.folder.name for metrics in runs.values())
+        self.command = f"%distrain compare {numbers}"
+        self._place()
+
+    def _place(self) -> None:
+        self._places = {
+            Key(line_name(name, key.series), key.tag): (metrics, key)
+            for name, metrics in self._runs.items()
+            for key in metrics.keys
+        }
+
+    def read(self) -> tuple[Key, ...]:
+        stale = tuple(
+            Key(line_name(name, key.series), key.tag)
+            for name, metrics in self._runs.items()
+            for key in metrics.read()
+        )
+        self._place()
+        return stale
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(key.tag for key in self._places))
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        return tuple(self._places)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(note for metrics in self._runs.values() for note in metrics.notes)
+
+    @property
+    def non_scalars(self) -> NonScalars:
+        """Nothing: only scalars are laid over each other."""
+        return NonScalars()
+
+    def line(self, key: Key, points: int = POINTS_SHOWN) -> ChartLine:
+        metrics, key_there = self._places[key]
+        return metrics.line(key_there, points)
+
+    def last(self) -> dict[str, float]:
+        """Return no newest values: what is newest in one run is not what is newest in all."""
+        return {}
+
+
+def line_name(title: str, series: str) -> str:
+    """Return the name of a series of one of several runs: `night #3/rank-0`."""
+    return "/".join(filter(None, (title, series)))
 
 
 def chart_line(points: Points, count: int) -> ChartLine:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 import zlib
 from base64 import b64encode
+from contextlib import ExitStack
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -16,18 +17,19 @@ from distrain_nb.errors import OptionError
 from distrain_nb.run import displays
 from distrain_nb.run.charts import drawing, figure
 from distrain_nb.run.charts.figure import packed, points_a_line, shape
-from distrain_nb.run.charts.lines import Metrics
+from distrain_nb.run.charts.lines import Metrics, OverlaidMetrics
 from distrain_nb.run.log.index import Filter
 from distrain_nb.run.log.matching import SearchTerm
 from distrain_nb.run.log.reader import folds
 from distrain_nb.run.log.search import first_error, search
+from distrain_nb.run.pages.listing import title
 from distrain_nb.run.pages.media import index, media
 from distrain_nb.run.pages.query import curves, flag, log_filter, number
 from distrain_nb.run.streams import streams
 from distrain_nb.run.summary import summary_of, tagged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from distrain_nb.run.log.index import LogIndex, Numbered
@@ -65,6 +67,29 @@ def charts(folder: Path, query: Query, end: bool) -> ChartsAnswer:
             "resources": answered(resources),
             "media": index(events.non_scalars) if is_new else None,
             "displays": shown if is_new else None,
+        }
+
+
+def overlay(runs: Iterable[Run], query: Query) -> ChartsAnswer:
+    """Return the metrics of several runs in one set of charts, otherwise as `charts` does."""
+    chosen = sorted({run.id: run for run in runs}.values(), key=lambda run: run.id)
+    end = all(run.status.state.final for run in chosen)  # before their metrics
+    with ExitStack() as reading:  # in one order, or two questions could wait for each other
+        events = {
+            run.id: reading.enter_context(streams(run.folder).metrics.read()) for run in chosen
+        }
+        state = "-".join(f"{number}.{_state_of(of)}" for number, of in events.items())
+        is_new = state != query.get("seen")
+        runs_metrics = {title(run): Metrics(run.folder, events=events[run.id]) for run in chosen}
+        metrics = OverlaidMetrics(runs_metrics) if is_new else None
+        return {
+            "seen": state,
+            "end": end,
+            "metrics": _drawn(metrics, flag(query, "drawn")) if metrics else None,
+            "times": None,
+            "resources": None,
+            "media": None,
+            "displays": None,
         }
 
 

@@ -15,6 +15,7 @@ from distrain_nb.layout import Layout
 from distrain_nb.layout.options import texts
 from distrain_nb.run.metrics import finite
 from distrain_nb.run.pages.best_metric import kind_of
+from distrain_nb.run.pages.code import code_of, differences, digest
 from distrain_nb.run.pages.listing import Listing, RunList, RunRow, title
 from distrain_nb.run.pages.media import hyperparameters
 from distrain_nb.run.streams import streams
@@ -22,7 +23,6 @@ from distrain_nb.run.summary import brief, duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     import pandas as pd
     import plotly.graph_objects as go
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from distrain_nb.run.run import Run
     from distrain_nb.types import Json
 
-CAUSE, DURATION, STATE = "cause", "duration", "state"
+CAUSE, CODE, DURATION, STATE = "cause", "code", "duration", "state"
 DATA = "--data "
 LONG = 20  # characters that are left out where all paths begin with them
 
@@ -125,9 +125,9 @@ MOST_COMPARED = 50
 class Comparison:
     """Runs, and everything by which they can be told apart, a mapping for each run.
 
-    `settings` are the options of the job and of the layout as they are written, and hyperparameters
-    (HParams) of its event files; `outcome` is how it ended, `metrics` has the newest value of each
-    metric.
+    `settings` are the options of the job and of the layout as they are written, the packages that
+    it imports, a digest of its code, and hyperparameters (HParams) of its event files; `outcome` is
+    how it ended, `metrics` has the newest value of each metric.
     """
 
     runs: tuple[Run, ...]
@@ -140,14 +140,16 @@ class Comparison:
         return tuple(summary.last for summary in self.summaries)
 
     @property
+    def diff(self) -> str:
+        """How the code of each run differs from that of the oldest: a unified diff, empty where
+        nothing does."""
+        runs = sorted(self.runs, key=lambda run: run.id)
+        return differences([title(run) for run in runs], [code_of(run) for run in runs])
+
+    @property
     def titles(self) -> tuple[str, ...]:
         """`night #3` for each run."""
         return tuple(map(title, self.runs))
-
-    @property
-    def folders(self) -> dict[str, Path]:
-        """The folder of each run, by its title."""
-        return {title(run): run.folder for run in self.runs}
 
     def figure(self, *metrics: str) -> go.Figure:
         """Return the charts of these metrics as `RunList.figure` does."""
@@ -187,20 +189,23 @@ def compare(runs: Iterable[Run], listing: Listing | None = None) -> Comparison:
     return Comparison(
         chosen,
         rows,
-        tuple({**_settings(run), **_hyperparameters(run)} for run in chosen),
+        tuple(
+            {**settings_of(run), **_hyperparameters(run), CODE: digest(code_of(run))}
+            for run in chosen
+        ),
         tuple(_outcome(run, row) for run, row in zip(chosen, rows, strict=True)),
     )
 
 
-def _settings(run: Run) -> dict[str, str]:
-    """Return layout and options as texts, those that take NAME=VALUE by their names."""
+def settings_of(run: Run) -> dict[str, str]:
+    """Return layout, options and packages as texts, those that take NAME=VALUE by their names."""
     layout = texts(Layout.from_line(run.line))
     settings = {f"--{field.replace('_', '-')}": text for field, text in layout.items()}
     for option, values in run.options.items():
-        pairs = option in ("param", "data")
-        for value in values:
-            name, _, text = value.partition("=") if pairs else ("", "", value)
-            label = f"--{option} {name}".strip()
+        equals = {"param": "=", "data": "=", "package": "=="}.get(option)
+        for value in values if option != "tag" else ():
+            name, _, text = value.partition(equals) if equals else ("", "", value)
+            label = f"{'' if option == 'package' else '--'}{option} {name}".strip()
             settings[label] = f"{settings[label]}, {text}" if label in settings else text
     return settings
 
@@ -223,6 +228,8 @@ def _outcome(run: Run, row: RunRow) -> dict[str, str]:
         STATE: row.summary.state,
         DURATION: duration(row.summary.elapsed(time.time())),
         CAUSE: row.summary.cause,
+        "tags": row.summary.annotation.tag_text,
+        "note": row.summary.annotation.note,
         **results,
         **best,
     }

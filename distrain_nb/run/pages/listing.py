@@ -11,19 +11,20 @@ from threading import Lock
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from distrain_nb.errors import RunUnreadable
-from distrain_nb.run.charts.figures import OverlaidMetrics, figure_of
+from distrain_nb.run.charts.figures import figure_of
+from distrain_nb.run.charts.lines import Metrics, OverlaidMetrics
 from distrain_nb.run.metrics import finite
 from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.run.pages.best_metric import BestMetric, final_metric_values, metric_values
 from distrain_nb.run.run import Run
 from distrain_nb.run.summary import MonitoredRun, RunSummary, summary_of, unreadable
-from distrain_nb.worker.files.folder import EVENTS_FOLDER, STATUS_FILE
+from distrain_nb.worker.files.folder import ANNOTATION_FILE, EVENTS_FOLDER, STATUS_FILE
 from distrain_nb.worker.files.status import STANDS_STILL, notices_of
 
 # The columns of a frame, as google-cloud-aiplatform's `get_experiment_df` calls them.
 PREFIXES = PARAM, BEST, LAST = "param.", "metric.", "time_series_metric."
 
-_Version = tuple[int, int] | None
+_Version = tuple[int, ...] | None
 
 _SAID = re.compile(r"--(?:on|ranks-per-replica) \S+ ?")
 
@@ -89,6 +90,7 @@ class RunRow:
                 "cause": run.cause,
                 "alarm": self.alarm,
                 "cost": run.cost,
+                "annotation": run.annotation.as_json(),
             }
         )
 
@@ -224,12 +226,17 @@ def _key(run: ListedRun) -> tuple[int, float]:
 
 
 def _version(folder: Path) -> _Version:
-    """Return a value that changes with the state there, whose file is replaced at each change."""
+    """Return a value that changes with the state there and with what people say of it, whose files
+    are replaced at each change."""
     try:
         status = (folder / STATUS_FILE).stat()
     except OSError:  # whoever reads it says what is wrong
         return None
-    return status.st_ino, status.st_mtime_ns
+    version = status.st_ino, status.st_mtime_ns
+    with suppress(OSError):
+        annotation = (folder / ANNOTATION_FILE).stat()
+        return *version, annotation.st_ino, annotation.st_mtime_ns
+    return version
 
 
 class RunList(list[Run]):
@@ -246,13 +253,17 @@ class RunList(list[Run]):
 
         Raises OptionError for a metric that there isn't, DistrainError where plotly is missing.
         """
-        overlaid = OverlaidMetrics({title(run): run.folder for run in self})
-        return figure_of(overlaid, metrics, "runs(…)")
+        return figure_of(overlaid(self), metrics, "runs(…)")
 
 
 def title(run: Run) -> str:
     """Return the title of a run among others: its name and number."""
     return f"{run.name} #{run.id}"
+
+
+def overlaid(runs: Iterable[Run]) -> OverlaidMetrics:
+    """Return the metrics of several runs in one set of charts."""
+    return OverlaidMetrics({title(run): Metrics(run.folder) for run in runs})
 
 
 def frame(summaries: Iterable[RunRow]) -> pd.DataFrame:
@@ -267,7 +278,7 @@ def frame(summaries: Iterable[RunRow]) -> pd.DataFrame:
 
     now = time.time()
     columns = ["name", "experiment", "state", "where", "layout", "submitted", "duration"]
-    columns += ["best_metric", "best_value"]
+    columns += ["best_metric", "best_value", "tags", "note"]
     rows = [{"run": summary.summary.id, **_row(summary, now)} for summary in summaries]
     table: pd.DataFrame = pd.DataFrame(rows, columns=None if rows else ["run", *columns])
     by_number: pd.DataFrame = table.set_index("run")
@@ -288,6 +299,8 @@ def _row(row: RunRow, now: float) -> dict[str, object]:
         "duration": row.summary.elapsed(now),
         "best_metric": row.best.tag if row.best else "",
         "best_value": row.best.value if row.best else float("nan"),
+        "tags": row.summary.annotation.tag_text,
+        "note": row.summary.annotation.note,
         **values_of(row),
     }
 

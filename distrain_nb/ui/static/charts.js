@@ -57,7 +57,7 @@ function saveAs(name, parts, type) {
 // src/address.js
 var NUMBER = "[1-9][0-9]{0,15}";
 var OWN = new RegExp(
-  `^(?:distrain/(?:version|runs|studies|compare|curves)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|lab/extensions/distrain-nb/static/plotly-basic\\.min\\.js|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
+  `^(?:distrain/(?:version|runs|studies|compare|curves|overlay)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|lab/extensions/distrain-nb/static/plotly-basic\\.min\\.js|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
 );
 function isNumber(value) {
   return Number.isSafeInteger(value) && Number(value) > 0;
@@ -148,6 +148,7 @@ var progress = record({
   unit: absent(text),
   left: absent(text)
 });
+var annotation = record({ note: text, tags: list(text) });
 var SUMMARY = {
   id,
   name: text,
@@ -166,7 +167,8 @@ var SUMMARY = {
   note: text,
   error: text,
   resumable: absent(flag),
-  cost: absent(text)
+  cost: absent(text),
+  annotation: absent(annotation)
 };
 var line = tuple(count, number, number, text, flag, text);
 var tableRun = record({
@@ -185,7 +187,8 @@ var tableRun = record({
   best: maybe(record({ tag: text, value: number })),
   progress: maybe(progress),
   alarm: absent(text),
-  cost: absent(text)
+  cost: absent(text),
+  annotation: absent(annotation)
 });
 var studyRow = record({
   id,
@@ -291,6 +294,15 @@ var medium = record({
   counts: absent(list(list(number))),
   notes: absent(list(text))
 });
+var charts = record({
+  seen: text,
+  end: flag,
+  metrics: maybe(drawnCharts),
+  times: maybe(drawnCharts),
+  resources: maybe(drawnCharts),
+  media: maybe(media),
+  displays: absent(maybe(list(displayRow)))
+});
 var ANSWERS = {
   summary: record(SUMMARY),
   log: record({ lines: list(line), bars: list(line), first: count, rows: count, total: count, end: flag }),
@@ -301,7 +313,8 @@ var ANSWERS = {
   times: curves,
   resources: curves,
   curves,
-  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), times: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media), displays: absent(maybe(list(displayRow))) }),
+  charts,
+  overlay: charts,
   media: (value) => "rows" in object(value) ? media(value) : medium(value),
   display,
   runs: record({ runs: list(tableRun) }),
@@ -312,7 +325,8 @@ var ANSWERS = {
   compare: record({
     titles: list(text),
     runs: list(tableRun),
-    rows: list(record({ name: text, texts: list(text), numbers: list(maybe(number)), best: list(count), differs: flag }))
+    rows: list(record({ name: text, texts: list(text), numbers: list(maybe(number)), best: list(count), differs: flag })),
+    diff: absent(text)
   })
 };
 function taken(path, answer) {
@@ -1236,8 +1250,8 @@ var Sheet = class {
   }
   /** Put the pinned charts into their place. */
   bringPinned() {
-    const charts = this.kept.choice.pinned.flatMap((tag) => this.charts.find((chart) => chart.tag === tag)?.node ?? []);
-    this.pinned?.append(...charts);
+    const charts2 = this.kept.choice.pinned.flatMap((tag) => this.charts.find((chart) => chart.tag === tag)?.node ?? []);
+    this.pinned?.append(...charts2);
   }
   /**
    * Have places for these metrics below the others, and for no more than these.
@@ -1390,7 +1404,7 @@ var Charts = class {
   constructor(model, root, source, code) {
     this.model = model;
     this.source = source;
-    this.kept = new Kept(model.get("path"));
+    this.kept = new Kept(model.get("path") === "curves" ? "metrics" : model.get("path"));
     this.smoothing = this.kept.choice.smoothing;
     this.mode = this.kept.choice.mode;
     this.scale = this.kept.choice.scale;
@@ -1503,10 +1517,10 @@ var Charts = class {
     this.start = Math.min(...lines.map(({ wall }) => wall.find((seconds) => Number.isFinite(seconds)) ?? Infinity));
     this.shown = lines.map((line2, number2) => this.closer(line2, number2));
     const { boxes } = this.sheet;
-    const charts = new Map([...boxes.keys()].map((tag) => [tag, []]));
-    keys.forEach(([, tag], number2) => charts.get(tag)?.push(number2));
+    const charts2 = new Map([...boxes.keys()].map((tag) => [tag, []]));
+    keys.forEach(([, tag], number2) => charts2.get(tag)?.push(number2));
     const kept = new Set(this.sheet.series.slice(0, 1));
-    const all = [...charts];
+    const all = [...charts2];
     const bands = all.filter(([, numbers2]) => this.sheet.many && !this.sheet.all && numbers2.length > MANY);
     const single = all.filter((chart) => !bands.includes(chart)).flatMap(([, numbers2]) => numbers2).sort((a, b) => a - b);
     const data = [
@@ -1819,11 +1833,18 @@ function standsWhereMarked(open) {
 }
 
 // src/charts.js
-var ComparedSource = class extends /** @type {typeof Source<ChartsState>} */
+var ComparedSource = class extends /** @type {typeof Source<any>} */
 Source {
   /** @override */
   get opening() {
-    return "compare";
+    return "curves";
+  }
+  /**
+   * @override
+   * @param {Query} query
+   */
+  words(query) {
+    return super.words({ ...query, runs: this.model.get("runs") });
   }
   /**
    * @override
@@ -1831,7 +1852,7 @@ Source {
    * @param {Query} [query]
    */
   address(path, query = {}) {
-    return `distrain/${path}?${this.words({ ...query, runs: this.model.get("runs") })}`;
+    return `distrain/${path}?${this.words(query)}`;
   }
 };
 function openCharts(model) {
@@ -1839,23 +1860,24 @@ function openCharts(model) {
   const source = model.get("runs") ? new ComparedSource(model) : new Source(model);
   const folded = model.get("title") ? fold(model.get("title")) : null;
   if (folded) root.append(folded.box);
-  const charts = new Charts(model, folded?.inside ?? root, source, () => plotlyCode(model));
+  const charts2 = new Charts(model, folded?.inside ?? root, source, () => plotlyCode(model));
   const ready = async (kept) => {
-    if (folded || kept && charts.plot.isDrawn) return;
+    if (folded || kept && charts2.plot.isDrawn) return;
     root.dataset.coming = "";
     await new Promise((resolve) => {
-      charts.plot.whenDrawn = () => resolve(null);
+      charts2.plot.whenDrawn = () => resolve(null);
     });
     delete root.dataset.coming;
   };
   return { root, ready, end: () => {
-    charts.close();
+    charts2.close();
     source.close();
   } };
 }
 var render = (widget) => stand(widget, openCharts);
 var charts_default = { initialize: standsWhereMarked(openCharts), render };
 export {
+  ComparedSource,
   charts_default as default,
   openCharts
 };

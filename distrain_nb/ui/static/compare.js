@@ -43,7 +43,7 @@ var SIGNS = {
 // src/address.js
 var NUMBER = "[1-9][0-9]{0,15}";
 var OWN = new RegExp(
-  `^(?:distrain/(?:version|runs|studies|compare|curves)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|lab/extensions/distrain-nb/static/plotly-basic\\.min\\.js|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
+  `^(?:distrain/(?:version|runs|studies|compare|curves|overlay)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|lab/extensions/distrain-nb/static/plotly-basic\\.min\\.js|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
 );
 function isNumber(value) {
   return Number.isSafeInteger(value) && Number(value) > 0;
@@ -134,6 +134,7 @@ var progress = record({
   unit: absent(text),
   left: absent(text)
 });
+var annotation = record({ note: text, tags: list(text) });
 var SUMMARY = {
   id,
   name: text,
@@ -152,7 +153,8 @@ var SUMMARY = {
   note: text,
   error: text,
   resumable: absent(flag),
-  cost: absent(text)
+  cost: absent(text),
+  annotation: absent(annotation)
 };
 var line = tuple(count, number, number, text, flag, text);
 var tableRun = record({
@@ -171,7 +173,8 @@ var tableRun = record({
   best: maybe(record({ tag: text, value: number })),
   progress: maybe(progress),
   alarm: absent(text),
-  cost: absent(text)
+  cost: absent(text),
+  annotation: absent(annotation)
 });
 var studyRow = record({
   id,
@@ -277,6 +280,15 @@ var medium = record({
   counts: absent(list(list(number))),
   notes: absent(list(text))
 });
+var charts = record({
+  seen: text,
+  end: flag,
+  metrics: maybe(drawnCharts),
+  times: maybe(drawnCharts),
+  resources: maybe(drawnCharts),
+  media: maybe(media),
+  displays: absent(maybe(list(displayRow)))
+});
 var ANSWERS = {
   summary: record(SUMMARY),
   log: record({ lines: list(line), bars: list(line), first: count, rows: count, total: count, end: flag }),
@@ -287,7 +299,8 @@ var ANSWERS = {
   times: curves,
   resources: curves,
   curves,
-  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), times: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media), displays: absent(maybe(list(displayRow))) }),
+  charts,
+  overlay: charts,
   media: (value) => "rows" in object(value) ? media(value) : medium(value),
   display,
   runs: record({ runs: list(tableRun) }),
@@ -298,7 +311,8 @@ var ANSWERS = {
   compare: record({
     titles: list(text),
     runs: list(tableRun),
-    rows: list(record({ name: text, texts: list(text), numbers: list(maybe(number)), best: list(count), differs: flag }))
+    rows: list(record({ name: text, texts: list(text), numbers: list(maybe(number)), best: list(count), differs: flag })),
+    diff: absent(text)
   })
 };
 function taken(path, answer) {
@@ -505,6 +519,7 @@ function asText(query) {
 
 // src/runs/comparison.js
 var LOOK_EVERY_MS = 2e3;
+var DIFFERS = { "+": "dn-added", "-": "dn-removed", "@": "dn-soft" };
 var Comparison = class {
   /**
    * @param {HTMLElement} root
@@ -523,7 +538,10 @@ var Comparison = class {
     this.equals = inside;
     this.equalTitle = summary;
     this.note = element("div", { class: "dn-note", role: "note", hidden: true });
-    root.append(element("div", { class: "dn-runs", ...OWN_KEYS }, this.table), this.equal, this.note);
+    this.code = fold("How the code differs");
+    this.diff = element("pre", { class: "dn-diff", role: "group", tabindex: "0", "aria-label": "how the code differs", ...OWN_KEYS });
+    this.code.inside.append(this.diff);
+    root.append(element("div", { class: "dn-runs", ...OWN_KEYS }, this.table), this.code.box, this.equal, this.note);
     this.look();
   }
   async look() {
@@ -569,6 +587,7 @@ var Comparison = class {
       state.dataset.state = run.state;
       state.prepend(`${SIGNS[run.state] ?? "◌"} `);
     }
+    this.showDiff(this.answer.diff ?? "");
     this.showEquals(others.filter((row) => !row.differs && row.name !== "cause"));
     if (held) [...this.table.querySelectorAll("button")].find((each) => each.textContent === held)?.focus();
   }
@@ -590,6 +609,13 @@ var Comparison = class {
       }, text2, star);
     });
     return element("tr", {}, element("th", { scope: "row", "aria-sort": sorted }, sort), ...cells);
+  }
+  /** @param {string} diff unified, as `_diff_html` in ui/compare.py has it */
+  showDiff(diff) {
+    this.code.box.hidden = !diff;
+    const lines = diff.split("\n").map((line2) => element("span", { class: DIFFERS[line2[0]] ?? "" }, `${line2}
+`));
+    this.diff.replaceChildren(...lines);
   }
   /** @param {ComparedRow[]} rows those that all runs have alike */
   showEquals(rows) {

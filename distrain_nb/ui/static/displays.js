@@ -302,7 +302,7 @@ var PlotFrame = class {
 // src/address.js
 var NUMBER = "[1-9][0-9]{0,15}";
 var OWN = new RegExp(
-  `^(?:distrain/(?:version|runs|studies|compare|curves)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|lab/extensions/distrain-nb/static/plotly-basic\\.min\\.js|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
+  `^(?:distrain/(?:version|runs|studies|compare|curves|overlay)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|lab/extensions/distrain-nb/static/plotly-basic\\.min\\.js|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
 );
 function isNumber(value) {
   return Number.isSafeInteger(value) && Number(value) > 0;
@@ -393,6 +393,7 @@ var progress = record({
   unit: absent(text),
   left: absent(text)
 });
+var annotation = record({ note: text, tags: list(text) });
 var SUMMARY = {
   id,
   name: text,
@@ -411,7 +412,8 @@ var SUMMARY = {
   note: text,
   error: text,
   resumable: absent(flag),
-  cost: absent(text)
+  cost: absent(text),
+  annotation: absent(annotation)
 };
 var line = tuple(count, number, number, text, flag, text);
 var tableRun = record({
@@ -430,7 +432,8 @@ var tableRun = record({
   best: maybe(record({ tag: text, value: number })),
   progress: maybe(progress),
   alarm: absent(text),
-  cost: absent(text)
+  cost: absent(text),
+  annotation: absent(annotation)
 });
 var studyRow = record({
   id,
@@ -536,6 +539,15 @@ var medium = record({
   counts: absent(list(list(number))),
   notes: absent(list(text))
 });
+var charts = record({
+  seen: text,
+  end: flag,
+  metrics: maybe(drawnCharts),
+  times: maybe(drawnCharts),
+  resources: maybe(drawnCharts),
+  media: maybe(media),
+  displays: absent(maybe(list(displayRow)))
+});
 var ANSWERS = {
   summary: record(SUMMARY),
   log: record({ lines: list(line), bars: list(line), first: count, rows: count, total: count, end: flag }),
@@ -546,7 +558,8 @@ var ANSWERS = {
   times: curves,
   resources: curves,
   curves,
-  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), times: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media), displays: absent(maybe(list(displayRow))) }),
+  charts,
+  overlay: charts,
   media: (value) => "rows" in object(value) ? media(value) : medium(value),
   display,
   runs: record({ runs: list(tableRun) }),
@@ -557,7 +570,8 @@ var ANSWERS = {
   compare: record({
     titles: list(text),
     runs: list(tableRun),
-    rows: list(record({ name: text, texts: list(text), numbers: list(maybe(number)), best: list(count), differs: flag }))
+    rows: list(record({ name: text, texts: list(text), numbers: list(maybe(number)), best: list(count), differs: flag })),
+    diff: absent(text)
   })
 };
 function taken(path, answer) {

@@ -67,7 +67,7 @@ function saveAs(name, parts, type) {
 // src/address.js
 var NUMBER = "[1-9][0-9]{0,15}";
 var OWN = new RegExp(
-  `^(?:distrain/(?:version|runs|studies|compare|curves)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|lab/extensions/distrain-nb/static/plotly-basic\\.min\\.js|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
+  `^(?:distrain/(?:version|runs|studies|compare|curves|overlay)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|lab/extensions/distrain-nb/static/plotly-basic\\.min\\.js|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
 );
 function isNumber(value) {
   return Number.isSafeInteger(value) && Number(value) > 0;
@@ -158,6 +158,7 @@ var progress = record({
   unit: absent(text),
   left: absent(text)
 });
+var annotation = record({ note: text, tags: list(text) });
 var SUMMARY = {
   id,
   name: text,
@@ -176,7 +177,8 @@ var SUMMARY = {
   note: text,
   error: text,
   resumable: absent(flag),
-  cost: absent(text)
+  cost: absent(text),
+  annotation: absent(annotation)
 };
 var line = tuple(count, number, number, text, flag, text);
 var tableRun = record({
@@ -195,7 +197,8 @@ var tableRun = record({
   best: maybe(record({ tag: text, value: number })),
   progress: maybe(progress),
   alarm: absent(text),
-  cost: absent(text)
+  cost: absent(text),
+  annotation: absent(annotation)
 });
 var studyRow = record({
   id,
@@ -301,6 +304,15 @@ var medium = record({
   counts: absent(list(list(number))),
   notes: absent(list(text))
 });
+var charts = record({
+  seen: text,
+  end: flag,
+  metrics: maybe(drawnCharts),
+  times: maybe(drawnCharts),
+  resources: maybe(drawnCharts),
+  media: maybe(media),
+  displays: absent(maybe(list(displayRow)))
+});
 var ANSWERS = {
   summary: record(SUMMARY),
   log: record({ lines: list(line), bars: list(line), first: count, rows: count, total: count, end: flag }),
@@ -311,7 +323,8 @@ var ANSWERS = {
   times: curves,
   resources: curves,
   curves,
-  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), times: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media), displays: absent(maybe(list(displayRow))) }),
+  charts,
+  overlay: charts,
   media: (value) => "rows" in object(value) ? media(value) : medium(value),
   display,
   runs: record({ runs: list(tableRun) }),
@@ -322,7 +335,8 @@ var ANSWERS = {
   compare: record({
     titles: list(text),
     runs: list(tableRun),
-    rows: list(record({ name: text, texts: list(text), numbers: list(maybe(number)), best: list(count), differs: flag }))
+    rows: list(record({ name: text, texts: list(text), numbers: list(maybe(number)), best: list(count), differs: flag })),
+    diff: absent(text)
   })
 };
 function taken(path, answer) {
@@ -1869,6 +1883,77 @@ function standsWhereMarked(open) {
   };
 }
 
+// src/run/annotation.js
+var LONGEST_NOTE = 2e3;
+function annotationForm(run, annotation2, save, done) {
+  const own = { spellcheck: "false", autocomplete: "off", ...OWN_KEYS };
+  const tags = element("input", { type: "text", placeholder: "baseline, good", value: annotation2?.tags.join(", ") ?? "", ...own });
+  const note = element("textarea", { rows: 3, maxlength: LONGEST_NOTE, ...own, spellcheck: "true" });
+  note.value = annotation2?.note ?? "";
+  const said = element("span", { class: "dn-soft", role: "status" });
+  const keep = async () => {
+    keeps.disabled = true;
+    try {
+      await save({ note: note.value, tags: tags.value });
+      done();
+    } catch (error) {
+      said.textContent = messageOf(error);
+      keeps.disabled = false;
+    }
+  };
+  const keeps = button("Save", keep, { class: "dn-chip dn-save", title: "Keep note and tags" });
+  const form = element(
+    "div",
+    {
+      class: "dn-annotate",
+      role: "group",
+      "aria-label": `note and tags of run ${run}`,
+      onkeydown: (event) => {
+        event.stopPropagation();
+        if (event.key === "Escape") done();
+        if (event.key === "Enter" && (event.target === tags || event.ctrlKey || event.metaKey)) keep();
+      }
+    },
+    element("label", {}, "Tags ", tags),
+    element("label", {}, "Note ", note),
+    element("div", {}, keeps, button("Cancel", done, { class: "dn-chip", title: "Change nothing" }), said)
+  );
+  return { form, focus: () => tags.focus() };
+}
+function annotationLine(root, source) {
+  const words2 = element("div", { class: "dn-about", hidden: true });
+  const place = element("div");
+  root.append(words2, place);
+  const save = async (change2) => {
+    if (!await source.order("POST", "annotate", change2)) await source.askKernel("annotate", change2);
+    source.learn(await source.ask("summary"));
+  };
+  const done = () => {
+    place.replaceChildren();
+    edit.hidden = false;
+    edit.focus();
+  };
+  const edit = button("Note", () => {
+    const { id: id2 = 0, annotation: annotation2 } = source.summary;
+    const { form, focus } = annotationForm(id2, annotation2, save, done);
+    place.replaceChildren(form);
+    edit.hidden = true;
+    focus();
+  }, { class: "dn-chip dn-save", title: "Change note and tags", "aria-label": "Note and tags" });
+  const change = () => {
+    const { annotation: annotation2 } = source.summary;
+    edit.hidden = source.summary.state === void 0 || place.childElementCount > 0;
+    words2.hidden = !annotation2 || !(annotation2.note || annotation2.tags.length);
+    words2.replaceChildren(
+      ...(annotation2?.tags ?? []).map((tag) => element("span", { class: "dn-label" }, tag)),
+      annotation2?.note ? element("span", {}, annotation2.note) : ""
+    );
+  };
+  source.listeners.push(change);
+  change();
+  return edit;
+}
+
 // src/run/head.js
 var SIGNS = {
   queued: "◌",
@@ -2187,7 +2272,7 @@ function openRun(model) {
   const source = new RunSource(model);
   const [stop, endStop] = stopButton(root, source);
   const head = new StateLine(root, source, stop);
-  head.node.append(resumeButton(root, source));
+  head.node.append(resumeButton(root, source), annotationLine(root, source));
   progressBar(root, source);
   report(root, source);
   const toolbar = new Toolbar(root, source);

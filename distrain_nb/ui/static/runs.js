@@ -96,7 +96,7 @@ function saveAs(name, parts, type) {
 // src/address.js
 var NUMBER = "[1-9][0-9]{0,15}";
 var OWN = new RegExp(
-  `^(?:distrain/(?:version|runs|studies|compare|curves)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|lab/extensions/distrain-nb/static/plotly-basic\\.min\\.js|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
+  `^(?:distrain/(?:version|runs|studies|compare|curves|overlay)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|lab/extensions/distrain-nb/static/plotly-basic\\.min\\.js|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
 );
 function isNumber(value) {
   return Number.isSafeInteger(value) && Number(value) > 0;
@@ -187,6 +187,7 @@ var progress = record({
   unit: absent(text),
   left: absent(text)
 });
+var annotation = record({ note: text, tags: list(text) });
 var SUMMARY = {
   id,
   name: text,
@@ -205,7 +206,8 @@ var SUMMARY = {
   note: text,
   error: text,
   resumable: absent(flag),
-  cost: absent(text)
+  cost: absent(text),
+  annotation: absent(annotation)
 };
 var line = tuple(count, number, number, text, flag, text);
 var tableRun = record({
@@ -224,7 +226,8 @@ var tableRun = record({
   best: maybe(record({ tag: text, value: number })),
   progress: maybe(progress),
   alarm: absent(text),
-  cost: absent(text)
+  cost: absent(text),
+  annotation: absent(annotation)
 });
 var studyRow = record({
   id,
@@ -330,6 +333,15 @@ var medium = record({
   counts: absent(list(list(number))),
   notes: absent(list(text))
 });
+var charts = record({
+  seen: text,
+  end: flag,
+  metrics: maybe(drawnCharts),
+  times: maybe(drawnCharts),
+  resources: maybe(drawnCharts),
+  media: maybe(media),
+  displays: absent(maybe(list(displayRow)))
+});
 var ANSWERS = {
   summary: record(SUMMARY),
   log: record({ lines: list(line), bars: list(line), first: count, rows: count, total: count, end: flag }),
@@ -340,7 +352,8 @@ var ANSWERS = {
   times: curves,
   resources: curves,
   curves,
-  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), times: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media), displays: absent(maybe(list(displayRow))) }),
+  charts,
+  overlay: charts,
   media: (value) => "rows" in object(value) ? media(value) : medium(value),
   display,
   runs: record({ runs: list(tableRun) }),
@@ -351,7 +364,8 @@ var ANSWERS = {
   compare: record({
     titles: list(text),
     runs: list(tableRun),
-    rows: list(record({ name: text, texts: list(text), numbers: list(maybe(number)), best: list(count), differs: flag }))
+    rows: list(record({ name: text, texts: list(text), numbers: list(maybe(number)), best: list(count), differs: flag })),
+    diff: absent(text)
   })
 };
 function taken(path, answer) {
@@ -629,6 +643,15 @@ var RunsSource = class extends ListSource {
     const [method, path] = action === "delete" ? ["DELETE", `runs/${run}`] : ["POST", `runs/${run}/${action}`];
     if (!await this.order(method, path)) await this.askKernel(action, { run });
   }
+  /**
+   * Change note and tags of a run. Raises Refused.
+   * @param {number} run
+   * @param {Change} change
+   */
+  async annotate(run, change) {
+    if (!await this.order("POST", `runs/${run}/annotate`, change)) await this.askKernel("annotate", { ...change, run });
+    await this.refresh();
+  }
 };
 function modelOf(model, run) {
   const state = {
@@ -657,6 +680,80 @@ function modelOf(model, run) {
     },
     widget_manager: model.widget_manager
   };
+}
+
+// src/run/annotation.js
+var LONGEST_NOTE = 2e3;
+function annotationText({ annotation: annotation2 }) {
+  return annotation2 ? [...annotation2.tags.map((tag) => `#${tag}`), annotation2.note].filter(Boolean).join(" ") : "";
+}
+function annotationForm(run, annotation2, save, done) {
+  const own = { spellcheck: "false", autocomplete: "off", ...OWN_KEYS };
+  const tags = element("input", { type: "text", placeholder: "baseline, good", value: annotation2?.tags.join(", ") ?? "", ...own });
+  const note2 = element("textarea", { rows: 3, maxlength: LONGEST_NOTE, ...own, spellcheck: "true" });
+  note2.value = annotation2?.note ?? "";
+  const said = element("span", { class: "dn-soft", role: "status" });
+  const keep = async () => {
+    keeps.disabled = true;
+    try {
+      await save({ note: note2.value, tags: tags.value });
+      done();
+    } catch (error) {
+      said.textContent = messageOf(error);
+      keeps.disabled = false;
+    }
+  };
+  const keeps = button("Save", keep, { class: "dn-chip dn-save", title: "Keep note and tags" });
+  const form = element(
+    "div",
+    {
+      class: "dn-annotate",
+      role: "group",
+      "aria-label": `note and tags of run ${run}`,
+      onkeydown: (event) => {
+        event.stopPropagation();
+        if (event.key === "Escape") done();
+        if (event.key === "Enter" && (event.target === tags || event.ctrlKey || event.metaKey)) keep();
+      }
+    },
+    element("label", {}, "Tags ", tags),
+    element("label", {}, "Note ", note2),
+    element("div", {}, keeps, button("Cancel", done, { class: "dn-chip", title: "Change nothing" }), said)
+  );
+  return { form, focus: () => tags.focus() };
+}
+function annotationLine(root, source) {
+  const words2 = element("div", { class: "dn-about", hidden: true });
+  const place = element("div");
+  root.append(words2, place);
+  const save = async (change2) => {
+    if (!await source.order("POST", "annotate", change2)) await source.askKernel("annotate", change2);
+    source.learn(await source.ask("summary"));
+  };
+  const done = () => {
+    place.replaceChildren();
+    edit.hidden = false;
+    edit.focus();
+  };
+  const edit = button("Note", () => {
+    const { id: id2 = 0, annotation: annotation2 } = source.summary;
+    const { form, focus } = annotationForm(id2, annotation2, save, done);
+    place.replaceChildren(form);
+    edit.hidden = true;
+    focus();
+  }, { class: "dn-chip dn-save", title: "Change note and tags", "aria-label": "Note and tags" });
+  const change = () => {
+    const { annotation: annotation2 } = source.summary;
+    edit.hidden = source.summary.state === void 0 || place.childElementCount > 0;
+    words2.hidden = !annotation2 || !(annotation2.note || annotation2.tags.length);
+    words2.replaceChildren(
+      ...(annotation2?.tags ?? []).map((tag) => element("span", { class: "dn-label" }, tag)),
+      annotation2?.note ? element("span", {}, annotation2.note) : ""
+    );
+  };
+  source.listeners.push(change);
+  change();
+  return edit;
 }
 
 // src/words.js
@@ -850,7 +947,7 @@ function costOf({ cost }) {
 }
 var COLUMNS = [
   { name: "run", value: (run) => run.id, text: (run) => String(run.id) },
-  plain("name"),
+  { ...plain("name"), detail: annotationText },
   { name: "state", value: (run) => run.state, text: stateText, detail: detailText, bar: barOf },
   { name: "where", value: placeText, text: placeText, detail: (run) => run.machines },
   {
@@ -936,10 +1033,60 @@ var Filters = class {
   }
 };
 function hasWords(run, words2) {
-  const parts = [`#${run.id}`, run.name, run.state, run.cause, run.place, run.size, run.machines, run.experiment, run.best?.tag];
+  const parts = [`#${run.id}`, run.name, run.state, run.cause, run.place, run.size, run.machines, run.experiment, run.best?.tag, annotationText(run)];
   const text2 = parts.join("\n").toLowerCase();
   return words2.toLowerCase().split(/\s+/).every((word) => text2.includes(word));
 }
+
+// src/runs/overlay.js
+var SETTLED_MS = 300;
+var MOST = 50;
+var Overlay = class {
+  /**
+   * @param {HTMLElement} root
+   * @param {() => Panels} panels know how charts are drawn
+   * @param {() => void} untick calls for no run to be ticked
+   */
+  constructor(root, panels, untick) {
+    this.panels = panels;
+    this.runs = [];
+    this.drawn = "";
+    this.ends = [];
+    this.title = element("strong");
+    this.body = element("div");
+    const close = button("✕ Close", untick, { class: "dn-chip", title: "Untick all runs" });
+    this.node = element(
+      "section",
+      { class: "dn-panel", hidden: true, "aria-label": "charts of the ticked runs" },
+      element("div", { class: "dn-panel-head" }, this.title, close),
+      this.body
+    );
+    root.append(this.node);
+    this.later = debounce(SETTLED_MS, () => this.draw());
+  }
+  /** @param {number[]} runs those that are ticked */
+  show(runs) {
+    this.runs = runs.length < 2 ? [] : [...runs].sort((a, b) => a - b).slice(0, MOST);
+    if (this.runs.join() !== this.drawn) this.later();
+  }
+  draw() {
+    if (this.runs.join() === this.drawn) return;
+    this.close();
+    this.drawn = this.runs.join();
+    this.node.hidden = !this.drawn;
+    write(this.title, `Metrics of runs ${this.runs.join(", ")}`);
+    if (!this.drawn) return;
+    const body = element("div");
+    this.body.append(body);
+    this.panels().overlay(this.runs, { body, ends: this.ends });
+  }
+  close() {
+    this.later.cancel();
+    for (const end of this.ends.splice(0)) end();
+    this.body.replaceChildren();
+    this.drawn = "";
+  }
+};
 
 // src/charts/band.js
 var MANY = 8;
@@ -1109,7 +1256,7 @@ async function wholeLines(ask, from, to) {
 }
 
 // src/charts/found.js
-var MOST = 12;
+var MOST2 = 12;
 var POINTS = 1e3;
 function fits(tag, words2) {
   return words2.toLowerCase().split(/\s+/).every((word) => tag.toLowerCase().includes(word));
@@ -1133,7 +1280,7 @@ var Found = class {
    * @param {Kept} kept
    */
   async look(words2, tags, kept) {
-    const fitting = words2.trim() ? tags.filter((tag) => fits(tag, words2)).slice(0, MOST) : [];
+    const fitting = words2.trim() ? tags.filter((tag) => fits(tag, words2)).slice(0, MOST2) : [];
     const wanted = [.../* @__PURE__ */ new Set([...tags.filter((tag) => kept.isPinned(tag)), ...fitting])];
     if (!wanted.length && !this.tags.length) return;
     this.tags = wanted;
@@ -1660,8 +1807,8 @@ var Sheet = class {
   }
   /** Put the pinned charts into their place. */
   bringPinned() {
-    const charts = this.kept.choice.pinned.flatMap((tag) => this.charts.find((chart) => chart.tag === tag)?.node ?? []);
-    this.pinned?.append(...charts);
+    const charts2 = this.kept.choice.pinned.flatMap((tag) => this.charts.find((chart) => chart.tag === tag)?.node ?? []);
+    this.pinned?.append(...charts2);
   }
   /**
    * Have places for these metrics below the others, and for no more than these.
@@ -1800,7 +1947,7 @@ function emptied(chart, tag) {
 var FINE_POINTS = 1e3;
 var SMOOTH_POINTS = 500;
 var AGAIN_MS = 2e3;
-var SETTLED_MS = 150;
+var SETTLED_MS2 = 150;
 var FILTERED_FROM = 7;
 var X_AXES = [["step", "x: step"], ["relative", "x: seconds since the start"], ["wall", "x: time of day"]];
 var Y_AXES = [["linear", "y: linear"], ["log", "y: logarithmic"]];
@@ -1814,7 +1961,7 @@ var Charts = class {
   constructor(model, root, source, code) {
     this.model = model;
     this.source = source;
-    this.kept = new Kept(model.get("path"));
+    this.kept = new Kept(model.get("path") === "curves" ? "metrics" : model.get("path"));
     this.smoothing = this.kept.choice.smoothing;
     this.mode = this.kept.choice.mode;
     this.scale = this.kept.choice.scale;
@@ -1834,7 +1981,7 @@ var Charts = class {
       this.draw();
     });
     this.foundAt = 0;
-    const look2 = debounce(SETTLED_MS, () => this.look());
+    const look2 = debounce(SETTLED_MS2, () => this.look());
     this.search.addEventListener("input", () => {
       this.sheet.filter(this.search.value);
       look2();
@@ -1849,7 +1996,7 @@ var Charts = class {
       },
       missing: () => source.toKernel({ kind: "undrawn" })
     });
-    this.settled = debounce(SETTLED_MS, () => this.average());
+    this.settled = debounce(SETTLED_MS2, () => this.average());
     this.updating = () => this.update();
     this.surround = () => this.sheet.show(model.get("sheet"));
     model.on("change:lines", this.updating);
@@ -1927,10 +2074,10 @@ var Charts = class {
     this.start = Math.min(...lines.map(({ wall }) => wall.find((seconds) => Number.isFinite(seconds)) ?? Infinity));
     this.shown = lines.map((line2, number2) => this.closer(line2, number2));
     const { boxes } = this.sheet;
-    const charts = new Map([...boxes.keys()].map((tag) => [tag, []]));
-    keys.forEach(([, tag], number2) => charts.get(tag)?.push(number2));
+    const charts2 = new Map([...boxes.keys()].map((tag) => [tag, []]));
+    keys.forEach(([, tag], number2) => charts2.get(tag)?.push(number2));
     const kept = new Set(this.sheet.series.slice(0, 1));
-    const all = [...charts];
+    const all = [...charts2];
     const bands = all.filter(([, numbers2]) => this.sheet.many && !this.sheet.all && numbers2.length > MANY);
     const single = all.filter((chart) => !bands.includes(chart)).flatMap(([, numbers2]) => numbers2).sort((a, b) => a - b);
     const data = [
@@ -2257,11 +2404,18 @@ function standsWhereMarked(open) {
 }
 
 // src/charts.js
-var ComparedSource = class extends /** @type {typeof Source<ChartsState>} */
+var ComparedSource = class extends /** @type {typeof Source<any>} */
 Source {
   /** @override */
   get opening() {
-    return "compare";
+    return "curves";
+  }
+  /**
+   * @override
+   * @param {Query} query
+   */
+  words(query) {
+    return super.words({ ...query, runs: this.model.get("runs") });
   }
   /**
    * @override
@@ -2269,7 +2423,7 @@ Source {
    * @param {Query} [query]
    */
   address(path, query = {}) {
-    return `distrain/${path}?${this.words({ ...query, runs: this.model.get("runs") })}`;
+    return `distrain/${path}?${this.words(query)}`;
   }
 };
 function openCharts(model) {
@@ -2277,17 +2431,17 @@ function openCharts(model) {
   const source = model.get("runs") ? new ComparedSource(model) : new Source(model);
   const folded = model.get("title") ? fold(model.get("title")) : null;
   if (folded) root.append(folded.box);
-  const charts = new Charts(model, folded?.inside ?? root, source, () => plotlyCode(model));
+  const charts2 = new Charts(model, folded?.inside ?? root, source, () => plotlyCode(model));
   const ready = async (kept) => {
-    if (folded || kept && charts.plot.isDrawn) return;
+    if (folded || kept && charts2.plot.isDrawn) return;
     root.dataset.coming = "";
     await new Promise((resolve) => {
-      charts.plot.whenDrawn = () => resolve(null);
+      charts2.plot.whenDrawn = () => resolve(null);
     });
     delete root.dataset.coming;
   };
   return { root, ready, end: () => {
-    charts.close();
+    charts2.close();
     source.close();
   } };
 }
@@ -2477,7 +2631,7 @@ function ridges({ steps, edges, counts }, { width, text: text2, ground }) {
 }
 
 // src/charts/media.js
-var SETTLED_MS2 = 80;
+var SETTLED_MS3 = 80;
 function nameOf({ run, tag }) {
   return run ? `${run} · ${tag}` : tag;
 }
@@ -2508,7 +2662,7 @@ var MediaFold = class {
     this.place = element("div", { class: "dn-media-place" });
     const slider = kind2 === "histogram" ? null : this.slider;
     inside.append(element("div", { class: "dn-chart-tools" }, this.menu, slider, this.label), this.place);
-    this.settled = debounce(SETTLED_MS2, () => this.show());
+    this.settled = debounce(SETTLED_MS3, () => this.show());
     this.slider.addEventListener("input", () => {
       this.following = this.slider.value === this.slider.max;
       this.settled();
@@ -2702,11 +2856,16 @@ var ServedCharts = class {
   /**
    * @param {Model<Asking>} model of the run
    * @param {() => Promise<DataView>} code of plotly
+   * @param {string} [runs] the numbers of several runs, as in `3,5`, instead of that one
    */
-  constructor(model, code) {
+  constructor(model, code, runs = "") {
     this.model = model;
     this.code = code;
-    this.source = new Source(model);
+    this.runs = runs;
+    this.source = runs ? new ComparedSource(new PageModel(
+      /** @type {any} */
+      { ...this.asking, runs }
+    )) : new Source(model);
     this.places = { displays: element("div"), metrics: element("div"), media: element("div"), times: element("div"), resources: element("div") };
     this.root = element("div", {}, ...Object.values(this.places));
     this.shown = /* @__PURE__ */ new Map();
@@ -2727,8 +2886,9 @@ var ServedCharts = class {
   async refresh() {
     if (document.hidden || !this.root.isConnected || !isNear(this.root)) return false;
     const drawn2 = this.places.metrics.querySelector("[data-drawn]") ? "" : "1";
-    const answer = await this.source.ask("charts", { seen: this.seen, drawn: drawn2 });
+    const answer = await this.source.ask(this.runs ? "overlay" : "charts", { seen: this.seen, drawn: drawn2 });
     if (this.closed) return true;
+    if (this.runs && !answer.metrics && !this.seen) this.places.metrics.textContent = "These runs have no metrics yet.";
     this.show("metrics", answer.metrics);
     this.show("times", answer.times);
     this.show("resources", answer.resources);
@@ -2741,13 +2901,13 @@ var ServedCharts = class {
    * @param {"metrics" | "times" | "resources"} path
    * @param {DrawnCharts | null} charts
    */
-  show(path, charts) {
-    if (!charts) return;
-    const { sheet, shape } = charts;
-    const lines = charts.lines.map(packed);
+  show(path, charts2) {
+    if (!charts2) return;
+    const { sheet, shape } = charts2;
+    const lines = charts2.lines.map(packed);
     const there = this.shown.get(path)?.model;
     if (!there) {
-      const state = { ...this.asking, runs: "", path, title: TITLES[path], plotly: "", sheet, shape, lines };
+      const state = { ...this.asking, runs: this.runs, path: this.runs ? "curves" : path, title: TITLES[path], plotly: "", sheet, shape, lines };
       this.open(path, state, openCharts);
       return;
     }
@@ -2782,7 +2942,7 @@ var ServedCharts = class {
     const model = new PageModel(state, this.code);
     const view = open(model);
     this.shown.set(part2, { model, view });
-    this.places[part2].append(view.root);
+    this.places[part2].replaceChildren(view.root);
   }
   close() {
     this.closed = true;
@@ -4164,7 +4324,7 @@ function openRun(model) {
   const source = new RunSource(model);
   const [stop, endStop] = stopButton(root, source);
   const head = new StateLine(root, source, stop);
-  head.node.append(resumeButton(root, source));
+  head.node.append(resumeButton(root, source), annotationLine(root, source));
   progressBar(root, source);
   report(root, source);
   const toolbar = new Toolbar(root, source);
@@ -4191,6 +4351,7 @@ function openRun(model) {
 
 // src/runs/comparison.js
 var LOOK_EVERY_MS6 = 2e3;
+var DIFFERS = { "+": "dn-added", "-": "dn-removed", "@": "dn-soft" };
 var Comparison = class {
   /**
    * @param {HTMLElement} root
@@ -4209,7 +4370,10 @@ var Comparison = class {
     this.equals = inside;
     this.equalTitle = summary;
     this.note = element("div", { class: "dn-note", role: "note", hidden: true });
-    root.append(element("div", { class: "dn-runs", ...OWN_KEYS }, this.table), this.equal, this.note);
+    this.code = fold("How the code differs");
+    this.diff = element("pre", { class: "dn-diff", role: "group", tabindex: "0", "aria-label": "how the code differs", ...OWN_KEYS });
+    this.code.inside.append(this.diff);
+    root.append(element("div", { class: "dn-runs", ...OWN_KEYS }, this.table), this.code.box, this.equal, this.note);
     this.look();
   }
   async look() {
@@ -4255,6 +4419,7 @@ var Comparison = class {
       state.dataset.state = run.state;
       state.prepend(`${SIGNS[run.state] ?? "◌"} `);
     }
+    this.showDiff(this.answer.diff ?? "");
     this.showEquals(others.filter((row) => !row.differs && row.name !== "cause"));
     if (held) [...this.table.querySelectorAll("button")].find((each) => each.textContent === held)?.focus();
   }
@@ -4276,6 +4441,13 @@ var Comparison = class {
       }, text2, star);
     });
     return element("tr", {}, element("th", { scope: "row", "aria-sort": sorted2 }, sort), ...cells);
+  }
+  /** @param {string} diff unified, as `_diff_html` in ui/compare.py has it */
+  showDiff(diff) {
+    this.code.box.hidden = !diff;
+    const lines = diff.split("\n").map((line2) => element("span", { class: DIFFERS[line2[0]] ?? "" }, `${line2}
+`));
+    this.diff.replaceChildren(...lines);
   }
   /** @param {ComparedRow[]} rows those that all runs have alike */
   showEquals(rows) {
@@ -4357,9 +4529,9 @@ var Panels = class {
   async runCharts({ id: id2 }, panel) {
     const code = await this.source.answersItself() && await servedPlotly();
     if (!code) return this.charts(String(id2), panel);
-    const charts = new ServedCharts(modelOf(this.source.model, id2), code);
-    panel.ends.push(() => charts.close());
-    panel.body.append(charts.root);
+    const charts2 = new ServedCharts(modelOf(this.source.model, id2), code);
+    panel.ends.push(() => charts2.close());
+    panel.body.append(charts2.root);
     return void 0;
   }
   /**
@@ -4377,13 +4549,13 @@ var Panels = class {
   /**
    * The kernel draws charts, and it may be busy.
    * @param {string} runs their numbers
-   * @param {Panel} panel
+   * @param {Pick<Panel, "body" | "ends">} panel
    */
   async charts(runs, panel) {
     const wait = setTimeout(() => note(panel, "The kernel is busy: the charts come when it is free."), ANSWERED_WITHIN_MS2);
-    const charts = await this.drawn(runs, panel).finally(() => clearTimeout(wait));
+    const charts2 = await this.drawn(runs, panel).finally(() => clearTimeout(wait));
     const manager = this.source.model.widget_manager;
-    for (const id2 of charts) {
+    for (const id2 of charts2) {
       const view = await manager.create_view(await manager.get_model(id2));
       if (!panel.body.isConnected) return;
       panel.body.append(view.el);
@@ -4393,29 +4565,53 @@ var Panels = class {
   /**
    * By which the charts are found, as soon as there are metrics: the kernel looks for them.
    * @param {string} runs
-   * @param {Panel} panel
+   * @param {Pick<Panel, "body" | "ends">} panel
    * @returns {Promise<string[]>}
    */
   async drawn(runs, panel) {
     for (; ; ) {
-      const { charts } = await this.source.askKernel("charts", { runs });
+      const { charts: charts2 } = await this.source.askKernel("charts", { runs });
       const over = this.source.runs?.every((run) => run.final || !runs.split(",").includes(String(run.id)));
       const none = over ? "There are no metrics." : "There are no metrics yet: charts come with the first.";
-      note(panel, charts.length ? "" : none);
-      if (charts.length || over || !panel.body.isConnected) return charts;
+      note(panel, charts2.length ? "" : none);
+      if (charts2.length || over || !panel.body.isConnected) return charts2;
       await new Promise((next) => setTimeout(next, CHARTS_EVERY_MS));
     }
   }
+  /**
+   * Whether a comparison of these runs, with their charts, is open.
+   * @param {number[]} runs
+   */
+  hasCompared(runs) {
+    return this.panels.has(comparedTitle(runs));
+  }
   /** @param {number[]} runs */
   async compare(runs) {
-    const panel = this.open(`runs ${runs.join(" and ")} compared`);
+    const panel = this.open(comparedTitle(runs));
     if (!panel) return;
     const table = new Comparison(panel.body, () => this.source.ask("compare", { runs: runs.join(",") }));
     panel.ends.push(() => table.close());
+    await this.overlay(runs, panel);
+  }
+  /**
+   * The charts of several runs in one: the server's where it answers, else the kernel's.
+   * @param {number[]} runs
+   * @param {Pick<Panel, "body" | "ends">} panel
+   */
+  async overlay(runs, panel) {
+    const numbers2 = runs.join(",");
+    const code = await this.source.answersItself() && await servedPlotly();
+    if (!panel.body.isConnected) return;
+    if (code) {
+      const charts2 = new ServedCharts(this.source.model, code, numbers2);
+      panel.ends.push(() => charts2.close());
+      panel.body.append(charts2.root);
+      return;
+    }
     const needKernel = `Their charts side by side need a kernel: %distrain compare ${runs.join(" ")}`;
-    if (this.openRun) return note(panel, needKernel);
     try {
-      await this.charts(runs.join(","), panel);
+      if (this.openRun) throw new Gone();
+      await this.charts(numbers2, panel);
     } catch (error) {
       note(panel, error instanceof Gone ? needKernel : messageOf(error));
     }
@@ -4424,6 +4620,9 @@ var Panels = class {
     for (const title of [...this.panels.keys()]) this.shut(title);
   }
 };
+function comparedTitle(runs) {
+  return `runs ${runs.join(" and ")} compared`;
+}
 async function servedPlotly() {
   const answer = await request(PLOTLY, { method: "HEAD" }).catch(() => null);
   return answer?.ok ? plotlyAt(new URL(serverAddress(PLOTLY), document.baseURI)) : null;
@@ -4484,6 +4683,12 @@ var SortedTable = class {
     if (isTicked) this.ticks.add(id2);
     else this.ticks.delete(id2);
     this.ticked();
+  }
+  untick() {
+    this.ticks.clear();
+    for (const row of this.rows.values()) row.tick.checked = false;
+    this.ticked();
+    this.current?.node.focus();
   }
   /** @param {Column<T>} column */
   head(column) {
@@ -4720,7 +4925,10 @@ var Row = class extends SortedRow {
     const { item } = this;
     const held = this.actions.contains(document.activeElement);
     this.last = item.final ? this.button("Delete", "Forget this run and remove its files", () => this.confirm()) : this.button("Stop", "Stop this run", () => this.stop());
+    const note2 = this.button("Note", "Change its note and tags", () => this.runs.annotate(this.item));
+    note2.setAttribute("aria-label", `Note and tags of run ${item.id}`);
     this.actions.replaceChildren(
+      note2,
       this.button("Open", "Show its state, log and charts below the table", () => this.table.open(item)),
       this.last
     );
@@ -4783,7 +4991,10 @@ var Table = class extends SortedTable {
     this.timer = void 0;
     this.silence = void 0;
     this.count = element("strong");
-    this.compare = button("Compare", () => this.panels.compare(this.chosen), {
+    this.compare = button("Compare", () => {
+      this.panels.compare(this.chosen);
+      this.ticked();
+    }, {
       class: "dn-chip",
       title: "Show what differs between the ticked runs"
     });
@@ -4792,6 +5003,7 @@ var Table = class extends SortedTable {
     const bar = element("div", { class: "dn-bar", role: "toolbar", "aria-label": "runs" });
     bar.append(this.count, this.filters.node, this.compare, this.status);
     root.append(bar, this.frame);
+    this.overlay = new Overlay(root, () => this.panels, () => this.untick());
     this.panels = new Panels(root, source);
     this.ticked();
     source.listeners.push(() => this.show());
@@ -4844,6 +5056,19 @@ var Table = class extends SortedTable {
     const count2 = this.chosen.length;
     this.compare.disabled = count2 < 2;
     this.compare.textContent = count2 < 2 ? "Compare: select two" : `Compare ${count2}`;
+    this.overlay?.show(this.panels?.hasCompared(this.chosen) ? [] : this.chosen);
+  }
+  /** @param {TableRun} run */
+  annotate({ id: id2, annotation: annotation2 }) {
+    const title = `run ${id2}: note and tags`;
+    const panel = this.panels.open(title);
+    if (!panel) return;
+    const { form, focus } = annotationForm(id2, annotation2, (change) => this.source.annotate(id2, change), () => {
+      this.panels.shut(title);
+      this.rows.get(id2)?.node.focus();
+    });
+    panel.body.append(form);
+    focus();
   }
   /**
    * @param {TableRun} run
@@ -4874,6 +5099,7 @@ var Table = class extends SortedTable {
     clearTimeout(this.timer);
     clearTimeout(this.silence);
     clearInterval(this.clock);
+    this.overlay.close();
     this.panels.close();
   }
 };

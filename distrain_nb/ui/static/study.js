@@ -610,7 +610,7 @@ function kindOf(line2, before) {
 // src/address.js
 var NUMBER = "[1-9][0-9]{0,15}";
 var OWN = new RegExp(
-  `^(?:distrain/(?:version|runs|studies|compare|curves)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|lab/extensions/distrain-nb/static/plotly-basic\\.min\\.js|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
+  `^(?:distrain/(?:version|runs|studies|compare|curves|overlay)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|lab/extensions/distrain-nb/static/plotly-basic\\.min\\.js|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
 );
 function isNumber(value) {
   return Number.isSafeInteger(value) && Number(value) > 0;
@@ -701,6 +701,7 @@ var progress = record({
   unit: absent(text),
   left: absent(text)
 });
+var annotation = record({ note: text, tags: list(text) });
 var SUMMARY = {
   id,
   name: text,
@@ -719,7 +720,8 @@ var SUMMARY = {
   note: text,
   error: text,
   resumable: absent(flag),
-  cost: absent(text)
+  cost: absent(text),
+  annotation: absent(annotation)
 };
 var line = tuple(count, number, number, text, flag, text);
 var tableRun = record({
@@ -738,7 +740,8 @@ var tableRun = record({
   best: maybe(record({ tag: text, value: number })),
   progress: maybe(progress),
   alarm: absent(text),
-  cost: absent(text)
+  cost: absent(text),
+  annotation: absent(annotation)
 });
 var studyRow = record({
   id,
@@ -844,6 +847,15 @@ var medium = record({
   counts: absent(list(list(number))),
   notes: absent(list(text))
 });
+var charts = record({
+  seen: text,
+  end: flag,
+  metrics: maybe(drawnCharts),
+  times: maybe(drawnCharts),
+  resources: maybe(drawnCharts),
+  media: maybe(media),
+  displays: absent(maybe(list(displayRow)))
+});
 var ANSWERS = {
   summary: record(SUMMARY),
   log: record({ lines: list(line), bars: list(line), first: count, rows: count, total: count, end: flag }),
@@ -854,7 +866,8 @@ var ANSWERS = {
   times: curves,
   resources: curves,
   curves,
-  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), times: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media), displays: absent(maybe(list(displayRow))) }),
+  charts,
+  overlay: charts,
   media: (value) => "rows" in object(value) ? media(value) : medium(value),
   display,
   runs: record({ runs: list(tableRun) }),
@@ -865,7 +878,8 @@ var ANSWERS = {
   compare: record({
     titles: list(text),
     runs: list(tableRun),
-    rows: list(record({ name: text, texts: list(text), numbers: list(maybe(number)), best: list(count), differs: flag }))
+    rows: list(record({ name: text, texts: list(text), numbers: list(maybe(number)), best: list(count), differs: flag })),
+    diff: absent(text)
   })
 };
 function taken2(path, answer) {
@@ -1583,9 +1597,9 @@ var StudyCharts = class {
     this.drawn = drawn2;
     this.root.hidden = !drawn2.sheet;
     if (!fresh) return;
-    const charts = sheet && sameCharts(sheet, fresh);
-    if (charts) {
-      this.wait(charts);
+    const charts2 = sheet && sameCharts(sheet, fresh);
+    if (charts2) {
+      this.wait(charts2);
     } else {
       this.waiting = [];
       sheet?.remove();
@@ -1603,9 +1617,9 @@ var StudyCharts = class {
    * One chart a frame; those that wait from before come first.
    * @param {[chart: HTMLElement, drawn: HTMLElement][]} charts
    */
-  wait(charts) {
+  wait(charts2) {
     const before = new Set(this.waiting.map(([chart]) => chart));
-    this.waiting = charts.sort(([a], [b]) => Number(before.has(b)) - Number(before.has(a)));
+    this.waiting = charts2.sort(([a], [b]) => Number(before.has(b)) - Number(before.has(a)));
     cancelAnimationFrame(this.due);
     this.due = requestAnimationFrame(() => this.renew());
   }
@@ -1856,13 +1870,13 @@ Source {
    * @override
    * @param {Partial<StudyAnswer>} answer
    */
-  learn({ seen, summary, charts, end }) {
+  learn({ seen, summary, charts: charts2, end }) {
     this.heardAt = Date.now();
     if (!summary || (this.summary.now ?? 0) > summary.now) return;
     this.seen = seen ?? "";
     this.summary = { ...summary, trials: summary.trials ?? this.summary.trials ?? [] };
     this.over = end ?? summary.final;
-    this.charts = charts ?? this.charts;
+    this.charts = charts2 ?? this.charts;
     for (const listener of this.listeners) listener();
   }
   /** What nobody has told for a while is asked for. */
@@ -2520,8 +2534,8 @@ var Sheet = class {
   }
   /** Put the pinned charts into their place. */
   bringPinned() {
-    const charts = this.kept.choice.pinned.flatMap((tag) => this.charts.find((chart) => chart.tag === tag)?.node ?? []);
-    this.pinned?.append(...charts);
+    const charts2 = this.kept.choice.pinned.flatMap((tag) => this.charts.find((chart) => chart.tag === tag)?.node ?? []);
+    this.pinned?.append(...charts2);
   }
   /**
    * Have places for these metrics below the others, and for no more than these.
@@ -2674,7 +2688,7 @@ var Charts = class {
   constructor(model, root, source, code) {
     this.model = model;
     this.source = source;
-    this.kept = new Kept(model.get("path"));
+    this.kept = new Kept(model.get("path") === "curves" ? "metrics" : model.get("path"));
     this.smoothing = this.kept.choice.smoothing;
     this.mode = this.kept.choice.mode;
     this.scale = this.kept.choice.scale;
@@ -2787,10 +2801,10 @@ var Charts = class {
     this.start = Math.min(...lines.map(({ wall }) => wall.find((seconds) => Number.isFinite(seconds)) ?? Infinity));
     this.shown = lines.map((line2, number2) => this.closer(line2, number2));
     const { boxes } = this.sheet;
-    const charts = new Map([...boxes.keys()].map((tag) => [tag, []]));
-    keys.forEach(([, tag], number2) => charts.get(tag)?.push(number2));
+    const charts2 = new Map([...boxes.keys()].map((tag) => [tag, []]));
+    keys.forEach(([, tag], number2) => charts2.get(tag)?.push(number2));
     const kept2 = new Set(this.sheet.series.slice(0, 1));
-    const all = [...charts];
+    const all = [...charts2];
     const bands = all.filter(([, numbers2]) => this.sheet.many && !this.sheet.all && numbers2.length > MANY);
     const single = all.filter((chart) => !bands.includes(chart)).flatMap(([, numbers2]) => numbers2).sort((a, b) => a - b);
     const data = [
@@ -2993,11 +3007,18 @@ var Charts = class {
 };
 
 // src/charts.js
-var ComparedSource = class extends /** @type {typeof Source<ChartsState>} */
+var ComparedSource = class extends /** @type {typeof Source<any>} */
 Source {
   /** @override */
   get opening() {
-    return "compare";
+    return "curves";
+  }
+  /**
+   * @override
+   * @param {Query} query
+   */
+  words(query) {
+    return super.words({ ...query, runs: this.model.get("runs") });
   }
   /**
    * @override
@@ -3005,7 +3026,7 @@ Source {
    * @param {Query} [query]
    */
   address(path, query = {}) {
-    return `distrain/${path}?${this.words({ ...query, runs: this.model.get("runs") })}`;
+    return `distrain/${path}?${this.words(query)}`;
   }
 };
 function openCharts(model) {
@@ -3013,17 +3034,17 @@ function openCharts(model) {
   const source = model.get("runs") ? new ComparedSource(model) : new Source(model);
   const folded = model.get("title") ? fold(model.get("title")) : null;
   if (folded) root.append(folded.box);
-  const charts = new Charts(model, folded?.inside ?? root, source, () => plotlyCode(model));
+  const charts2 = new Charts(model, folded?.inside ?? root, source, () => plotlyCode(model));
   const ready = async (kept2) => {
-    if (folded || kept2 && charts.plot.isDrawn) return;
+    if (folded || kept2 && charts2.plot.isDrawn) return;
     root.dataset.coming = "";
     await new Promise((resolve) => {
-      charts.plot.whenDrawn = () => resolve(null);
+      charts2.plot.whenDrawn = () => resolve(null);
     });
     delete root.dataset.coming;
   };
   return { root, ready, end: () => {
-    charts.close();
+    charts2.close();
     source.close();
   } };
 }
@@ -3438,11 +3459,16 @@ var ServedCharts = class {
   /**
    * @param {Model<Asking>} model of the run
    * @param {() => Promise<DataView>} code of plotly
+   * @param {string} [runs] the numbers of several runs, as in `3,5`, instead of that one
    */
-  constructor(model, code) {
+  constructor(model, code, runs = "") {
     this.model = model;
     this.code = code;
-    this.source = new Source(model);
+    this.runs = runs;
+    this.source = runs ? new ComparedSource(new PageModel(
+      /** @type {any} */
+      { ...this.asking, runs }
+    )) : new Source(model);
     this.places = { displays: element("div"), metrics: element("div"), media: element("div"), times: element("div"), resources: element("div") };
     this.root = element("div", {}, ...Object.values(this.places));
     this.shown = /* @__PURE__ */ new Map();
@@ -3463,8 +3489,9 @@ var ServedCharts = class {
   async refresh() {
     if (document.hidden || !this.root.isConnected || !isNear(this.root)) return false;
     const drawn2 = this.places.metrics.querySelector("[data-drawn]") ? "" : "1";
-    const answer = await this.source.ask("charts", { seen: this.seen, drawn: drawn2 });
+    const answer = await this.source.ask(this.runs ? "overlay" : "charts", { seen: this.seen, drawn: drawn2 });
     if (this.closed) return true;
+    if (this.runs && !answer.metrics && !this.seen) this.places.metrics.textContent = "These runs have no metrics yet.";
     this.show("metrics", answer.metrics);
     this.show("times", answer.times);
     this.show("resources", answer.resources);
@@ -3477,13 +3504,13 @@ var ServedCharts = class {
    * @param {"metrics" | "times" | "resources"} path
    * @param {DrawnCharts | null} charts
    */
-  show(path, charts) {
-    if (!charts) return;
-    const { sheet, shape } = charts;
-    const lines = charts.lines.map(packed);
+  show(path, charts2) {
+    if (!charts2) return;
+    const { sheet, shape } = charts2;
+    const lines = charts2.lines.map(packed);
     const there = this.shown.get(path)?.model;
     if (!there) {
-      const state = { ...this.asking, runs: "", path, title: TITLES[path], plotly: "", sheet, shape, lines };
+      const state = { ...this.asking, runs: this.runs, path: this.runs ? "curves" : path, title: TITLES[path], plotly: "", sheet, shape, lines };
       this.open(path, state, openCharts);
       return;
     }
@@ -3518,7 +3545,7 @@ var ServedCharts = class {
     const model = new PageModel(state, this.code);
     const view = open(model);
     this.shown.set(part2, { model, view });
-    this.places[part2].append(view.root);
+    this.places[part2].replaceChildren(view.root);
   }
   close() {
     this.closed = true;
@@ -4532,6 +4559,80 @@ function noOutput({ final, phase, state }, isRead = true) {
   return `no output yet${waits}`;
 }
 
+// src/run/annotation.js
+var LONGEST_NOTE = 2e3;
+function annotationText({ annotation: annotation2 }) {
+  return annotation2 ? [...annotation2.tags.map((tag) => `#${tag}`), annotation2.note].filter(Boolean).join(" ") : "";
+}
+function annotationForm(run, annotation2, save, done) {
+  const own = { spellcheck: "false", autocomplete: "off", ...OWN_KEYS };
+  const tags = element("input", { type: "text", placeholder: "baseline, good", value: annotation2?.tags.join(", ") ?? "", ...own });
+  const note2 = element("textarea", { rows: 3, maxlength: LONGEST_NOTE, ...own, spellcheck: "true" });
+  note2.value = annotation2?.note ?? "";
+  const said = element("span", { class: "dn-soft", role: "status" });
+  const keep = async () => {
+    keeps.disabled = true;
+    try {
+      await save({ note: note2.value, tags: tags.value });
+      done();
+    } catch (error) {
+      said.textContent = messageOf(error);
+      keeps.disabled = false;
+    }
+  };
+  const keeps = button("Save", keep, { class: "dn-chip dn-save", title: "Keep note and tags" });
+  const form = element(
+    "div",
+    {
+      class: "dn-annotate",
+      role: "group",
+      "aria-label": `note and tags of run ${run}`,
+      onkeydown: (event) => {
+        event.stopPropagation();
+        if (event.key === "Escape") done();
+        if (event.key === "Enter" && (event.target === tags || event.ctrlKey || event.metaKey)) keep();
+      }
+    },
+    element("label", {}, "Tags ", tags),
+    element("label", {}, "Note ", note2),
+    element("div", {}, keeps, button("Cancel", done, { class: "dn-chip", title: "Change nothing" }), said)
+  );
+  return { form, focus: () => tags.focus() };
+}
+function annotationLine(root, source) {
+  const words2 = element("div", { class: "dn-about", hidden: true });
+  const place = element("div");
+  root.append(words2, place);
+  const save = async (change2) => {
+    if (!await source.order("POST", "annotate", change2)) await source.askKernel("annotate", change2);
+    source.learn(await source.ask("summary"));
+  };
+  const done = () => {
+    place.replaceChildren();
+    edit.hidden = false;
+    edit.focus();
+  };
+  const edit = button("Note", () => {
+    const { id: id2 = 0, annotation: annotation2 } = source.summary;
+    const { form, focus } = annotationForm(id2, annotation2, save, done);
+    place.replaceChildren(form);
+    edit.hidden = true;
+    focus();
+  }, { class: "dn-chip dn-save", title: "Change note and tags", "aria-label": "Note and tags" });
+  const change = () => {
+    const { annotation: annotation2 } = source.summary;
+    edit.hidden = source.summary.state === void 0 || place.childElementCount > 0;
+    words2.hidden = !annotation2 || !(annotation2.note || annotation2.tags.length);
+    words2.replaceChildren(
+      ...(annotation2?.tags ?? []).map((tag) => element("span", { class: "dn-label" }, tag)),
+      annotation2?.note ? element("span", {}, annotation2.note) : ""
+    );
+  };
+  source.listeners.push(change);
+  change();
+  return edit;
+}
+
 // src/run/view.js
 var LOOK_EVERY_MS6 = 200;
 var SUMMARY_EVERY = 2;
@@ -4588,7 +4689,7 @@ function openRun(model) {
   const source = new RunSource(model);
   const [stop, endStop] = stopButton(root, source);
   const head = new StateLine(root, source, stop);
-  head.node.append(resumeButton(root, source));
+  head.node.append(resumeButton(root, source), annotationLine(root, source));
   progressBar(root, source);
   report(root, source);
   const toolbar = new Toolbar(root, source);
@@ -4615,6 +4716,7 @@ function openRun(model) {
 
 // src/runs/comparison.js
 var LOOK_EVERY_MS7 = 2e3;
+var DIFFERS = { "+": "dn-added", "-": "dn-removed", "@": "dn-soft" };
 var Comparison = class {
   /**
    * @param {HTMLElement} root
@@ -4633,7 +4735,10 @@ var Comparison = class {
     this.equals = inside;
     this.equalTitle = summary;
     this.note = element("div", { class: "dn-note", role: "note", hidden: true });
-    root.append(element("div", { class: "dn-runs", ...OWN_KEYS }, this.table), this.equal, this.note);
+    this.code = fold("How the code differs");
+    this.diff = element("pre", { class: "dn-diff", role: "group", tabindex: "0", "aria-label": "how the code differs", ...OWN_KEYS });
+    this.code.inside.append(this.diff);
+    root.append(element("div", { class: "dn-runs", ...OWN_KEYS }, this.table), this.code.box, this.equal, this.note);
     this.look();
   }
   async look() {
@@ -4679,6 +4784,7 @@ var Comparison = class {
       state.dataset.state = run.state;
       state.prepend(`${SIGNS[run.state] ?? "◌"} `);
     }
+    this.showDiff(this.answer.diff ?? "");
     this.showEquals(others.filter((row) => !row.differs && row.name !== "cause"));
     if (held) [...this.table.querySelectorAll("button")].find((each) => each.textContent === held)?.focus();
   }
@@ -4700,6 +4806,13 @@ var Comparison = class {
       }, text2, star);
     });
     return element("tr", {}, element("th", { scope: "row", "aria-sort": sorted2 }, sort), ...cells);
+  }
+  /** @param {string} diff unified, as `_diff_html` in ui/compare.py has it */
+  showDiff(diff) {
+    this.code.box.hidden = !diff;
+    const lines = diff.split("\n").map((line2) => element("span", { class: DIFFERS[line2[0]] ?? "" }, `${line2}
+`));
+    this.diff.replaceChildren(...lines);
   }
   /** @param {ComparedRow[]} rows those that all runs have alike */
   showEquals(rows) {
@@ -4811,9 +4924,9 @@ var Panels = class {
   async runCharts({ id: id2 }, panel) {
     const code = await this.source.answersItself() && await servedPlotly();
     if (!code) return this.charts(String(id2), panel);
-    const charts = new ServedCharts(modelOf(this.source.model, id2), code);
-    panel.ends.push(() => charts.close());
-    panel.body.append(charts.root);
+    const charts2 = new ServedCharts(modelOf(this.source.model, id2), code);
+    panel.ends.push(() => charts2.close());
+    panel.body.append(charts2.root);
     return void 0;
   }
   /**
@@ -4831,13 +4944,13 @@ var Panels = class {
   /**
    * The kernel draws charts, and it may be busy.
    * @param {string} runs their numbers
-   * @param {Panel} panel
+   * @param {Pick<Panel, "body" | "ends">} panel
    */
   async charts(runs, panel) {
     const wait = setTimeout(() => note(panel, "The kernel is busy: the charts come when it is free."), ANSWERED_WITHIN_MS2);
-    const charts = await this.drawn(runs, panel).finally(() => clearTimeout(wait));
+    const charts2 = await this.drawn(runs, panel).finally(() => clearTimeout(wait));
     const manager = this.source.model.widget_manager;
-    for (const id2 of charts) {
+    for (const id2 of charts2) {
       const view = await manager.create_view(await manager.get_model(id2));
       if (!panel.body.isConnected) return;
       panel.body.append(view.el);
@@ -4847,29 +4960,53 @@ var Panels = class {
   /**
    * By which the charts are found, as soon as there are metrics: the kernel looks for them.
    * @param {string} runs
-   * @param {Panel} panel
+   * @param {Pick<Panel, "body" | "ends">} panel
    * @returns {Promise<string[]>}
    */
   async drawn(runs, panel) {
     for (; ; ) {
-      const { charts } = await this.source.askKernel("charts", { runs });
+      const { charts: charts2 } = await this.source.askKernel("charts", { runs });
       const over = this.source.runs?.every((run) => run.final || !runs.split(",").includes(String(run.id)));
       const none = over ? "There are no metrics." : "There are no metrics yet: charts come with the first.";
-      note(panel, charts.length ? "" : none);
-      if (charts.length || over || !panel.body.isConnected) return charts;
+      note(panel, charts2.length ? "" : none);
+      if (charts2.length || over || !panel.body.isConnected) return charts2;
       await new Promise((next) => setTimeout(next, CHARTS_EVERY_MS));
     }
   }
+  /**
+   * Whether a comparison of these runs, with their charts, is open.
+   * @param {number[]} runs
+   */
+  hasCompared(runs) {
+    return this.panels.has(comparedTitle(runs));
+  }
   /** @param {number[]} runs */
   async compare(runs) {
-    const panel = this.open(`runs ${runs.join(" and ")} compared`);
+    const panel = this.open(comparedTitle(runs));
     if (!panel) return;
     const table = new Comparison(panel.body, () => this.source.ask("compare", { runs: runs.join(",") }));
     panel.ends.push(() => table.close());
+    await this.overlay(runs, panel);
+  }
+  /**
+   * The charts of several runs in one: the server's where it answers, else the kernel's.
+   * @param {number[]} runs
+   * @param {Pick<Panel, "body" | "ends">} panel
+   */
+  async overlay(runs, panel) {
+    const numbers2 = runs.join(",");
+    const code = await this.source.answersItself() && await servedPlotly();
+    if (!panel.body.isConnected) return;
+    if (code) {
+      const charts2 = new ServedCharts(this.source.model, code, numbers2);
+      panel.ends.push(() => charts2.close());
+      panel.body.append(charts2.root);
+      return;
+    }
     const needKernel = `Their charts side by side need a kernel: %distrain compare ${runs.join(" ")}`;
-    if (this.openRun) return note(panel, needKernel);
     try {
-      await this.charts(runs.join(","), panel);
+      if (this.openRun) throw new Gone();
+      await this.charts(numbers2, panel);
     } catch (error) {
       note(panel, error instanceof Gone ? needKernel : messageOf(error));
     }
@@ -4878,6 +5015,9 @@ var Panels = class {
     for (const title of [...this.panels.keys()]) this.shut(title);
   }
 };
+function comparedTitle(runs) {
+  return `runs ${runs.join(" and ")} compared`;
+}
 async function servedPlotly() {
   const answer = await request(PLOTLY, { method: "HEAD" }).catch(() => null);
   return answer?.ok ? plotlyAt(new URL(serverAddress(PLOTLY), document.baseURI)) : null;
@@ -4915,7 +5055,7 @@ function costOf({ cost }) {
 }
 var COLUMNS = [
   { name: "run", value: (run) => run.id, text: (run) => String(run.id) },
-  plain("name"),
+  { ...plain("name"), detail: annotationText },
   { name: "state", value: (run) => run.state, text: stateText2, detail: detailText, bar: barOf },
   { name: "where", value: placeText, text: placeText, detail: (run) => run.machines },
   {
@@ -4996,6 +5136,12 @@ var SortedTable = class {
     if (isTicked) this.ticks.add(id2);
     else this.ticks.delete(id2);
     this.ticked();
+  }
+  untick() {
+    this.ticks.clear();
+    for (const row of this.rows.values()) row.tick.checked = false;
+    this.ticked();
+    this.current?.node.focus();
   }
   /** @param {Column<T>} column */
   head(column) {
@@ -5403,7 +5549,7 @@ function openStudy(model, openRun2) {
   progressBar(root, source);
   report(root, source);
   let trials = null;
-  const charts = new StudyCharts({
+  const charts2 = new StudyCharts({
     picked: () => trials?.show(),
     chosen: (trial2) => trials?.find(trial2),
     told: (trial2) => {
@@ -5413,14 +5559,14 @@ function openStudy(model, openRun2) {
     name: () => `study-${source.summary.id}`,
     table: () => trials?.save()
   });
-  root.append(charts.root);
+  root.append(charts2.root);
   const change = () => {
     if (source.summary.id === void 0) return;
     trials ??= new Trials(root, source, {
-      passes: (trial2) => charts.passing?.has(trial2) !== false,
-      lit: (trial2) => charts.light(trial2)
+      passes: (trial2) => charts2.passing?.has(trial2) !== false,
+      lit: (trial2) => charts2.light(trial2)
     }, openRun2);
-    if (source.charts) charts.show(source.charts);
+    if (source.charts) charts2.show(source.charts);
     trials.show();
   };
   source.listeners.push(change);

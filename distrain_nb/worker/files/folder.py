@@ -25,6 +25,9 @@ RECORD_FILE = "record.json"  # the row of the list, and `schema`
 OPTIONS_FILE = "options.json"  # options that took lists: name to values
 COST_FILE = "cost.json"  # `cost.RunCost`, by whoever starts the run, then by its carrier
 
+# Written by people, at any time.
+ANNOTATION_FILE = "annotation.json"  # `run/annotation.py`: a note and tags
+
 # Written by the backend.
 PROGRAM_FOLDER = "program"  # `rank/program.py`
 LAUNCH_FILE = "launch.json"  # `launch.Launch`

@@ -39,7 +39,7 @@ export class Charts {
   constructor(model, root, source, code) {
     this.model = model;
     this.source = source;
-    this.kept = new Kept(model.get("path"));
+    this.kept = new Kept(model.get("path") === "curves" ? "metrics" : model.get("path"));
     this.smoothing = this.kept.choice.smoothing;
     this.mode = this.kept.choice.mode;
     this.scale = this.kept.choice.scale;

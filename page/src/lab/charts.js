@@ -1,6 +1,6 @@
-// The charts of a run, drawn by the server.
+// The charts of a run, or of several in one, drawn by the server.
 
-import { openCharts } from "../charts.js";
+import { ComparedSource, openCharts } from "../charts.js";
 import { isNear } from "../charts/frame.js";
 import { openDisplays } from "../displays.js";
 import { element } from "../dom.js";
@@ -31,11 +31,13 @@ export class ServedCharts {
   /**
    * @param {Model<Asking>} model of the run
    * @param {() => Promise<DataView>} code of plotly
+   * @param {string} [runs] the numbers of several runs, as in `3,5`, instead of that one
    */
-  constructor(model, code) {
+  constructor(model, code, runs = "") {
     this.model = model;
     this.code = code;
-    this.source = new Source(model);
+    this.runs = runs;
+    this.source = runs ? new ComparedSource(new PageModel(/** @type {any} */ ({ ...this.asking, runs }))) : new Source(model);
     this.places = { displays: element("div"), metrics: element("div"), media: element("div"), times: element("div"), resources: element("div") };
     this.root = element("div", {}, ...Object.values(this.places));
     /** @type {Map<string, {model: PageModel<any>, view: View}>} what is shown, by its part */
@@ -61,8 +63,9 @@ export class ServedCharts {
     if (document.hidden || !this.root.isConnected || !isNear(this.root)) return false;
     const drawn = this.places.metrics.querySelector("[data-drawn]") ? "" : "1";
     /** @type {ChartsAnswer} */
-    const answer = await this.source.ask("charts", { seen: this.seen, drawn });
+    const answer = await this.source.ask(this.runs ? "overlay" : "charts", { seen: this.seen, drawn });
     if (this.closed) return true;
+    if (this.runs && !answer.metrics && !this.seen) this.places.metrics.textContent = "These runs have no metrics yet.";
     this.show("metrics", answer.metrics);
     this.show("times", answer.times);
     this.show("resources", answer.resources);
@@ -83,7 +86,7 @@ export class ServedCharts {
     const there = this.shown.get(path)?.model;
     if (!there) {
       /** @type {ChartsState} */
-      const state = { ...this.asking, runs: "", path, title: TITLES[path], plotly: "", sheet, shape, lines };
+      const state = { ...this.asking, runs: this.runs, path: this.runs ? "curves" : path, title: TITLES[path], plotly: "", sheet, shape, lines };
       this.open(path, state, openCharts);
       return;
     }
@@ -122,7 +125,7 @@ export class ServedCharts {
     const model = new PageModel(state, this.code);
     const view = open(model);
     this.shown.set(part, { model, view });
-    this.places[part].append(view.root);
+    this.places[part].replaceChildren(view.root);
   }
 
   close() {

@@ -1,6 +1,7 @@
 // The side panel: the newest studies and runs, what they do, and Stop.
 
 import { arrange, button, element, keyed, OWN_KEYS, write } from "../dom.js";
+import { annotationText } from "../run/annotation.js";
 import { fill, progressText, SIGNS } from "../run/head.js";
 import { barOf, causeText, stateText } from "../runs/columns.js";
 import { hasWords } from "../runs/filters.js";
@@ -67,7 +68,7 @@ class Item {
 /** @param {TableRun} run */
 function ofRun(run) {
   const { place, size, best } = run, steps = barOf(run);
-  return [steps ? progressText(steps, 0) : "", place, size, best ? `${best.tag} ${Number(best.value.toPrecision(4))}` : ""];
+  return [steps ? progressText(steps, 0) : "", annotationText(run), place, size, best ? `${best.tag} ${Number(best.value.toPrecision(4))}` : ""];
 }
 
 export class RunsPanel {

@@ -4,6 +4,7 @@ import { element, LITERAL } from "../dom.js";
 import { Toolbar } from "../log/toolbar.js";
 import { RunSource } from "../source.js";
 import { keepFocus } from "../standing.js";
+import { annotationLine } from "./annotation.js";
 import { progressBar, StateLine } from "./head.js";
 import { report } from "./report.js";
 import { resumeButton, stopButton } from "./stop.js";
@@ -79,7 +80,7 @@ export function openRun(model) {
   const source = new RunSource(model);
   const [stop, endStop] = stopButton(root, source);
   const head = new StateLine(root, source, stop);
-  head.node.append(resumeButton(root, source));
+  head.node.append(resumeButton(root, source), annotationLine(root, source));
   progressBar(root, source);
   report(root, source);
   const toolbar = new Toolbar(root, source);

@@ -1,5 +1,6 @@
 // What the table says of a run, column by column.
 
+import { annotationText } from "../run/annotation.js";
 import { progressText, SIGNS } from "../run/head.js";
 import { age, brief, duration } from "../words.js";
 
@@ -73,7 +74,7 @@ function costOf({ cost }) {
 /** @type {Column<TableRun>[]} */
 export const COLUMNS = [
   { name: "run", value: (run) => run.id, text: (run) => String(run.id) },
-  plain("name"),
+  { ...plain("name"), detail: annotationText },
   { name: "state", value: (run) => run.state, text: stateText, detail: detailText, bar: barOf },
   { name: "where", value: placeText, text: placeText, detail: (run) => run.machines },
   {

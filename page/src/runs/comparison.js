@@ -8,6 +8,8 @@ import { messageOf } from "../source.js";
 /** @typedef {{name: string, down: boolean}} Order the row by which runs are put in order */
 
 const LOOK_EVERY_MS = 2000;
+/** @type {Record<string, string>} classes of a diff's lines */
+const DIFFERS = { "+": "dn-added", "-": "dn-removed", "@": "dn-soft" };
 
 export class Comparison {
   /**
@@ -30,7 +32,10 @@ export class Comparison {
     this.equals = inside;
     this.equalTitle = summary;
     this.note = element("div", { class: "dn-note", role: "note", hidden: true });
-    root.append(element("div", { class: "dn-runs", ...OWN_KEYS }, this.table), this.equal, this.note);
+    this.code = fold("How the code differs");
+    this.diff = element("pre", { class: "dn-diff", role: "group", tabindex: "0", "aria-label": "how the code differs", ...OWN_KEYS });
+    this.code.inside.append(this.diff);
+    root.append(element("div", { class: "dn-runs", ...OWN_KEYS }, this.table), this.code.box, this.equal, this.note);
     this.look();
   }
 
@@ -76,6 +81,7 @@ export class Comparison {
       /** @type {HTMLElement} */ (state).dataset.state = run.state;
       state.prepend(`${SIGNS[run.state] ?? "◌"} `);
     }
+    this.showDiff(this.answer.diff ?? "");
     this.showEquals(others.filter((row) => !row.differs && row.name !== "cause"));
     if (held) [...this.table.querySelectorAll("button")].find((each) => each.textContent === held)?.focus();
   }
@@ -97,6 +103,13 @@ export class Comparison {
       }, text, star);
     });
     return element("tr", {}, element("th", { scope: "row", "aria-sort": sorted }, sort), ...cells);
+  }
+
+  /** @param {string} diff unified, as `_diff_html` in ui/compare.py has it */
+  showDiff(diff) {
+    this.code.box.hidden = !diff;
+    const lines = diff.split("\n").map((line) => element("span", { class: DIFFERS[line[0]] ?? "" }, `${line}\n`));
+    this.diff.replaceChildren(...lines);
   }
 
   /** @param {ComparedRow[]} rows those that all runs have alike */

@@ -1,6 +1,7 @@
 // Which rows of the table are shown.
 
 import { choice, element, OWN_KEYS } from "../dom.js";
+import { annotationText } from "../run/annotation.js";
 
 /** @import { TableRun } from "../protocol.d.ts" */
 
@@ -64,7 +65,7 @@ export class Filters {
  * @param {string} words
  */
 export function hasWords(run, words) {
-  const parts = [`#${run.id}`, run.name, run.state, run.cause, run.place, run.size, run.machines, run.experiment, run.best?.tag];
+  const parts = [`#${run.id}`, run.name, run.state, run.cause, run.place, run.size, run.machines, run.experiment, run.best?.tag, annotationText(run)];
   const text = parts.join("\n").toLowerCase();
   return words.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }

@@ -100,7 +100,7 @@ export class Panels {
   /**
    * The kernel draws charts, and it may be busy.
    * @param {string} runs their numbers
-   * @param {Panel} panel
+   * @param {Pick<Panel, "body" | "ends">} panel
    */
   async charts(runs, panel) {
     const wait = setTimeout(() => note(panel, "The kernel is busy: the charts come when it is free."), ANSWERED_WITHIN_MS);
@@ -117,7 +117,7 @@ export class Panels {
   /**
    * By which the charts are found, as soon as there are metrics: the kernel looks for them.
    * @param {string} runs
-   * @param {Panel} panel
+   * @param {Pick<Panel, "body" | "ends">} panel
    * @returns {Promise<string[]>}
    */
   async drawn(runs, panel) {
@@ -131,16 +131,40 @@ export class Panels {
     }
   }
 
+  /**
+   * Whether a comparison of these runs, with their charts, is open.
+   * @param {number[]} runs
+   */
+  hasCompared(runs) { return this.panels.has(comparedTitle(runs)); }
+
   /** @param {number[]} runs */
   async compare(runs) {
-    const panel = this.open(`runs ${runs.join(" and ")} compared`);
+    const panel = this.open(comparedTitle(runs));
     if (!panel) return;
     const table = new Comparison(panel.body, () => this.source.ask("compare", { runs: runs.join(",") }));
     panel.ends.push(() => table.close());
+    await this.overlay(runs, panel);
+  }
+
+  /**
+   * The charts of several runs in one: the server's where it answers, else the kernel's.
+   * @param {number[]} runs
+   * @param {Pick<Panel, "body" | "ends">} panel
+   */
+  async overlay(runs, panel) {
+    const numbers = runs.join(",");
+    const code = await this.source.answersItself() && await servedPlotly();
+    if (!panel.body.isConnected) return;
+    if (code) {
+      const charts = new ServedCharts(this.source.model, code, numbers);
+      panel.ends.push(() => charts.close());
+      panel.body.append(charts.root);
+      return;
+    }
     const needKernel = `Their charts side by side need a kernel: %distrain compare ${runs.join(" ")}`;
-    if (this.openRun) return note(panel, needKernel);
     try {
-      await this.charts(runs.join(","), panel);
+      if (this.openRun) throw new Gone();
+      await this.charts(numbers, panel);
     } catch (error) {
       note(panel, error instanceof Gone ? needKernel : messageOf(error));
     }
@@ -149,6 +173,9 @@ export class Panels {
   close() { for (const title of [...this.panels.keys()]) this.shut(title); }
 }
 
+/** @param {number[]} runs */
+function comparedTitle(runs) { return `runs ${runs.join(" and ")} compared`; }
+
 /** The page's own copy of plotly, where its server has JupyterLab's extension. */
 async function servedPlotly() {
   const answer = await request(PLOTLY, { method: "HEAD" }).catch(() => null);
@@ -156,7 +183,7 @@ async function servedPlotly() {
 }
 
 /**
- * @param {Panel} panel
+ * @param {Pick<Panel, "body" | "ends">} panel
  * @param {string} text none if it is empty
  */
 function note({ body }, text) {

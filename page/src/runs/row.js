@@ -30,7 +30,10 @@ export class Row extends SortedRow {
     this.last = item.final
       ? this.button("Delete", "Forget this run and remove its files", () => this.confirm())
       : this.button("Stop", "Stop this run", () => this.stop());
+    const note = this.button("Note", "Change its note and tags", () => this.runs.annotate(this.item));
+    note.setAttribute("aria-label", `Note and tags of run ${item.id}`);
     this.actions.replaceChildren(
+      note,
       this.button("Open", "Show its state, log and charts below the table", () => this.table.open(item)),
       this.last,
     );

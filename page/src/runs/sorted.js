@@ -75,6 +75,13 @@ export class SortedTable {
     this.ticked();
   }
 
+  untick() {
+    this.ticks.clear();
+    for (const row of this.rows.values()) row.tick.checked = false;
+    this.ticked();
+    this.current?.node.focus();
+  }
+
   /** @param {Column<T>} column */
   head(column) {
     const sort = button(column.name, () => this.sort(column), { class: "dn-sort", title: `Sort by ${column.name}` });

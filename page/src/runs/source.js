@@ -3,6 +3,7 @@
 import { Source } from "../source.js";
 
 /** @import { Asking, Model, RunState, StudyRow, TableRun } from "../protocol.d.ts" */
+/** @import { Change } from "../run/annotation.js" */
 /** @import { Query } from "../source.js" */
 
 class ListSource extends Source {
@@ -52,6 +53,16 @@ export class RunsSource extends ListSource {
   async act(run, action) {
     const [method, path] = action === "delete" ? ["DELETE", `runs/${run}`] : ["POST", `runs/${run}/${action}`];
     if (!await this.order(method, path)) await this.askKernel(action, { run });
+  }
+
+  /**
+   * Change note and tags of a run. Raises Refused.
+   * @param {number} run
+   * @param {Change} change
+   */
+  async annotate(run, change) {
+    if (!await this.order("POST", `runs/${run}/annotate`, change)) await this.askKernel("annotate", { ...change, run });
+    await this.refresh();
   }
 }
 

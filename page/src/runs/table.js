@@ -1,10 +1,12 @@
 // The table of all runs: kept current, sorted by any column.
 
 import { button, element, write } from "../dom.js";
+import { annotationForm } from "../run/annotation.js";
 import { messageOf } from "../source.js";
 import { plural } from "../words.js";
 import { COLUMNS } from "./columns.js";
 import { Filters } from "./filters.js";
+import { Overlay } from "./overlay.js";
 import { Panels } from "./panels.js";
 import { Row } from "./row.js";
 import { SortedTable } from "./sorted.js";
@@ -31,7 +33,7 @@ export class Table extends SortedTable {
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.silence = undefined;
     this.count = element("strong");
-    this.compare = button("Compare", () => this.panels.compare(this.chosen), {
+    this.compare = button("Compare", () => { this.panels.compare(this.chosen); this.ticked(); }, {
       class: "dn-chip", title: "Show what differs between the ticked runs",
     });
     this.status = element("span", { class: "dn-soft", role: "status" });
@@ -39,6 +41,7 @@ export class Table extends SortedTable {
     const bar = element("div", { class: "dn-bar", role: "toolbar", "aria-label": "runs" });
     bar.append(this.count, this.filters.node, this.compare, this.status);
     root.append(bar, this.frame);
+    this.overlay = new Overlay(root, () => this.panels, () => this.untick());
     this.panels = new Panels(root, source);
     this.ticked();
     source.listeners.push(() => this.show());
@@ -91,6 +94,20 @@ export class Table extends SortedTable {
     const count = this.chosen.length;
     this.compare.disabled = count < 2;
     this.compare.textContent = count < 2 ? "Compare: select two" : `Compare ${count}`;
+    this.overlay?.show(this.panels?.hasCompared(this.chosen) ? [] : this.chosen);
+  }
+
+  /** @param {TableRun} run */
+  annotate({ id, annotation }) {
+    const title = `run ${id}: note and tags`;
+    const panel = this.panels.open(title);
+    if (!panel) return;
+    const { form, focus } = annotationForm(id, annotation, (change) => this.source.annotate(id, change), () => {
+      this.panels.shut(title);
+      this.rows.get(id)?.node.focus();
+    });
+    panel.body.append(form);
+    focus();
   }
 
   /**
@@ -121,6 +138,7 @@ export class Table extends SortedTable {
     clearTimeout(this.timer);
     clearTimeout(this.silence);
     clearInterval(this.clock);
+    this.overlay.close();
     this.panels.close();
   }
 }
