@@ -273,8 +273,8 @@ SECRET_VARIABLES = {"webhook": "DISTRAIN_WEBHOOK", "smtp_password": "DISTRAIN_SM
 def secret(name: str) -> str:
     """Return one of the secrets, or nothing."""
     with suppress(OSError, Damaged):
-        kept = load_texts(own_home() / SECRETS_FILE)
-        return os.environ.get(SECRET_VARIABLES[name]) or kept.get(name, "")
+        secrets = load_texts(own_home() / SECRETS_FILE)
+        return os.environ.get(SECRET_VARIABLES[name]) or secrets.get(name, "")
     return os.environ.get(SECRET_VARIABLES[name], "")
 
 
@@ -286,14 +286,14 @@ def keep_secret(name: str, value: str) -> None:
     if name == "webhook" and value and not _is_web_address(value):
         raise OptionError("invalid webhook: expected an address that begins with https://")
     path = private_home() / SECRETS_FILE
-    kept: dict[str, str] = {}
+    secrets: dict[str, str] = {}
     with suppress(OSError, Damaged):
-        kept = load_texts(path)
-    kept = {known: text for known, text in {**kept, name: value}.items() if text}
+        secrets = load_texts(path)
+    secrets = {key: text for key, text in {**secrets, name: value}.items() if text}
     try:
         mask = os.umask(0o077)
         try:
-            replace_file(path, json.dumps(kept).encode())
+            replace_file(path, json.dumps(secrets).encode())
         finally:
             os.umask(mask)
     except OSError as error:

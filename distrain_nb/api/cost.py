@@ -47,10 +47,10 @@ def cost_of(options: JobOptions, job: AnyJob, backend: AnyBackend, plan: Plan) -
     try:
         if has_list:
             return cost.at(LOOKUP.within(LOOKED_S, job.layout, plan.gpus))
-        own = own_price(job.layout.variants()[0], plan.gpus)
+        user_price = own_price(job.layout.variants()[0], plan.gpus)
     except NoPrice as error:
         return cost.at(error)
-    return cost.at(own) if own else None
+    return cost.at(user_price) if user_price else None
 
 
 def with_limit(job: AnyJob, cost: RunCost) -> AnyJob:

@@ -66,7 +66,7 @@ def start(prepared: Prepared) -> Run:
     """
     prepared.refuse()
     options, backend, store = prepared.options, prepared.backend, Store()
-    told = whom_to_tell(options)
+    channels = whom_to_tell(options)
     record = store.add(
         options.name,
         backend.name,
@@ -83,7 +83,7 @@ def start(prepared: Prepared) -> Run:
         if note:
             warnings.warn(note, stacklevel=2)
         backend.submit(prepared.plan, record.folder)
-        tell_of(record.folder, RECORD_FILE, told)
+        tell_of(record.folder, RECORD_FILE, channels)
     except Exception as error:
         with suppress(StoreError):  # then it stays on the list, as one that was not started
             store.delete(record)

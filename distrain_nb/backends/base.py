@@ -219,7 +219,7 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
 
     def price(self, layout: Layout) -> Price:  # noqa: ARG002
         """Return what a layout's machines cost an hour in its region, by the service's own list,
-        which is asked with the user's login (`prices.kept` holds it for a day). Takes seconds.
+        asked with the user's login (`prices.cached_answer` keeps it for a day). Takes seconds.
         Raises NoPrice."""
         raise NoPrice(f"{self.title} has no list of prices: write them into prices.yaml")
 

@@ -49,9 +49,9 @@ def price_of(layout: Layout, gpus: int | None = None) -> Price:
     NoPrice.
     """
     layout = moved(layout).variants()[0]
-    own = own_price(layout, gpus)
-    if own:
-        return own
+    user_price = own_price(layout, gpus)
+    if user_price:
+        return user_price
     try:
         return find(layout.on).price(_in_its_region(layout))
     except ImportError as error:
@@ -65,8 +65,8 @@ def price_of(layout: Layout, gpus: int | None = None) -> Price:
 def _in_its_region(layout: Layout) -> Layout:
     if layout.region:
         return layout
-    found = find(layout.on).defaults(os.environ).get("region")
-    region = Config.load().region or (str(found.value) if found else "")
+    defaults_region = find(layout.on).defaults(os.environ).get("region")
+    region = Config.load().region or (str(defaults_region.value) if defaults_region else "")
     return layout.edited({"region": region or None})
 
 
@@ -154,17 +154,17 @@ def has_prices(layout: Layout) -> bool:
         return False
 
 
-def kept(name: str, ask: Callable[[], JsonObject]) -> JsonObject:
+def cached_answer(name: str, ask: Callable[[], JsonObject]) -> JsonObject:
     """Return a list of prices as it was asked for within a day, else as it is asked for now. Raises
     what `ask` raises."""
     with _LOCKS[name]:
-        return _kept(private_home() / CACHE / f"{name}.json", ask)
+        return _cached_answer(private_home() / CACHE / f"{name}.json", ask)
 
 
 _LOCKS: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
 
-def _kept(path: Path, ask: Callable[[], JsonObject]) -> JsonObject:
+def _cached_answer(path: Path, ask: Callable[[], JsonObject]) -> JsonObject:
     with suppress(OSError, ValueError):
         if 0 <= time.time() - path.stat().st_mtime < A_DAY_S:
             return _read(path, path.stat().st_mtime_ns)
@@ -200,18 +200,18 @@ class PriceLookup:
         """Return a price or why there is none; None while it is asked for, or where nobody has
         `asks`-ed. `tell` is called from another thread once it has come."""
         try:
-            own = own_price(moved(layout).variants()[0], gpus)
+            user_price = own_price(moved(layout).variants()[0], gpus)
         except DistrainError as error:
             return error if isinstance(error, NoPrice) else NoPrice(str(error))
-        if own:
-            return own
+        if user_price:
+            return user_price
         key = f"{home()} {_priced(layout)}"
         with self._lock:
             if key in self._known:
-                since, known = self._known[key]
-                fresh = A_DAY_S if isinstance(known, Price) else ASKED_AGAIN_S
+                since, last_price = self._known[key]
+                fresh = A_DAY_S if isinstance(last_price, Price) else ASKED_AGAIN_S
                 if time.monotonic() - since < fresh:
-                    return known
+                    return last_price
             if not asks:
                 return None
             asked = key in self._asked

@@ -279,9 +279,9 @@ def _config(options: argparse.Namespace) -> None:
         print(described)
 
 
-def _ask_for(name: str, given: str) -> None:
+def _ask_for(name: str, text: str) -> None:
     """Ask for a secret, which no notebook keeps; an empty answer forgets it."""
-    if given:
+    if text:
         raise OptionError(
             f"{name} is a secret, which the notebook would keep: `%distrain config {name}` asks "
             f"for it, or set {SECRET_VARIABLES[name]}; delete what is written here"

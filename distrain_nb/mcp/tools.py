@@ -99,14 +99,14 @@ def read_log(
     if rank is not None:
         query["process"] = str(opened.process_of(rank))
     if text:
-        wanted = {**query, "text": text, "regex": str(int(regex))}
-        rows, head = _matches(opened, wanted, first, _within(count))
+        asked = {**query, "text": text, "regex": str(int(regex))}
+        rows, head = _matches(opened, asked, first, _within(count))
         lines = [line for row in rows for line in _log(opened, query, row, 1)["lines"]]
     else:
         log = _log(opened, query, first, _within(count))
         lines, head = [*log["lines"], *log["bars"]], plural(log["rows"], "line")
         rows = range(log["first"], log["first"] + len(lines))
-    written = _written(opened, rows, lines, whole=count == 1)
+    written = _written(opened, rows, lines, complete=count == 1)
     shown = _fitting(written, from_end=first < 0)
     if not shown:
         return f"nothing here of {head}"
@@ -271,12 +271,12 @@ def _matches(run: Run, query: Query, first: int, count: int) -> tuple[Sequence[i
     return rows[::step], head
 
 
-def _written(run: Run, rows: Sequence[int], lines: Sequence[LineRow], whole: bool) -> list[str]:
+def _written(run: Run, rows: Sequence[int], lines: Sequence[LineRow], complete: bool) -> list[str]:
     labels = summary_of(run).labels
     written = []
     for row, (_, _, process, _, _, text) in zip(rows, lines, strict=False):
         label = labels.get(process, str(process))
-        written.append(f"{row} [{label}] {plain(text) if whole else _cut(text)}")
+        written.append(f"{row} [{label}] {plain(text) if complete else _cut(text)}")
     return written
 
 

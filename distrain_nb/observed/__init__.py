@@ -287,8 +287,8 @@ class Observer:
         if top and not direct and "(" not in what:
             for site in sites:
                 site.filled |= self._of_package(frame, top)
-            given = (self.namespace.get(name) for name in top.f_code.co_names)
-            self._keep(sites, [v for v in given if isinstance(v, _ARGUMENTS)])
+            named_values = (self.namespace.get(name) for name in top.f_code.co_names)
+            self._keep(sites, [v for v in named_values if isinstance(v, _ARGUMENTS)])
         if direct:
             if self._last is not top:
                 self.settle()
@@ -318,8 +318,8 @@ class Observer:
         things = {id(thing): thing for thing in reachable(values)}.values()
         states = [(held(thing), state_of(thing)) for thing in things if may_change(thing)]
         names = {n: (id(v), type(v)) for n, v in [*self.namespace.items()]}
-        known = names if self._running and stores is not None else None
-        self._before.append(_Before(sites, known, states, stores or set(), thread_number()))
+        kept_names = names if self._running and stores is not None else None
+        self._before.append(_Before(sites, kept_names, states, stores or set(), thread_number()))
 
     def _of_package(self, frame: FrameType, top: FrameType) -> set[str]:
         """Return the names in a statement for objects of the package that asks for a variable while

@@ -26,7 +26,7 @@ FEW = 1.12
 MANY = 4
 
 
-class Left(NamedTuple):
+class TimeLeft(NamedTuple):
     """Seconds until the end: the likely number, and what it lies between."""
 
     likely: float
@@ -51,7 +51,7 @@ class Left(NamedTuple):
 
 def estimate(
     times: Sequence[float], dones: Sequence[float], total: float, now: float
-) -> Left | None:
+) -> TimeLeft | None:
     """Return the seconds that are left at `now`; None where that can't be told.
 
     `times` are when `dones` were reached. The time of the first step doesn't count: programs
@@ -79,7 +79,7 @@ def estimate(
         silent, rates[0] * (spans[-1][1] if len(spans) < MANY else median(n for _, n in spans))
     )
     likely, least, most = (max(0.0, remaining * rate - passed) for rate in rates)
-    return Left(likely, least, most)
+    return TimeLeft(likely, least, most)
 
 
 def _rates(spans: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
@@ -158,14 +158,25 @@ def progress_of(folder: Path, status: Status, now: float) -> Progress | None:
         return None if status.state.final else status.progress
     if status.state is State.QUEUED:
         return Progress("waiting", since=status.times.get(str(State.QUEUED), 0.0))
-    kept = progress.read(folder) if status.state is State.RUNNING else None
-    if kept is None or not kept.times:
+    reading = progress.read(folder) if status.state is State.RUNNING else None
+    if reading is None or not reading.times:
         return None
-    left = estimate(kept.times, kept.dones, kept.total, now)
-    words = left.text if left else ""
-    if left is None and kept.left and now - kept.times[-1] < kept.left and kept.done < kept.total:
-        said = max(0.0, kept.left - (now - kept.times[-1]))
-        words = f"about {_rounded(said)} left" if kept.done > 0 else ""
+    estimated = estimate(reading.times, reading.dones, reading.total, now)
+    words = estimated.text if estimated else ""
+    if (
+        estimated is None
+        and reading.left
+        and now - reading.times[-1] < reading.left
+        and reading.done < reading.total
+    ):
+        seconds = max(0.0, reading.left - (now - reading.times[-1]))
+        words = f"about {_rounded(seconds)} left" if reading.done > 0 else ""
     return RunProgress(
-        kept.label, int(kept.done), int(kept.total), 0.0, kept.unit, words, kept.source
+        reading.label,
+        int(reading.done),
+        int(reading.total),
+        0.0,
+        reading.unit,
+        words,
+        reading.source,
     )

@@ -205,7 +205,7 @@ def _of_trials(prepared: Prepared, spec: StudySpec, findings: tuple[Finding, ...
 def start(prepared: PreparedStudy) -> Study:
     """Start what has been prepared. Raises CaptureError or CheckFailed if it can't run."""
     prepared.refuse()
-    told = whom_to_tell(prepared.prepared.options)
+    channels = whom_to_tell(prepared.prepared.options)
     number, folder = new_folder()
     file = _study_file(prepared, number)
     try:
@@ -216,7 +216,7 @@ def start(prepared: PreparedStudy) -> Study:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     start_process(folder)
-    tell_of(folder, STUDY_FILE, told)
+    tell_of(folder, STUDY_FILE, channels)
     return Study(folder)
 
 

@@ -73,18 +73,18 @@ class Message:
         return mail
 
 
-def channels(given: str, config: Config) -> tuple[str, ...]:
+def channels(text: str, config: Config) -> tuple[str, ...]:
     """Return where to tell of a run: `given` by its option, or else by the setting.
 
     Raises OptionError for a channel that there isn't, or that isn't set up.
     """
-    names = [name.strip() for name in (given or config.notify).split(",") if name.strip()]
+    names = [name.strip() for name in (text or config.notify).split(",") if name.strip()]
     if names == ["none"]:
         return ()
     for name in names:
         if name not in CHANNELS:
             expected = f"expected none, {' or '.join(CHANNELS)}, or both with a comma"
-            raise OptionError(f"invalid --notify {given or config.notify!r}: {expected}")
+            raise OptionError(f"invalid --notify {text or config.notify!r}: {expected}")
         lacking = _lacking(name, config)
         if lacking:
             raise OptionError(f"--notify {name}: {lacking}")
@@ -172,11 +172,13 @@ def message_of(about: Path, event: str, text: str, status: Status) -> Message:
 
 
 def _duration(seconds: float) -> str:
-    whole = max(0, int(seconds))
-    if whole < 60:
-        return f"{whole} s"
+    rounded = max(0, int(seconds))
+    if rounded < 60:
+        return f"{rounded} s"
     return (
-        f"{whole // 60} min" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+        f"{rounded // 60} min"
+        if rounded < 3600
+        else f"{rounded // 3600} h {rounded % 3600 // 60:02d} min"
     )
 
 
@@ -275,11 +277,11 @@ def say(folder: Path, text: str) -> None:
 
 def senders(names: list[str], config: Config) -> dict[str, Callable[[Message], None]]:
     """Return how to send by each channel."""
-    known: dict[str, Callable[[Message], None]] = {
+    makers: dict[str, Callable[[Message], None]] = {
         "webhook": lambda message: post(secret("webhook"), message),
         "mail": lambda message: mail(config, secret("smtp_password"), message),
     }
-    return {name: known[name] for name in names}
+    return {name: makers[name] for name in names}
 
 
 def main(folder: Path, about: str, names: list[str]) -> None:

@@ -134,8 +134,8 @@ def place_request(
 def _of(record: Record, uri: str, here: bool) -> TrackingRequest:
     options = Run(record).options
     parameters = dict(text.split("=", 1) for text in options.get("param", ()) if "=" in text)
-    own = "param", "tag"  # tags may change, and the mirror sends them
-    settings = {name: " ".join(texts) for name, texts in options.items() if name not in own}
+    changing = "param", "tag"  # tags may change, and the mirror sends them
+    settings = {name: " ".join(texts) for name, texts in options.items() if name not in changing}
     tags = {
         **_common(),
         "distrain.run": str(record.id),

@@ -159,8 +159,8 @@ def hparams_html(values: dict[str, dict[str, Any]]) -> str:
 def run_text(summary: RunSummary, tail: Tail, metrics: Metrics) -> str:
     """Write the run in plain text."""
     lines = tail.last(TEXT_LINES, TEXT_CHARACTERS)
-    said = (summary.annotation.tag_text, summary.annotation.note)
-    parts = [summary.saved_line(time.time()), *filter(None, said), *_notes(summary, metrics)]
+    annotation = (summary.annotation.tag_text, summary.annotation.note)
+    parts = [summary.saved_line(time.time()), *filter(None, annotation), *_notes(summary, metrics)]
     parts += ["  ".join(newest(metrics))]
     if len(lines) < tail.total:
         parts.append(f"the last {len(lines)} of {tail.total:,} lines; %distrain logs {summary.id}")

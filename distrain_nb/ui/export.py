@@ -143,10 +143,10 @@ def _charts(run: Run) -> str:
         document.TIMES_TITLE: times,
         document.RESOURCES_TITLE: Metrics(run.folder, RESOURCES_FOLDER),
     }
-    for each in (metrics, *folded.values()):
-        each.read()
+    for part in (metrics, *folded.values()):
+        part.read()
     parts = [_drawn(metrics)]
-    parts += [_folded(title, _drawn(each)) for title, each in folded.items()]
+    parts += [_folded(title, _drawn(part)) for title, part in folded.items()]
     hparams = index(metrics.non_scalars)["hparams"]
     parts.append(document.hparams_html(hparams) if hparams else "")
     drawn = "".join(parts)
@@ -168,10 +168,10 @@ def _results(run: Run) -> str:
 def _settings(run: Run) -> str:
     """Return where and how it ran, and the packages that it imports."""
     settings = {"experiment": run.experiment, **settings_of(run)}
-    said = {name: text for name, text in settings.items() if text}
-    own = {name: text for name, text in said.items() if not name.startswith("package ")}
-    packages = {n.removeprefix("package "): t for n, t in said.items() if n not in own}
-    return _table(own, "settings") + _folded("Packages", _table(packages, "packages"))
+    texts = {name: text for name, text in settings.items() if text}
+    options = {name: text for name, text in texts.items() if not name.startswith("package ")}
+    packages = {n.removeprefix("package "): t for n, t in texts.items() if n not in options}
+    return _table(options, "settings") + _folded("Packages", _table(packages, "packages"))
 
 
 def _code(run: Run) -> str:

@@ -113,12 +113,12 @@ def has_saved_ahead(folder: Path, labels: Sequence[str]) -> bool:
 
 def _last_attempt(folder: Path, labels: Sequence[str]) -> list[tuple[int, str, str]]:
     """Return process, stream and text of the last records of a log, of the last attempt alone."""
-    found: list[tuple[int, str, str]] = []
+    lines: list[tuple[int, str, str]] = []
     for _, process, stream, text in map(parse, _last_records(folder)):
         if labels[process] == SERVICE and _ATTEMPT.match(text):
-            found.clear()
-        found.append((process, stream, text))
-    return found
+            lines.clear()
+        lines.append((process, stream, text))
+    return lines
 
 
 def _last_records(folder: Path) -> list[bytes]:

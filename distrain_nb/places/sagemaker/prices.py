@@ -10,7 +10,7 @@ import os
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.cost import NoPrice, Price
-from distrain_nb.backends.prices import kept
+from distrain_nb.backends.prices import cached_answer
 from distrain_nb.places.sagemaker.client import client, plain_words
 from distrain_nb.places.sagemaker.settings import login_of
 
@@ -61,7 +61,7 @@ def _listed(machine: str, region: str) -> dict[str, tuple[float, str]]:
         with plain_words(f"ask {SOURCE} for {machine} (pricing:GetProducts)"):
             return {region: list(entry) for region, entry in _asked(machine, china=china)}
 
-    listed: Unknown = kept(f"{machine}-china" if china else machine, ask)
+    listed: Unknown = cached_answer(f"{machine}-china" if china else machine, ask)
     return {place: (amount, currency) for place, (amount, currency) in listed.items()}
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from google.auth.exceptions import GoogleAuthError
 
 from distrain_nb.backends.cost import HOURS_A_MONTH, NoPrice, Price
-from distrain_nb.backends.prices import kept
+from distrain_nb.backends.prices import cached_answer
 from distrain_nb.layout.resolved import resolve
 from distrain_nb.places.vertex.client import Api
 from distrain_nb.places.vertex.settings import login_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from distrain_nb.types import JsonObject, Unknown
 
 SOURCE = "Cloud Billing"
-OWN, MACHINES = "C7E2-9256-1C43", "6F81-5844-456A"  # Vertex AI and Compute Engine
+VERTEX_AI, MACHINES = "C7E2-9256-1C43", "6F81-5844-456A"  # Vertex AI and Compute Engine
 PAGE = 5000
 ON_DEMAND, FEE, SPOT, FLEX = "on demand", "fee", "SPOT", "FLEX_START"
 WITHOUT = "local SSDs of spot machines, storage and traffic are not counted"
@@ -73,17 +73,19 @@ class _List:
     def __init__(self, kind: str, region: str) -> None:
         self._kind, self._region = kind, region
         self.currency = ""
-        kinds = [(ON_DEMAND, OWN)] if kind == ON_DEMAND else [(FEE, OWN), (kind, MACHINES)]
+        kinds = (
+            [(ON_DEMAND, VERTEX_AI)] if kind == ON_DEMAND else [(FEE, VERTEX_AI), (kind, MACHINES)]
+        )
         self._books = [self._book(name, service) for name, service in kinds]
-        disks = self._book(ON_DEMAND, OWN)
+        disks = self._book(ON_DEMAND, VERTEX_AI)
         self._disks = {name: disks[name] for name in _DISKS.values() if name in disks}
 
     def _book(self, kind: str, service: str) -> Mapping[str, float]:
         """Return the prices there of all resources, by their names."""
-        listed: Unknown = kept(f"skus-{service}", lambda: _asked(service))
+        listed: Unknown = cached_answer(f"skus-{service}", lambda: _asked(service))
         self.currency = listed["currency"]
         rows = (row for row in listed["skus"] if row[0] == kind)
-        return {what: amount for _, what, regions, amount in rows if self._is_in(regions)}
+        return {name: amount for _, name, regions, amount in rows if self._is_in(regions)}
 
     def _is_in(self, regions: list[str]) -> bool:
         return self._region in regions or "global" in regions
@@ -129,15 +131,15 @@ def _asked(service: str) -> JsonObject:
         raise NoPrice("no login for Google Cloud: gcloud auth application-default login")
     try:
         api = Api("cloudbilling")
-        found = list(_pages(api, service))
+        skus = list(_pages(api, service))
     except GoogleAuthError as error:
         raise NoPrice(
             f"the login is refused: {error} Log in: gcloud auth application-default login"
         ) from None
-    currencies = {currency for currency, _ in found}
+    currencies = {currency for currency, _ in skus}
     if len(currencies) != 1:
         raise NoPrice(f"{SOURCE} lists no SKU of training for the service {service}")
-    return {"currency": currencies.pop(), "skus": [row for _, row in found]}
+    return {"currency": currencies.pop(), "skus": [row for _, row in skus]}
 
 
 def _pages(api: Api, service: str) -> Iterator[tuple[str, list[Unknown]]]:
@@ -171,7 +173,7 @@ def _row(sku: Mapping[str, Unknown]) -> Iterator[tuple[str, list[Unknown]]]:
         yield unit["currencyCode"], [kind, plain(match["what"]), regions, amount / hours]
 
 
-def plain(what: str) -> str:
+def plain(name: str) -> str:
     """Return what a resource is called, without words that some SKUs have: `a3 core`, `t4`."""
-    words = what.lower().replace("-", " ").split()
+    words = name.lower().replace("-", " ").split()
     return " ".join(word for word in words if word not in _LEFT_OUT)

@@ -196,15 +196,15 @@ def rebound(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
 
 
 def _read_by(
-    executed: Executed, seen: Collection[str], how: SourceCode, world: World
+    executed: Executed, names_seen: Collection[str], how: SourceCode, world: World
 ) -> dict[str, int]:
     """Return the names that a statement reads while it runs, with the lines. Those that functions
     read which it calls count where nothing else would tell: in what knows the world."""
     statement = executed.statement
-    inside = {*(seen or world.read_inside(executed))} if how.world else set()
+    inside = {*(names_seen or world.read_inside(executed))} if how.world else set()
     uses = statement.names(world.history.late_annotations).needs.values()
-    own = {use.name: use.line for use in uses if use.at_once}
-    return {**dict.fromkeys(sorted(inside - statement.binds), statement.line), **own}
+    lines_of_uses = {use.name: use.line for use in uses if use.at_once}
+    return {**dict.fromkeys(sorted(inside - statement.binds), statement.line), **lines_of_uses}
 
 
 def _of_threads(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:

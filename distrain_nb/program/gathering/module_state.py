@@ -57,8 +57,8 @@ def states(
     ):
         for call, usual in _OF_PROCESS[module].items():
             state: Any = getattr(sys.modules[module], call.removesuffix("()"), lambda: None)()
-            said = f"{state.prec} {state.rounding}" if hasattr(state, "prec") else str(state)
-            if said not in (usual, "None"):
+            text = f"{state.prec} {state.rounding}" if hasattr(state, "prec") else str(state)
+            if text not in (usual, "None"):
                 yield f"{module}:{call}", state
     by_rank: dict[str, bool] = {}
     for setting in settings:

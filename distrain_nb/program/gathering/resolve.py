@@ -96,8 +96,9 @@ class PendingName:
 
 def resolve(name: str, value: Any, history: ExecutionHistory, definitions: Definitions) -> How:
     """Choose how a name travels. Source comes first; only plain data goes as data."""
-    own = isinstance(value, (type, FunctionType)) and definitions.owns(value)
-    imported = None if own else _by_import(name, value, history)  # what a module was given is not
+    is_owned = isinstance(value, (type, FunctionType)) and definitions.owns(value)
+    # What a module was given is not imported from there.
+    imported = None if is_owned else _by_import(name, value, history)
     if imported:
         return imported
     if isinstance(value, ModuleType):

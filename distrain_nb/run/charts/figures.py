@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 HEIGHT_PX = 320  # of each chart
 
 
-def require_plotly(what: str) -> None:
+def require_plotly(caller: str) -> None:
     """Raise DistrainError where plotly is missing."""
     try:
         import plotly.graph_objects  # noqa: F401 - as the figures will
     except ImportError:
         raise DistrainError(
-            f"{what} needs plotly: %pip install 'distrain-nb[plotly]', or plotly alone"
+            f"{caller} needs plotly: %pip install 'distrain-nb[plotly]', or plotly alone"
         ) from None
 
 
-def figure_of(metrics: Metrics, tags: tuple[str, ...], what: str) -> go.Figure:
+def figure_of(metrics: Metrics, tags: tuple[str, ...], caller: str) -> go.Figure:
     """Return the charts of these metrics, or of all that the page draws, below each other.
 
     Raises OptionError for a metric that there isn't, DistrainError where plotly is missing.
     """
-    require_plotly(f"{what}.figure()")
+    require_plotly(f"{caller}.figure()")
     from plotly.subplots import make_subplots
 
     metrics.read()
@@ -41,11 +41,11 @@ def figure_of(metrics: Metrics, tags: tuple[str, ...], what: str) -> go.Figure:
     for tag in tags:
         if tag not in metrics.tags:
             hint = did_you_mean(tag, metrics.tags, ".")
-            known = ", ".join(metrics.tags[:20]) or "none yet"
-            raise OptionError(f"{what} has no metric {tag!r}{hint} There are: {known}")
+            listed = ", ".join(metrics.tags[:20]) or "none yet"
+            raise OptionError(f"{caller} has no metric {tag!r}{hint} There are: {listed}")
     keys = tuple(key for tag in tags for key in metrics.keys if key.tag == tag) or drawn
     if not keys:
-        raise OptionError(f"{what} has no metrics yet")
+        raise OptionError(f"{caller} has no metrics yet")
     colours = {**figure.colours_of(metrics.keys), **figure.colours_of(drawn)}
     names = figure.tags_of(keys)
     charts: go.Figure = make_subplots(rows=len(names), subplot_titles=names)

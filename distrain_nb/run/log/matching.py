@@ -110,8 +110,8 @@ class PlainText:
             return self._in_every_line(coloured, _ESCAPE.sub(b"", coloured))
         places = self._few_places(np.frombuffer(piece, np.uint8, size), rarest)
         if places is None:
-            whole = bytes(piece[:size])
-            return self._in_every_line(whole, whole)
+            data = bytes(piece[:size])
+            return self._in_every_line(data, data)
         width, text = len(self.text), self._folded(b"")[1]
         begins = {
             begin: None

@@ -195,8 +195,8 @@ def alarm_of(folder: Path, note: str) -> str:
     """Return what the user of a run that goes on should hear, the newest; empty for nothing."""
     if note.startswith(STANDS_STILL):
         return f"{STANDS_STILL}: {note.partition(': ')[2]}"  # without how long, which changes
-    told = notices_of(folder)
-    return told[-1].text if told else ""
+    notices = notices_of(folder)
+    return notices[-1].text if notices else ""
 
 
 def parameters(options: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, float | str]]:

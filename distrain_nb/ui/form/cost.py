@@ -93,8 +93,8 @@ class FormCosts:
         """Yield the regions with their prices, the cheapest first, then those without."""
         names = [str(choice.value) for choice in choices(layout, "region") if choice.value]
         prices = [(self._price(moved(layout).edited({"region": name})), name) for name in names]
-        known = [(price.hourly, name, price) for price, name in prices if isinstance(price, Price)]
-        for _, name, price in sorted(known, key=lambda entry: entry[:2]):
+        priced = [(price.hourly, name, price) for price, name in prices if isinstance(price, Price)]
+        for _, name, price in sorted(priced, key=lambda entry: entry[:2]):
             yield [name, f"at most {price.per_hour}" if price.ceiling else str(price.per_hour)]
         yield from ([name, "…"] for price, name in prices if price is None)
 

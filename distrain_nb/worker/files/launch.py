@@ -102,9 +102,9 @@ class Launch:
         """Return how many seconds an attempt may last, `spent` seconds after the first began, and
         why it has ended then."""
         timeout = self.timeout or float("inf")
-        left = max(0.0, self.cost_limit - spent) if self.cost_limit else float("inf")
-        if left < timeout:
-            return left, self.cost_words
+        rest = max(0.0, self.cost_limit - spent) if self.cost_limit else float("inf")
+        if rest < timeout:
+            return rest, self.cost_words
         return timeout, f"it ran longer than --timeout {timeout:g}"
 
     def write(self, folder: Path) -> None:

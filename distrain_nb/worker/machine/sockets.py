@@ -37,11 +37,14 @@ def owner(end: Address, other_end: Address) -> Optional[int]:
     Raises OSError where the system doesn't say, ValueError for an address that isn't IPv4.
     """
     if _kernel_answers():
-        found = _ask(end, other_end)
-        return found[1] if found and found[0] == _ESTABLISHED else None
+        state_and_user = _ask(end, other_end)
+        return state_and_user[1] if state_and_user and state_and_user[0] == _ESTABLISHED else None
     ends = [_listed(*end), _listed(*other_end)]
     for prefix, row in _rows():
-        if row[1:3] == [prefix + each for each in ends] and int(row[3], 16) == _ESTABLISHED:
+        if (
+            row[1:3] == [prefix + end_there for end_there in ends]
+            and int(row[3], 16) == _ESTABLISHED
+        ):
             return int(row[7])
     return None
 
@@ -52,8 +55,8 @@ def has_listener(port: int) -> bool:
     Raises OSError where the system doesn't say.
     """
     if _kernel_answers():
-        found = _ask((_LOOPBACK, port), _ANYWHERE)
-        return found is not None and found[0] == _LISTENING
+        state_and_user = _ask((_LOOPBACK, port), _ANYWHERE)
+        return state_and_user is not None and state_and_user[0] == _LISTENING
     return any(
         int(row[3], 16) == _LISTENING and int(row[1].rpartition(":")[2], 16) == port
         for _, row in _rows()

@@ -36,7 +36,7 @@ _COUNT = re.compile(
     r"(?:/|\bof\b)\W{0,2}(?P<total>\d[\d,]*)",
     re.IGNORECASE,
 )
-_OWN = re.compile(r"(?:\[service\] )?distrain: (\d+) of (\d+) (\w+)$")
+_OUR_LINE = re.compile(r"(?:\[service\] )?distrain: (\d+) of (\d+) (\w+)$")
 _PASS = re.compile(r"\bepoch\W{0,3}\d+", re.IGNORECASE)
 _UNITS = {"it": "steps", "iter": "steps", "iteration": "steps", "batch": "batches"}
 _BYTES = re.compile(r"[kMGT]?i?B")
@@ -91,20 +91,20 @@ class _Bar:
 
     process: int
     began: int
-    seen: ProgressLine
+    line: ProgressLine
     passes: int = 0
 
     @property
     def order(self) -> Tuple[bool, bool, int, int]:
-        done, total = self.seen.bar or (0.0, 0.0)
+        done, total = self.line.bar or (0.0, 0.0)
         return self.passes > 0, done >= total, self.process, self.began
 
     @property
     def reading(self) -> ProgressReading:
-        done, total = self.seen.bar or (0.0, 0.0)
+        done, total = self.line.bar or (0.0, 0.0)
         if self.passes:
-            return ProgressReading(self.seen.source, self.passes, 0, "passes", self.seen.label)
-        return ProgressReading(self.seen.source, done, total, self.seen.unit, self.seen.label)
+            return ProgressReading(self.line.source, self.passes, 0, "passes", self.line.label)
+        return ProgressReading(self.line.source, done, total, self.line.unit, self.line.label)
 
 
 class PrintedProgress:
@@ -118,47 +118,47 @@ class PrintedProgress:
 
     def hear(self, process: int, text: str) -> Optional[ProgressReading]:
         """Return where the run is after that line; None if it says nothing of it."""
-        own = _OWN.match(text)
-        if own:
-            return ProgressReading(SOURCES[0], float(own[1]), float(own[2]), own[3])
-        seen = seen_in(text)
-        if seen is None:
+        match = _OUR_LINE.match(text)
+        if match:
+            return ProgressReading(SOURCES[0], float(match[1]), float(match[2]), match[3])
+        line = seen_in(text)
+        if line is None:
             return None
-        if seen.epoch:
-            self._enter(process, seen)
+        if line.epoch:
+            self._enter(process, line)
         if process in self._epochs and process == min(self._epochs):
-            return self._in_epoch(process, seen)
-        return None if self._epochs else self._of_bars(process, seen)
+            return self._in_epoch(process, line)
+        return None if self._epochs else self._of_bars(process, line)
 
-    def _enter(self, process: int, seen: ProgressLine) -> None:
-        number, total = seen.epoch or (0, 0)
+    def _enter(self, process: int, line: ProgressLine) -> None:
+        number, total = line.epoch or (0, 0)
         first = self._first.setdefault(process, number)
-        begins = seen.is_heading or seen.bar is not None
+        begins = line.is_heading or line.bar is not None
         # `epoch 0/9` of a loop from 0 is a heading of ten; `epoch 0/10: loss …` is one's report.
-        total += first == 0 and seen.is_heading
+        total += first == 0 and line.is_heading
         over = number - (begins and first > 0) + (not begins and first == 0)
         self._epochs[process] = min(over, total), total
 
-    def _in_epoch(self, process: int, seen: ProgressLine) -> Optional[ProgressReading]:
+    def _in_epoch(self, process: int, line: ProgressLine) -> Optional[ProgressReading]:
         over, total = self._epochs[process]
-        if seen.bar is None:
+        if line.bar is None:
             steps = self._steps.get(process, 1.0)
             return ProgressReading("text", over * steps, total * steps, self._unit(process))
-        done, steps = seen.bar
+        done, steps = line.bar
         if self._steps.setdefault(process, steps) != steps:  # evaluation
             return None
-        return ProgressReading(seen.source, over * steps + done, total * steps, "steps")
+        return ProgressReading(line.source, over * steps + done, total * steps, "steps")
 
     def _unit(self, process: int) -> str:
         return "steps" if process in self._steps else "epochs"
 
-    def _of_bars(self, process: int, seen: ProgressLine) -> Optional[ProgressReading]:
-        key = process, re.sub(r"\d+", "", seen.label) + seen.unit
+    def _of_bars(self, process: int, line: ProgressLine) -> Optional[ProgressReading]:
+        key = process, re.sub(r"\d+", "", line.label) + line.unit
         bar = self._bars.get(key)
         if bar is None:
-            bar = self._bars[key] = _Bar(process, len(self._bars), seen)
-            bar.passes = 1 if _PASS.search(seen.label) else 0
-        elif seen.bar and bar.seen.bar and seen.bar[0] < bar.seen.bar[0]:
+            bar = self._bars[key] = _Bar(process, len(self._bars), line)
+            bar.passes = 1 if _PASS.search(line.label) else 0
+        elif line.bar and bar.line.bar and line.bar[0] < bar.line.bar[0]:
             bar.passes += 1 + (bar.passes == 0)
-        bar.seen = seen
+        bar.line = line
         return min(self._bars.values(), key=lambda bar: bar.order).reading

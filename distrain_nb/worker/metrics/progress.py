@@ -115,7 +115,7 @@ class ProgressTracker:
     _recent: bytes = b""
     _printed: PrintedProgress = field(default_factory=PrintedProgress)
     _look_at: float = 0.0
-    _said: Tuple[float, float] = (0.0, 0.0)  # when, and which share
+    _last_line: Tuple[float, float] = (0.0, 0.0)  # when, and which share
     _sent: Optional[Tuple[float, ProgressReading]] = None
 
     def __post_init__(self) -> None:
@@ -133,10 +133,10 @@ class ProgressTracker:
 
     def take(self, reading: ProgressReading, now: float) -> bool:
         """Keep a reading unless a better source is known; say whether it is kept."""
-        kept = self._kept or KeptProgress(0, 0, source=reading.source)
-        if kept.total and SOURCES.index(reading.source) > SOURCES.index(kept.source):
+        before = self._kept or KeptProgress(0, 0, source=reading.source)
+        if before.total and SOURCES.index(reading.source) > SOURCES.index(before.source):
             return False
-        self._kept = kept.after(now, reading)
+        self._kept = before.after(now, reading)
         return True
 
     def look(self, at_once: bool = False) -> None:
@@ -151,8 +151,8 @@ class ProgressTracker:
             in_log = self._hear_line(record) or in_log
         before = self._kept
         for reading in reported(self.folder):
-            kept = self._kept
-            if kept is None or (reading.source, reading.done) != (kept.source, kept.done):
+            state = self._kept
+            if state is None or (reading.source, reading.done) != (state.source, state.done):
                 self.take(reading, time.time())
         sent, self._sent = self._sent, None
         if sent:
@@ -181,15 +181,15 @@ class ProgressTracker:
             pass
 
     def _tell(self, now: float) -> None:
-        kept, (when, share) = self._kept, self._said
-        if self.say is None or self._is_read or kept is None or kept.total <= 0:
+        state, (when, share) = self._kept, self._last_line
+        if self.say is None or self._is_read or state is None or state.total <= 0:
             return
-        new = kept.done / kept.total
+        new = state.done / state.total
         if new < share:
             share = 0.0
         if now >= when + SAY_EVERY_S and new >= share + SAY_EVERY_SHARE:
-            self._said = now, new
-            self.say(f"distrain: {kept.done:.0f} of {kept.total:.0f} {kept.unit}")
+            self._last_line = now, new
+            self.say(f"distrain: {state.done:.0f} of {state.total:.0f} {state.unit}")
 
 
 def read(folder: Path) -> Optional[KeptProgress]:

@@ -33,7 +33,7 @@ _METHODS = {
 }
 
 
-class _Kept(NamedTuple):
+class _KeptDisplay(NamedTuple):
     """A display that is there: when its place was taken, in ms, and its number in this process."""
 
     began: int
@@ -48,7 +48,7 @@ class _Displays:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.present: Dict[str, _Kept] = {}
+        self.present: Dict[str, _KeptDisplay] = {}
         self.number = 0
         self.clears = False
         self.figures: weakref.WeakSet[Any] = weakref.WeakSet()  # of Matplotlib, that were shown
@@ -79,7 +79,7 @@ class _Displays:
             return f"no more displays are kept: a run may have {MOST_BYTES >> 20} MB"
         return ""
 
-    def _write(self, text: bytes, name: str, before: Optional[_Kept]) -> None:
+    def _write(self, text: bytes, name: str, before: Optional[_KeptDisplay]) -> None:
         self.number += 1
         began, number, version = int(time.time() * 1000), self.number, 0
         if before and not self.clears:
@@ -91,7 +91,7 @@ class _Displays:
         draft = path.with_suffix(".draft")
         draft.write_bytes(text)
         os.replace(str(draft), str(path))
-        self.present[name or f"\0{number}"] = _Kept(began, number, version, path, len(text))
+        self.present[name or f"\0{number}"] = _KeptDisplay(began, number, version, path, len(text))
 
 
 _displays = _Displays()

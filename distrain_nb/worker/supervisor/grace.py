@@ -121,8 +121,8 @@ class Grace:
         if times:
             return f"{STOPPED_AFTER}saving, in {max(times):.1f} s"
         last = max((stop.agreed for stop in stops.values()), default=None)
-        told = "as stopping() has told all ranks"
-        return "" if last is None else f"{STOPPED_AFTER}step {last}, {told}"
+        agreed = "as stopping() has told all ranks"
+        return "" if last is None else f"{STOPPED_AFTER}step {last}, {agreed}"
 
     def _stops(self) -> Dict[int, marks.Stop]:
         """Return how far each rank is that had asked to save."""

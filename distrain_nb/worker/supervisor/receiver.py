@@ -99,8 +99,8 @@ class Receiver:
             if lines[-1] in (b"\r\n", b"\n", b""):
                 break
         headers = BytesParser().parsebytes(b"".join(lines), headersonly=True)
-        said = headers.get("Authorization", "").encode("utf-8", "replace")
-        if not hmac.compare_digest(said, f"Bearer {self._secret}".encode()):
+        login = headers.get("Authorization", "").encode("utf-8", "replace")
+        if not hmac.compare_digest(login, f"Bearer {self._secret}".encode()):
             return "401 Unauthorized", {"message": "the token is not that of this run"}
         if words[:2] != [b"POST", PATH.encode()]:
             return "404 Not Found", {"message": f"expected POST {PATH}"}
@@ -134,8 +134,8 @@ def reading_of(status: Mapping[str, Any], total: float = 0.0) -> Optional[Progre
     percents. `total` is how many steps were said before: the last status has none. Raises
     ValueError and TypeError."""
     metrics, percent = metrics_of(status), status.get("progressPercentage")
-    left = status.get("estimatedRemainingSeconds")
-    seconds = None if left is None else max(0.0, float(left))
+    remaining = status.get("estimatedRemainingSeconds")
+    seconds = None if remaining is None else max(0.0, float(remaining))
     total = metrics.get("total_steps", total)
     done = total if percent == 100 else metrics.get("current_step", 0.0)
     if total > 0 and ("current_step" in metrics or percent in (0, 100)):
@@ -170,5 +170,5 @@ def _has_proxy(environment: Mapping[str, str]) -> bool:
 
 def _has_others(folder: Path) -> bool:
     names = (Path(top, name) for top, _, files in os.walk(str(folder)) for name in files)
-    own = folder / "kubeflow"
-    return any("tfevents" in path.name and own not in path.parents for path in names)
+    own_folder = folder / "kubeflow"
+    return any("tfevents" in path.name and own_folder not in path.parents for path in names)
