@@ -1735,6 +1735,7 @@ function sameCharts(there, fresh) {
   there.querySelector(".dn-legend")?.replaceWith(legend && built(legend) || "");
   return old.map((chart, place) => [chart, now[place]]);
 }
+var serializer = new XMLSerializer();
 var sources = /* @__PURE__ */ new WeakMap();
 function kept(place, drawn2) {
   const there = /* @__PURE__ */ new Map();
@@ -1743,7 +1744,7 @@ function kept(place, drawn2) {
     if (source !== void 0) there.set(source, [...there.get(source) ?? [], child]);
   }
   return drawn2.flatMap((one2) => {
-    const source = one2.outerHTML;
+    const source = serializer.serializeToString(one2);
     const made = there.get(source)?.shift() ?? built(one2);
     if (!(made instanceof Element)) return [];
     sources.set(made, source);

@@ -222,6 +222,7 @@ function sameCharts(there, fresh) {
   return old.map((chart, place) => [chart, now[place]]);
 }
 
+const serializer = new XMLSerializer();
 /** @type {WeakMap<Element, string>} what elements were built of */
 const sources = new WeakMap();
 
@@ -240,7 +241,7 @@ function kept(place, drawn) {
     if (source !== undefined) there.set(source, [...there.get(source) ?? [], child]);
   }
   return drawn.flatMap((one) => {
-    const source = one.outerHTML;
+    const source = serializer.serializeToString(one);
     const made = there.get(source)?.shift() ?? built(one);
     if (!(made instanceof Element)) return [];
     sources.set(made, source);
