@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.worker.files.status import Status
+    from distrain_nb.worker.metrics.progress import KeptProgress
 
 PAUSE = 3.0  # times the usual time of as many steps
 SURE = 1.25  # how far apart two ends may be that are told as one
@@ -158,25 +159,34 @@ def progress_of(folder: Path, status: Status, now: float) -> Progress | None:
         return None if status.state.final else status.progress
     if status.state is State.QUEUED:
         return Progress("waiting", since=status.times.get(str(State.QUEUED), 0.0))
-    reading = progress.read(folder) if status.state is State.RUNNING else None
-    if reading is None or not reading.times:
+    reading = _reading(folder, status)
+    if reading is None:
         return None
-    estimated = estimate(reading.times, reading.dones, reading.total, now)
-    words = estimated.text if estimated else ""
-    if (
-        estimated is None
-        and reading.left
-        and now - reading.times[-1] < reading.left
-        and reading.done < reading.total
-    ):
-        seconds = max(0.0, reading.left - (now - reading.times[-1]))
-        words = f"about {_rounded(seconds)} left" if reading.done > 0 else ""
+    left = _left(reading, now)
     return RunProgress(
-        reading.label,
-        int(reading.done),
-        int(reading.total),
-        0.0,
-        reading.unit,
-        words,
-        reading.source,
-    )
+        reading.label, int(reading.done), int(reading.total), 0.0, reading.unit,
+        left.text if left else "", reading.source,
+    )  # fmt: skip
+
+
+def expected_end(folder: Path, status: Status, now: float) -> float | None:
+    """Return when the run will probably end, in seconds since the epoch; None where it isn't sure
+    enough to be said."""
+    reading = _reading(folder, status)
+    left = _left(reading, now) if reading else None
+    return now + left.likely if left and left.text else None
+
+
+def _reading(folder: Path, status: Status) -> KeptProgress | None:
+    reading = progress.read(folder) if status.state is State.RUNNING else None
+    return reading if reading and reading.times else None
+
+
+def _left(reading: KeptProgress, now: float) -> TimeLeft | None:
+    """Return the time that is left, by our estimate, else as the program has said."""
+    estimated = estimate(reading.times, reading.dones, reading.total, now)
+    silent = now - reading.times[-1]
+    if estimated or not reading.left or not 0 < reading.done < reading.total:
+        return estimated
+    seconds = reading.left - silent
+    return TimeLeft(seconds, seconds, seconds) if seconds > 0 else None

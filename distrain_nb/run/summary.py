@@ -13,7 +13,7 @@ from distrain_nb.backends.cost import RunCost
 from distrain_nb.backends.plugins import title_of
 from distrain_nb.run.annotation import Annotation
 from distrain_nb.run.metrics import finite
-from distrain_nb.run.progress import RunProgress, progress_of
+from distrain_nb.run.progress import RunProgress, expected_end, progress_of
 from distrain_nb.worker.files.disk import readable_size
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, STEP_TIMES_FOLDER
@@ -216,10 +216,10 @@ def unreadable(run: MonitoredRun, why: str) -> RunSummary:
     )
 
 
-def _cost(folder: Path, status: Status, end: float | None = None) -> str:
-    """Say what a run has cost; `end` is when it is expected to end, in seconds since the epoch."""
-    cost = RunCost.read(folder)
-    return cost.text(status, time.time(), end) if cost else ""
+def _cost(folder: Path, status: Status) -> str:
+    """Say what a run has cost, and what it will have cost at its expected end."""
+    cost, now = RunCost.read(folder), time.time()
+    return cost.text(status, now, expected_end(folder, status, now)) if cost else ""
 
 
 def _note(folder: Path, status: Status) -> str:

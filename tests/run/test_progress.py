@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from distrain_nb.run.progress import RunProgress, estimate, progress_of
+from distrain_nb.backends.cost import RunCost
+from distrain_nb.run.progress import RunProgress, estimate, expected_end, progress_of
+from distrain_nb.run.summary import _cost
 from distrain_nb.worker.files.log import LineSplitter
 from distrain_nb.worker.files.status import State, Status
 from distrain_nb.worker.metrics.bars import PrintedProgress, ProgressReading, seen_in
@@ -234,6 +237,25 @@ def test_what_is_shown(tmp_path: Path) -> None:
     assert isinstance(shown, RunProgress)
     assert shown.text.startswith("300 of 1,000 steps, about 6 min left")
     assert progress_of(tmp_path, Status(State.SUCCEEDED), BEGIN) is None
+    end = expected_end(tmp_path, running, BEGIN + 165)
+    assert end and f"about {(end - BEGIN - 165) / 60:.0f} min left" in shown.text
+    assert expected_end(tmp_path, Status(State.SUCCEEDED), BEGIN) is None
+
+
+def test_what_a_run_will_have_cost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six minutes of 9.5 are left at 60 USD an hour."""
+    kept_after("log_metrics", list(steps_of_a_run(5, 0, 1))[:300], tmp_path)
+    RunCost(hourly=60.0, currency="USD").write(tmp_path)
+    times = {"running": BEGIN, "1\trunning\trunning": BEGIN}
+    running = Status(State.RUNNING, times=times)
+    end = expected_end(tmp_path, running, BEGIN + 165)
+    assert end
+    cost = RunCost.read(tmp_path)
+    assert cost
+    text = cost.text(running, BEGIN + 165, end)
+    assert text == f"2.75 USD so far, about {(end - BEGIN) / 60:.2f} USD at the end"
+    monkeypatch.setattr(time, "time", lambda: BEGIN + 165)
+    assert _cost(tmp_path, running) == text
 
 
 @pytest.mark.parametrize(
