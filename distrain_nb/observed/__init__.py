@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections import defaultdict
+from contextlib import contextmanager
+from threading import RLock
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,13 +22,13 @@ from distrain_nb.observed.frames import (
     column_of,
     frames_to,
     held,
-    is_model,
     is_of_threads,
     is_top_level,
     kind_of,
     main_thread,
     may_change,
     may_have_taken,
+    of_package,
     place_of,
     reachable,
     root_of,
@@ -36,6 +38,7 @@ from distrain_nb.observed.frames import (
     stored_by,
     thread_number,
     threads_at_work,
+    top_of,
     values_of,
 )
 from distrain_nb.observed.watch import SeenRead, Site, Watch, is_inherited
@@ -49,6 +52,7 @@ _PASSING = {"__getitem__", "__iter__", "__contains__", "get"}  # wrappers of oth
 # whether there is a group, is part of other work.
 _ARGUMENTS = (Namespace, SimpleNamespace)  # `init_distributed_device(args)` sets `args.rank`
 _MOST_FRAMES, _MOST_DEPTH = 2, {"os.environ": 0}
+_ALONE_WITHIN_S = 1.0
 
 
 class _Before(NamedTuple):
@@ -80,6 +84,7 @@ class Observer:
     ) -> None:
         self.namespace, self.place, self.unseen = namespace, place, unseen
         self.active = True
+        self._lock = RLock()
         self.failed: dict[str, tuple[int, int]] = {}  # by cell: where
         self._running = ""  # the label of a cell
         self._ran = ("", 0, -1)  # the last statement
@@ -120,6 +125,17 @@ class Observer:
         self.settle()
         return self._sites[label].values() if label in self._sites else ()
 
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other threads from noting anything meanwhile; not for long, as looking at an object
+        may wait for a lock that its own thread holds."""
+        is_held = self._lock.acquire(timeout=_ALONE_WITHIN_S)
+        try:
+            yield
+        finally:
+            if is_held:
+                self._lock.release()
+
     def begin(self, label: str) -> None:
         """A cell of that name is about to run, and what others of the name asked is past."""
         self._running = label
@@ -137,21 +153,29 @@ class Observer:
     def runs(self, code: CodeType) -> None:
         """A statement of the cell is about to run."""
         try:
-            self._at_work = threads_at_work(self.namespace)
-            known = self._changes.read_by(code)
-            self._knows = bool(known)
-            if known:
-                self.originals.keep()
-                self.modules.keep()
-                label, line, column = self._at(code)
-                self._readers[label][line, column] = known
-                self.settle()
-                self._keep_what_runs([self._site(label, line, column)], [code])
+            with self._alone():
+                self._runs(code)
         except Exception:  # whatever is odd about an object: the user's code goes on
             return
 
+    def _runs(self, code: CodeType) -> None:
+        self._at_work = threads_at_work(self.namespace)
+        known = self._changes.read_by(code)
+        self._knows = bool(known)
+        if known:
+            self.originals.keep()
+            self.modules.keep()
+            label, line, column = self._at(code)
+            self._readers[label][line, column] = known
+            self.settle()
+            self._keep_what_runs([self._site(label, line, column)], [code])
+
     def ran(self, code: CodeType, *, failed: bool = False) -> None:
         """A statement of the cell has run: look what it changed of what knows the world."""
+        with self._alone():
+            self._look(code, failed=failed)
+
+    def _look(self, code: CodeType, *, failed: bool) -> None:
         asked, self._asked, self._statement = self._asked, False, None
         variables, self._set, self._ran = self._set, set(), self._at(code)
         if failed:
@@ -193,6 +217,10 @@ class Observer:
 
     def settle(self) -> None:
         """Look which objects have changed since the world was asked."""
+        with self._alone():
+            self._settle()
+
+    def _settle(self) -> None:
         waiting, self._before, self._last, self._statement = self._before, [], None, None
         going_on = sys._current_frames() if any(before.thread for before in waiting) else ()
         self._seen.clear()
@@ -225,9 +253,13 @@ class Observer:
             return
         if package and root_of(frame.f_globals) == package:
             return
+        with self._alone():
+            self._see(what, frame)
+
+    def _see(self, what: str, frame: FrameType) -> None:
         self._asked = True
         try:
-            top = self._top(frame) or self._top(main_thread())
+            top = top_of(frame, self.namespace) or top_of(main_thread(), self.namespace)
             code, line = frame.f_code, frame.f_lineno
             key = (what, id(code), line, id(top), top and (id(top.f_code), top.f_lineno))
             if key not in self._seen:
@@ -243,7 +275,7 @@ class Observer:
         """Note that the notebook's code sets a variable, with its place if its line doesn't spell
         the text out."""
         try:
-            top = self._top(frame)
+            top = top_of(frame, self.namespace)
             inner = next((f for f in frames_to(frame, top) if kind_of(f)), frame)
             if self.active and top and kind_of(inner) == "own" and is_inherited(variable):
                 self._set.add(str(variable))
@@ -253,15 +285,6 @@ class Observer:
             return
 
     # -- frames -------------------------------------------------------------------------------
-
-    def _top(self, frame: FrameType | None) -> FrameType | None:
-        """Return the outermost frame that runs a cell."""
-        top, namespace = None, self.namespace
-        while frame is not None:
-            if frame.f_globals is namespace and frame.f_code.co_name[0] == "<":
-                top = frame if is_top_level(frame) else top
-            frame = frame.f_back
-        return top
 
     def _note(self, what: str, frame: FrameType, top: FrameType | None) -> None:
         frames: list[FrameType] = []
@@ -277,16 +300,17 @@ class Observer:
         direct = depth == 0
         if not frames or depth > _MOST_DEPTH.get(what, _MOST_FRAMES if "(" in what else depth):
             return
-        read = SeenRead(what, self._where(frames[0]), direct)
+        label, line = self._place(frames[0])
+        read = SeenRead(what, f"{label}, line {line}", direct)
         sites = [*self._sites_of(frames)]
         for site in sites:
-            site.add(read, idle=not self._running)
+            site.add(read, idle=not self._running or (top is None and thread_number() > 0))
         if thread_number():
             self._of_threads.append((thread_number(), sites))
         self.modules.keep()
         if top and not direct and "(" not in what:
             for site in sites:
-                site.filled |= self._of_package(frame, top)
+                site.filled |= of_package(frame, top, self.namespace)
             named_values = (self.namespace.get(name) for name in top.f_code.co_names)
             self._keep(sites, [v for v in named_values if isinstance(v, _ARGUMENTS)])
         if direct:
@@ -321,33 +345,21 @@ class Observer:
         kept_names = names if self._running and stores is not None else None
         self._before.append(_Before(sites, kept_names, states, stores or set(), thread_number()))
 
-    def _of_package(self, frame: FrameType, top: FrameType) -> set[str]:
-        """Return the names in a statement for objects of the package that asks for a variable while
-        it runs: `OmegaConf.resolve(cfg)` fills what it is given."""
-        package = next((f for f in frames_to(frame, top) if kind_of(f) == "package"), frame)
-        root = root_of(package.f_globals)
-        values = {n: self.namespace[n] for n in top.f_code.co_names if n in self.namespace}
-        return {
-            name
-            for name, value in values.items()
-            if type(value).__module__.partition(".")[0] == root and not is_model(value)
-        }
-
     def _sites_of(self, frames: list[FrameType]) -> Iterator[Site]:
         """Yield where modules and the cell are at their top level; line 0 where the cell only
-        awaits. Between cells a thread goes on that some statement has started, at the latest the
-        last one."""
+        awaits. Between statements a thread goes on that some of them has started, at the latest
+        the last one."""
         top = [frame for frame in frames if is_top_level(frame)]
         for frame in top:
             if frame.f_globals is not self.namespace:
                 yield self._site(frame.f_code.co_filename, frame.f_lineno, column_of(frame))
         cell = [frame for frame in top if frame.f_globals is self.namespace]
         if not cell:
-            yield self._site(self._running, 0, -1) if self._running else self._site(*self._ran)
+            awaits = self._running and not thread_number()
+            yield self._site(self._running, 0, -1) if awaits else self._site(*self._ran)
             return
         *_, below, outermost = (None, *cell)
-        place = self._place(outermost, below)
-        yield self._site(*place, -1 if below else column_of(outermost))
+        yield self._site(*self._place(outermost, below), -1 if below else column_of(outermost))
 
     def _site(self, label: str, line: int, column: int) -> Site:
         return self._sites[label].setdefault((line, column), Site(line, column))
@@ -355,10 +367,6 @@ class Observer:
     def _place(self, frame: FrameType, below: FrameType | None = None) -> tuple[str, int]:
         name, line = frame.f_code.co_filename, frame.f_lineno
         return self.place(name, line, below.f_lineno if below else 0) or (name, line)
-
-    def _where(self, frame: FrameType) -> str:
-        label, line = self._place(frame)
-        return f"{label}, line {line}"
 
     def start(self) -> None:
         """Be called first, from now on."""

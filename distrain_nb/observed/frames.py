@@ -39,10 +39,22 @@ def main_thread() -> FrameType | None:
 
 
 def threads_at_work(namespace: Mapping[str, Any]) -> set[int]:
-    """Return the threads besides the main one that run functions of a notebook, by number."""
+    """Return the threads besides the main one that run functions of a notebook, by number, or are
+    about to begin one."""
     frames = sys._current_frames()
     frames.pop(threading.main_thread().ident or 0, None)
-    return {number for number, frame in frames.items() if _runs(frame, namespace)}
+    return {
+        number
+        for number, frame in frames.items()
+        if _runs(frame, namespace) or _has_not_begun(frame)
+    }
+
+
+def _has_not_begun(frame: FrameType | None) -> bool:
+    """Return whether a thread is still in what starts it; a pool's that waits is in the pool's."""
+    while frame is not None and frame.f_code.co_filename == threading.__file__:
+        frame = frame.f_back
+    return frame is None
 
 
 def thread_number() -> int:
@@ -60,6 +72,29 @@ def _runs(frame: FrameType | None, namespace: Mapping[str, Any]) -> bool:
     while frame is not None and frame.f_globals is not namespace:
         frame = frame.f_back
     return frame is not None
+
+
+def top_of(frame: FrameType | None, namespace: Mapping[str, Any]) -> FrameType | None:
+    """Return the outermost frame that runs a cell."""
+    top = None
+    while frame is not None:
+        if frame.f_globals is namespace and frame.f_code.co_name[0] == "<":
+            top = frame if is_top_level(frame) else top
+        frame = frame.f_back
+    return top
+
+
+def of_package(frame: FrameType, top: FrameType, namespace: Mapping[str, Any]) -> set[str]:
+    """Return the names in a statement for objects of the package that asks for a variable while it
+    runs: `OmegaConf.resolve(cfg)` fills what it is given."""
+    package = next((f for f in frames_to(frame, top) if kind_of(f) == "package"), frame)
+    root = root_of(package.f_globals)
+    values = {n: namespace[n] for n in top.f_code.co_names if n in namespace}
+    return {
+        name
+        for name, value in values.items()
+        if type(value).__module__.partition(".")[0] == root and not is_model(value)
+    }
 
 
 def frames_to(frame: FrameType | None, top: FrameType | None) -> Iterator[FrameType]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -81,3 +82,19 @@ def test_what_is_set_since_needs_no_thread(kernel: Kernel, server: Server) -> No
     for text in (START, FILL.format(delay="0.05"), APART, "u = {}"):
         kernel.run(text)
     assert server.results(kernel.capture(SHOW)) == {}
+
+
+@pytest.mark.parametrize("spin", [0, 10, 100, 1000])
+def test_a_thread_that_asks_at_any_moment_is_refused(kernel: Kernel, spin: int) -> None:
+    """Also while it begins, between two statements, and while what it asked is looked at: of such
+    programs every fifth had the kernel's rank."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        kernel.run(f"{START}\ndef spin():\n    for _ in range({spin}): pass")
+        for _ in range(20):
+            kernel.run(f"{FILL.format(delay=0).replace('time.sleep(0)', 'spin()')}\n{APART}")
+            errors = [f.code for f in kernel.capture(SHOW).findings if f.severity == "error"]
+            assert errors == ["capture.thread"]
+    finally:
+        sys.setswitchinterval(interval)
