@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _UNLOAD = "unload_ext"
 _WATCHES = "watches_statements"
+_numbers: dict[str, int] = {}  # of the cells whose statements were run, by their files
 
 
 def start_observing(shell: InteractiveShell) -> None:
@@ -54,6 +55,7 @@ def _watch_statements(shell: InteractiveShell) -> None:
 
     async def run_code(code: Any, *args: Any, **kwargs: Any) -> Any:
         failed = True
+        _numbers[code.co_filename] = shell.execution_count
         watching = observed.observer_of(shell.user_ns)
         if watching:
             watching.runs(code)
@@ -71,16 +73,23 @@ def _watch_statements(shell: InteractiveShell) -> None:
 
 def _place(shell: InteractiveShell, file: str, line: int, below: int) -> tuple[str, int] | None:
     """Return the label of a cell, and a line of it with the empty ones that IPython leaves out."""
-    name = shell.compile.format_code_name(file)
-    if name is None:
+    number = _number(shell, file)
+    if number is None:
         return None
-    number = int(name[1][3:-1])  # In[3]
     sources = shell.history_manager.input_hist_raw
     lines = sources[number].split("\n") if number < len(sources) else []
     first = _empty(lines)
     if below and lines[first:] and lines[first].lstrip().startswith("%%"):
-        return " ".join(name), first + 1 + _empty(lines[first + 1 :]) + below
-    return " ".join(name), first + line
+        return f"Cell In[{number}]", first + 1 + _empty(lines[first + 1 :]) + below
+    return f"Cell In[{number}]", first + line
+
+
+def _number(shell: InteractiveShell, file: str) -> int | None:
+    """Return the number of the cell that a file's name stands for; None for another file."""
+    if hasattr(shell.compile, "format_code_name"):
+        name = shell.compile.format_code_name(file)
+        return int(name[1][3:-1]) if name else None  # In[3]
+    return _numbers.get(file)  # IPython 7, as in Colab, doesn't say
 
 
 def _executed(shell: InteractiveShell) -> int:

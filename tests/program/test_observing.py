@@ -72,6 +72,15 @@ def test_what_a_cell_asks_is_seen(shell: InteractiveShell, cell: str) -> None:
     assert told.startswith("`r` depends on the world (os.environ['RANK'])")
 
 
+@pytest.mark.parametrize("cell", [f"r = {ASK}", f"\n\nx = 1\nr = {ASK}"])
+def test_what_a_cell_of_ipython_7_asks_is_seen(
+    shell: InteractiveShell, cell: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its compiler, as in Colab, doesn't say which cell a file stands for."""
+    monkeypatch.delattr(type(shell.compile), "format_code_name")
+    test_what_a_cell_asks_is_seen(shell, cell)
+
+
 def test_a_cell_that_ran_before_is_said_to_be_unseen(shell: InteractiveShell) -> None:
     run(shell, "import os", "a = int('1')", f"b = {ASK}", "%load_ext distrain_nb", "c = int('1')")
     program = captured("print(a, b, c)")

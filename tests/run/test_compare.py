@@ -50,6 +50,7 @@ def test_runs_differ_by_their_parameters_layout_and_end(two: list[int]) -> None:
     assert set(differing(compared.settings)) == {
         "--ranks-per-replica",
         "--param rate",
+        "code",
         "hparam trial half",
     }
     assert {"state", "cause"} <= set(differing(compared.outcome))

@@ -194,7 +194,7 @@ def test_what_a_full_disk_refuses_is_said(small_disk: Path) -> None:
     assert len(list((small_disk / "runs").iterdir())) == 1
 
 
-@pytest.mark.parametrize("inodes", range(6, 13))
+@pytest.mark.parametrize("inodes", range(7, 14))
 def test_a_run_without_inodes_for_its_files_is_not_started(inodes: int, small_disk: Path) -> None:
     """From `program/main.json` to `launch.json` and `status.json`: one file each."""
     assert api.runs() == []

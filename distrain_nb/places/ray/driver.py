@@ -237,6 +237,8 @@ def _nodes() -> List[demand.Node]:
 
 def _brief(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if lines and "creation task" in lines[0]:  # the traceback's last line is the cause
+        return lines[-1]
     return lines[0] if lines else type(error).__name__
 
 
