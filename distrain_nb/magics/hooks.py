@@ -55,7 +55,7 @@ def _watch_statements(shell: InteractiveShell) -> None:
 
     async def run_code(code: Any, *args: Any, **kwargs: Any) -> Any:
         failed = True
-        _numbers[code.co_filename] = shell.execution_count
+        _numbers[code.co_filename] = _executed(shell) - 1
         watching = observed.observer_of(shell.user_ns)
         if watching:
             watching.runs(code)

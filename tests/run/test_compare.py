@@ -57,7 +57,7 @@ def test_runs_differ_by_their_parameters_layout_and_end(two: list[int]) -> None:
     assert differing(compared.metrics) == ("train/loss",)
     table = {row.name: row for row in rows(compared)}
     assert list(table)[:2] == ["state", "cause"]
-    assert set(list(table)[2:5]) == set(differing(compared.settings))
+    assert set(list(table)[2:6]) == set(differing(compared.settings))
     assert table["train/loss"].best == (0,)
     assert table["val/accuracy"].best == ()  # the same in both
     assert [row.differs for row in table.values()] == sorted(
