@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.worker.machine import sockets
+from distrain_nb.worker.rank import rank
 
 HOST = "127.0.0.1"
 
@@ -71,3 +72,23 @@ def test_a_kernel_without_the_module_is_not_believed(monkeypatch: pytest.MonkeyP
         assert not sockets._kernel_answers()
     finally:
         sockets._kernel_answers.cache_clear()
+
+
+def test_bridges_that_lead_to_no_other_machine(tmp_path: Path) -> None:
+    for name, members in {"docker0": ["veth1"], "br0": ["eth0", "veth2"], "br-1": []}.items():
+        (tmp_path / name / "bridge").mkdir(parents=True)
+        for member in members:
+            (tmp_path / name / "brif" / member).mkdir(parents=True)
+            (tmp_path / member).mkdir()
+    (tmp_path / "eth0" / "device").mkdir()
+    assert sockets.container_bridges(tmp_path) == ["br-1", "docker0"]
+
+
+def test_open_mpi_keeps_off_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rank, "container_bridges", lambda: ["docker0"])
+    monkeypatch.setattr(os, "environ", {})
+    rank.leave_out_bridges()
+    assert os.environ == {"OMPI_MCA_btl_tcp_if_exclude": "127.0.0.0/8,sppp,docker0"}
+    monkeypatch.setattr(os, "environ", {"OMPI_MCA_btl_tcp_if_include": "eth1"})
+    rank.leave_out_bridges()
+    assert os.environ == {"OMPI_MCA_btl_tcp_if_include": "eth1"}

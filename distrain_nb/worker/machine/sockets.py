@@ -1,4 +1,5 @@
-"""Look up one TCP socket of this machine: whose it is, and whether a port has a listener.
+"""Look up one TCP socket of this machine: whose it is, and whether a port has a listener; and the
+network interfaces that are bridges of containers.
 
 The kernel is asked for that socket alone, as sock_diag(7) has it, in 0.1 ms. `/proc/net/tcp` says
 the same, but reading it walks the table of all connections: 4 ms of CPU time on a machine with
@@ -61,6 +62,18 @@ def has_listener(port: int) -> bool:
         int(row[3], 16) == _LISTENING and int(row[1].rpartition(":")[2], 16) == port
         for _, row in _rows()
     )
+
+
+def container_bridges(interfaces: Path = Path("/sys/class/net")) -> List[str]:
+    """Return the bridges that lead to no other machine: none of their members is a device."""
+    bridges = sorted(path.parent for path in interfaces.glob("*/bridge"))
+    return [
+        bridge.name
+        for bridge in bridges
+        if not any(
+            (interfaces / member.name / "device").exists() for member in bridge.glob("brif/*")
+        )
+    ]
 
 
 @functools.lru_cache(maxsize=None)

@@ -41,6 +41,7 @@ from distrain_nb.worker.files.folder import (
 )
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.machine import system
+from distrain_nb.worker.machine.sockets import container_bridges
 from distrain_nb.worker.metrics.step_times import CLOCK
 from distrain_nb.worker.rank import (
     ending,
@@ -219,12 +220,25 @@ def main(folder: Path) -> None:
             "leave --map-by and --rank-by out of the MPI options"
         )
     os.environ.update(spec.environment)
+    leave_out_bridges()
     os.chdir(launch.working_folder)
     status = run(folder, process, launch.results if process == 0 else ())
     if status:
         # Finalizing MPI would wait for the ranks that are still at work.
         ending.leave(status, folder / PROGRAM_FOLDER)
     marks.succeed(folder, process)
+
+
+def leave_out_bridges() -> None:
+    """Keep Open MPI off the bridges of containers, unless interfaces are named.
+
+    It uses every interface, and takes addresses of the same network for connected: between hosts
+    that have a bridge of Docker each it hangs, as where one ends (seen with 4.1.4).
+    """
+    names = [f"OMPI_MCA_btl_tcp_if_{name}" for name in ("include", "exclude")]
+    bridges = container_bridges()
+    if bridges and not any(name in os.environ for name in names):
+        os.environ[names[1]] = ",".join(["127.0.0.0/8", "sppp", *bridges])  # the first two: default
 
 
 def leave_notice(launch: Launch) -> None:
