@@ -133,11 +133,13 @@ class _Teller:
 
     def _request(self) -> Tuple[str, int]:
         try:
-            with open(self._asked, encoding="ascii") as file:
+            # Nothing that imports, as a codec by its name does: the main thread may hold the lock
+            # of an import hook, such as MLflow's, and wait for the lock of imports.
+            with open(self._asked, "rb") as file:
                 asked, samples = file.read().split()
         except (OSError, ValueError):  # nobody has asked, or is just writing it
             return self._answered, 0
-        return asked, int(samples)
+        return asked.decode(), int(samples)
 
     def _answer(self, asked: str, samples: int) -> None:
         self._write(self._where(asked, samples))
