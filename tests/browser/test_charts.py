@@ -21,6 +21,7 @@ from playwright.sync_api import TimeoutError as NotYet
 
 from distrain_nb.run.charts.figure import COLOURS
 from tests.browser.jupyter import Lab, OpenNotebook
+from tests.browser.waits import holds
 
 LOAD = "%load_ext distrain_nb"
 QUICK_STEPS = 3_000  # reported as fast as possible; ten a second after them
@@ -47,7 +48,7 @@ while not os.path.exists({stop!r}):
 """
 LEGEND_PX = 56  # of a picture with two pixels for each of the page, above its first chart
 GESTURES = 5
-GESTURE_MS = 10_000  # long enough for a busy machine: what comes late isn't undone by a second one
+GESTURE_S = 10.0  # long enough for a busy machine: what comes late isn't undone by a second one
 FRAME = ".distrain-charts iframe.dn-plot"
 DATA = "plot.data"
 LAYOUT = "plot.layout"
@@ -75,7 +76,7 @@ class Charts:
 
     def wait(self, condition: str, arg: Any = None) -> None:
         """Until it is true in the frame. Frames out of sight draw no frames, so by time."""
-        self.frame.wait_for_function(condition, arg=arg, polling=200, timeout=90_000)
+        holds(self.frame, condition, arg)
 
     def wait_after(self, gesture: Callable[[], object], condition: str) -> None:
         """Until it is true, with the gesture made again as a hand does: plotly loses what comes
@@ -83,7 +84,7 @@ class Charts:
         for _ in range(GESTURES - 1):
             gesture()
             with suppress(NotYet):
-                self.frame.wait_for_function(condition, polling=200, timeout=GESTURE_MS)
+                holds(self.frame, condition, timeout_s=GESTURE_S)
                 return
         gesture()
         self.wait(condition)

@@ -16,6 +16,7 @@ from distrain_nb.run import Run, Store
 from distrain_nb.worker.files.status import Owner, State, Status
 from distrain_nb.worker.metrics import writer
 from tests.browser.jupyter import Lab, OpenNotebook
+from tests.browser.waits import holds
 from tests.server.stored import stored_run
 
 STEPS = 3_000
@@ -77,10 +78,10 @@ def test_runs_are_compared_in_charts_that_grow(answering: tuple[Lab, Page], tmp_
     expect(cause.get_by_role("cell").first).to_have_text("rank 0 failed: Odd: 1")
     expect(loss.get_by_role("cell").first).not_to_have_text(before)
     grown = f"{TRACES}.every(([, , last]) => last === {STEPS - 1})"
-    frame.wait_for_function(grown, polling=200)
+    holds(frame, grown)
     page.get_by_role("slider", name="Smoothing").press("End")
     averaged = "plot.data.length === 8 && plot.data[1].x.length === 500"
-    frame.wait_for_function(averaged, polling=200)
+    holds(frame, averaged)
     with page.expect_download() as download:
         page.get_by_role("button", name="CSV").click()
     assert download.value.suggested_filename == f"runs-{slow.id}-{fast.id}-curves.csv"

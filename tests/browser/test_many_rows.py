@@ -14,7 +14,7 @@ from distrain_nb.run.streams import streams
 from distrain_nb.study.answers import answer
 from distrain_nb.study.importances import Importances
 from tests.browser.test_accessibility import violations
-from tests.browser.waits import becomes
+from tests.browser.waits import becomes, holds
 from tests.browser.widget_page import widget_page
 from tests.study.stored import stored_study, stored_trial
 from tests.ui.runs import RunFolder
@@ -184,11 +184,11 @@ def test_many_ranks_are_a_band_until_all_are_wanted(
         names = page.locator(".dn-many").get_by_role("button")
         expect(names).to_have_text([f"rank-{rank}" for rank in range(64)])
         expect(kept).to_be_hidden()
-        plot.wait_for_function(f"({LINES})().length === 64", polling=100)
+        holds(plot, f"({LINES})().length === 64")
         names.nth(17).hover()
-        plot.wait_for_function(f"({DIM})() === 63", polling=100)
+        holds(plot, f"({DIM})() === 63")
         page.mouse.move(0, 0)
-        plot.wait_for_function(f"({DIM})() === 0", polling=100)
+        holds(plot, f"({DIM})() === 0")
         assert violations(page, axe, ".distrain-charts") == []
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from typing import Any
 
-from playwright.sync_api import Error, Locator, Page, expect
+from playwright.sync_api import Error, Frame, Locator, Page, expect
+from playwright.sync_api import TimeoutError as NotYet
 
 
 def becomes(place: Page | Locator, function: str, value: Any) -> None:
@@ -17,6 +19,16 @@ def becomes(place: Page | Locator, function: str, value: Any) -> None:
         page.wait_for_function(same, arg=[element, value], polling=100)
     found = place.evaluate(function)
     assert found == value, found
+
+
+def holds(frame: Frame, condition: str, arg: Any = None, timeout_s: float = 90.0) -> None:
+    """Wait until an expression is true in a frame, which may forbid `eval`, and with it
+    `wait_for_function`. Raises TimeoutError of Playwright."""
+    end = time.monotonic() + timeout_s
+    while not frame.evaluate(condition, arg):
+        if time.monotonic() > end:
+            raise NotYet(f"not within {timeout_s:g} s: {condition}")
+        frame.page.wait_for_timeout(100)
 
 
 def draw(figure: Locator) -> None:
