@@ -35,7 +35,9 @@ class RemoteOptions:
     """Options of any job that runs elsewhere. A backend derives its own from this, and from those
     of the parts below that it reads."""
 
-    env: tuple[str, ...] = option("NAME=VALUE", "variable, or NAME=secret://…", (), shown=False)
+    env: tuple[str, ...] = option(
+        "NAME=VALUE", "environment variable, or NAME=secret://…", (), shown=False
+    )
 
     @property
     def rehearsal(self) -> str | None:
