@@ -162,10 +162,10 @@ def progress_of(folder: Path, status: Status, now: float) -> Progress | None:
     reading = _reading(folder, status)
     if reading is None:
         return None
-    left = _left(reading, now)
+    remaining = _time_left(reading, now)
     return RunProgress(
         reading.label, int(reading.done), int(reading.total), 0.0, reading.unit,
-        left.text if left else "", reading.source,
+        remaining.text if remaining else "", reading.source,
     )  # fmt: skip
 
 
@@ -173,8 +173,8 @@ def expected_end(folder: Path, status: Status, now: float) -> float | None:
     """Return when the run will probably end, in seconds since the epoch; None where it isn't sure
     enough to be said."""
     reading = _reading(folder, status)
-    left = _left(reading, now) if reading else None
-    return now + left.likely if left and left.text else None
+    remaining = _time_left(reading, now) if reading else None
+    return now + remaining.likely if remaining and remaining.text else None
 
 
 def _reading(folder: Path, status: Status) -> KeptProgress | None:
@@ -182,7 +182,7 @@ def _reading(folder: Path, status: Status) -> KeptProgress | None:
     return reading if reading and reading.times else None
 
 
-def _left(reading: KeptProgress, now: float) -> TimeLeft | None:
+def _time_left(reading: KeptProgress, now: float) -> TimeLeft | None:
     """Return the time that is left, by our estimate, else as the program has said."""
     estimated = estimate(reading.times, reading.dones, reading.total, now)
     silent = now - reading.times[-1]
