@@ -53,6 +53,7 @@ class RayCluster:
     ports: list[int] = field(default_factory=list)
     nodes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     files: dict[str, int] = field(default_factory=dict)
+    place: Path = Path()  # where the node that was started last has its session
 
     @property
     def address(self) -> str:
@@ -67,7 +68,7 @@ class RayCluster:
         identity = secrets.token_hex(28)
         self.files = {f"{AGENTS[name]}_{identity}": port for name, port in ports.items()}
         client = [f"--ray-client-server-port={free_port()}"] if "--head" in more else []
-        command = [
+        command: list[str | Path] = [
             str(Path(sys.executable).with_name("ray")), "start", "--block", "--disable-usage-stats",
             f"--node-ip-address={host}", "--num-cpus=4", "--object-store-memory=80000000",
             "--min-worker-port=0", "--max-worker-port=0",
@@ -76,6 +77,12 @@ class RayCluster:
             *more,
         ]  # fmt: skip
         environment = {**os.environ, **QUIET, **SOON, "RAY_OVERRIDE_NODE_ID_FOR_TESTING": identity}
+        self.place = self.folder
+        if "--head" not in more:  # as on another machine, it unpacks code into a folder of its own
+            self.place = self.folder / "second"
+            self.place.mkdir(exist_ok=True)
+            bound = 'mount --bind "$0" "$1" && shift && exec "$@"'
+            command = ["unshare", "--mount", "sh", "-c", bound, self.place, self.folder, *command]
         with (self.folder / f"{host}.log").open("wb") as log:
             self.nodes[host] = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
@@ -105,7 +112,7 @@ class RayCluster:
         raise AssertionError((self.folder / f"{host}.log").read_text()[-3000:])
 
     def _has(self, count: int, node: subprocess.Popen[bytes]) -> bool:
-        session = self.folder / "session_latest"
+        session = self.place / "session_latest"
         for name, port in self.files.items() if session.exists() else ():
             if not (session / name).exists():
                 replace_file(session / name, str(port).encode())
