@@ -37,6 +37,7 @@ FOLDER_VARIABLE = "DISTRAIN_PROGRAM"  # where processes that the program spawns 
 # Arguments that whoever started the job has added to the program's own, as a JSON list of texts:
 # those of a trial, `--lr=0.01`. Processes that the program spawns get them too.
 ARGUMENTS_VARIABLE = "DISTRAIN_ARGUMENTS"
+RECEIVER = "KUBEFLOW_TRAINER_SERVER_URL"  # where transformers and Kubeflow's programs report to
 _SPAWNED = "distrain_nb.worker.rank.spawned"
 
 
@@ -172,15 +173,25 @@ def run(folder: Path) -> Dict[str, Any]:
     frameworks.change_process_groups()
     frameworks.reduce()
     frameworks.change_jax()
+    reporting = _take_reporting() if any(piece.is_cell for piece in pieces) else {}
     for piece in pieces:
         if piece.is_cell:
             expected.check(folder, vars(main))
+            os.environ.update(reporting)
         shows = piece.is_cell and not entry.is_script
         for code in interactive.codes(piece.text, piece.label, flags, shows=shows):
             execute(code, vars(main))
     if not entry.is_script:
         interactive.show_open_figures()
     return vars(main)
+
+
+def _take_reporting() -> Dict[str, str]:
+    """Take the address of our receiver away from what is made again before the cell: with it
+    transformers' `TrainingArguments` differ from the notebook's."""
+    if not os.environ.get(RECEIVER, "").startswith("http://127.0.0.1"):
+        return {}
+    return {RECEIVER: os.environ.pop(RECEIVER)}
 
 
 # -- reading and compiling ------------------------------------------------------------------------

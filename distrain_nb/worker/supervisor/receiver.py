@@ -19,8 +19,9 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 from distrain_nb.worker.files.folder import TOKEN_FILE
 from distrain_nb.worker.metrics.bars import ProgressReading
 from distrain_nb.worker.metrics.writer import FOLDER_VARIABLE, append
+from distrain_nb.worker.rank.program import RECEIVER
 
-URL, TOKEN = "KUBEFLOW_TRAINER_SERVER_URL", "KUBEFLOW_TRAINER_SERVER_TOKEN"
+URL, TOKEN = RECEIVER, "KUBEFLOW_TRAINER_SERVER_TOKEN"
 PATH = "/status"
 MOST_BYTES = 64 << 10
 ANSWER_WITHIN_S = 5.0
