@@ -74,7 +74,7 @@ class Message:
 
 
 def channels(text: str, config: Config) -> tuple[str, ...]:
-    """Return where to tell of a run: `given` by its option, or else by the setting.
+    """Return where to tell of a run: `text` is its option; empty, the setting counts.
 
     Raises OptionError for a channel that there isn't, or that isn't set up.
     """

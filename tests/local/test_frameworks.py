@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
+
+import pytest
 
 from distrain_nb import api
 from distrain_nb.config import Config
@@ -181,3 +184,24 @@ def test_a_cluster_of_pytorch_replicas(home: Path) -> None:
     run = api.submit(code, wait=True, workers="1", ranks_per_replica=2, result="total")
     assert run.results["total"] == 4.0
     assert os.environ.get("RANK") is None
+
+
+def test_mpi_keeps_off_bridges_of_containers(home: Path) -> None:
+    """With two at these addresses ranks of Open MPI 4.1.4 stood still in a collective."""
+    if os.geteuid():
+        pytest.fail("needs root: it makes bridges")
+    bridges = {"dn-bridge-1": "172.17.0.1/16", "dn-bridge-2": "172.27.0.1/16"}
+    code = "from mpi4py import MPI\nfor _ in range(200): n = MPI.COMM_WORLD.allreduce(1)\nprint(n)"
+    try:
+        for name, address in bridges.items():
+            for words in (("link", "add", name, "type", "bridge"), ("link", "set", name, "up")):
+                subprocess.run(["ip", *words], check=True)
+            subprocess.run(["ip", "addr", "add", address, "dev", name], check=True)
+        # The shared memory of one machine would do without the network.
+        run = api.submit(
+            code, ranks_per_replica=2, launcher="mpi", mpi_options="--mca btl ^vader", timeout="60"
+        )
+        assert sorted(run.wait().logs().splitlines()) == ["[rank 0] 2", "[rank 1] 2"]
+    finally:
+        for name in bridges:
+            subprocess.run(["ip", "link", "del", name], check=False)
