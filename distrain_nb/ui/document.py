@@ -121,7 +121,7 @@ def still_charts(metrics: Metrics, title: str = "") -> str:
 
 def still_displays(metrics: Metrics) -> str:
     """Return the HTML of what the ranks have shown; nothing where there is nothing."""
-    shown = displays.still(metrics.folder, metrics.command)
+    shown = displays.still(metrics.folder, metrics.command) if metrics.has_displays else ""
     return f'<div class="distrain-charts {LITERAL}">{shown}</div>' if shown else ""
 
 

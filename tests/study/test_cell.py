@@ -30,7 +30,7 @@ def test_an_interrupt_stops_the_study_and_its_trials(nb: Kernel) -> None:
     assert found.state is State.CANCELLED
     assert [str(trial.state) for trial in found.each()] == ["stopped", "stopped"]
     assert all(trial.run.state is State.CANCELLED for trial in found.each())
-    first, last = left.displays[0]["text/html"], left.displays[-1]["text/html"]
+    first, *_, last = (shown["text/html"] for shown in left.displays if "text/html" in shown)
     assert "starting, 0 of 9 trials" in first
     assert "cancelled, 2 of 9 trials; best loss" in last and last.count("<tr ") == 2
     table = nb.run("%distrain compare interrupted").displays[-1]["text/plain"]

@@ -55,12 +55,13 @@ def test_a_server_s_session_is_a_page_and_what_its_notebook_executes_is_none(
 def test_the_end_and_a_warning_are_displayed_anew_instead_of_updates(session: Kernel) -> None:
     outcome = session.run(TRAIN)
     texts = [display["text/plain"] for display in outcome.displays]
-    warning, first, again, last = texts[:4]
+    sign, warning, first, again, last = texts[:5]
+    assert sign.startswith("Preparing the run: ")  # until the next output
     assert warning == again
     assert "`unused` has no effect" in warning
     assert first.startswith("run 1 (short): ")
     assert "[rank 0] trained" in last
-    assert "application/vnd.jupyter.widget-view+json" not in outcome.displays[3]
+    assert "application/vnd.jupyter.widget-view+json" not in outcome.displays[4]
 
 
 def test_other_output_of_the_cell_is_not_cleared(session: Kernel) -> None:

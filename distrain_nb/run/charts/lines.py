@@ -53,6 +53,7 @@ class Metrics:
 
     stacked = False  # whether the lines of a chart are parts of a whole
     in_bands = True  # many series are a band: they are ranks of one run
+    has_displays = True  # of its ranks, beside the event files
 
     def __init__(
         self, folder: Path, below: str = EVENTS_FOLDER, events: EventFolder | None = None
@@ -104,6 +105,7 @@ class OverlaidMetrics(Metrics):
     the titles of the runs."""
 
     in_bands = False  # the reader has chosen each run
+    has_displays = False
 
     def __init__(self, runs: Mapping[str, Metrics]) -> None:
         self._runs = runs
