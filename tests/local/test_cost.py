@@ -33,3 +33,11 @@ def test_it_is_refused_where_no_price_is_known(prices: Path) -> None:
     with pytest.raises(OptionError, match=why):
         distrain_nb.submit("1", on="local", max_cost="1EUR")
     assert not list(distrain_nb.runs())
+
+
+def test_all_attempts_of_a_run_count() -> None:
+    code = "import sys, time\ntime.sleep(2)\nsys.exit(75)"
+    run = distrain_nb.submit(code, on="local", max_cost="0.03 EUR", retries=5, retry_on="75")
+    with pytest.raises(RunFailed, match=r"it was stopped by --max-cost: it has cost 0.030 EUR"):
+        run.wait()
+    assert "attempt 2 of 6" in run.logs()
