@@ -93,9 +93,9 @@ class Driver:
 
     def run(self) -> int:
         """Return the job's exit status."""
-        begun = time.monotonic()
         self._place()
         self._start()
+        begun = time.monotonic()  # a limit counts from the ranks' start, as elsewhere
         limit, before = self._request["timeout"], self._request.get("signal_before", 0)
         while not self._look():
             if self.stopped:

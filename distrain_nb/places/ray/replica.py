@@ -65,7 +65,7 @@ class ReplicaActor:
         with words.open("wb") as output:
             self._process = subprocess.Popen(
                 command, cwd=str(self._folder), env=environment, stdin=subprocess.DEVNULL,
-                stdout=output, stderr=subprocess.STDOUT, preexec_fn=_end_with_parent,
+                stdout=output, stderr=subprocess.STDOUT, preexec_fn=_before_exec,
             )  # fmt: skip
 
     def pull(self) -> Tuple[List[Piece], Optional[int]]:
@@ -149,5 +149,7 @@ class ReplicaActor:
                 at += len(data)
 
 
-def _end_with_parent() -> None:
+def _before_exec() -> None:
+    """Have the worker end with the actor, and keep a notice for it until it is up."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 
 def main(index: str = "0", hosts: str = "") -> None:
-    """Say what the worker reads, and become the worker. A notice of the time limit that comes
-    before that is up is lost; it would end this process."""
-    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    """Set what the worker reads, and become the worker. It takes a notice of the time limit that
+    comes before it is up; unblocked, that would end this process."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
     job = Path(__file__).resolve().parent
     worker = str(job / "code" / "worker")
     others = filter(None, (worker, os.environ.get("PYTHONPATH", "")))

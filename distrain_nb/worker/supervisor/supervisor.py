@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -99,8 +100,9 @@ class Supervisor:
         """Start the processes and see them, and all that they have started, to their end."""
         system.adopt_orphans()
         signal.signal(signal.SIGTERM, self._on_terminate)
-        signal.signal(signal.SIGUSR1, self._on_notice)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGUSR1, self._on_notice)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])  # see replica/start.py
         disk.reserve(self._folder, RESERVE_FILES, RESERVE_BYTES)
         self._save(supervisor=Owner.of(os.getpid()))
         output = Output(self._folder, self._echo)
@@ -393,8 +395,6 @@ class Supervisor:
         """Write the status if it has changed; if the disk won't have it, try again next turn."""
         self._status = replace(self._status, **changes)
         if self._status != self._saved:
-            try:
+            with suppress(OSError):
                 self._status.write(self._folder)
-            except OSError:
-                return
-            self._saved = self._status
+                self._saved = self._status

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -55,13 +56,16 @@ def docker_daemon() -> Iterator[Docker]:
         f"--pidfile={folder / 'pid'}",
         f"--host=unix://{docker.socket}",
         "--bridge=none",
+        f"--default-address-pool=base=10.{128 + os.getpid() % 128}.0.0/16,size=24",
         "--log-level=warn",
     ]
+    _remove_rules()
     try:
         with running(command, folder / "log", lambda: _answers(docker), None):
             yield docker
             _remove_containers(docker)
     finally:
+        _remove_rules()
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -70,6 +74,17 @@ def _answers(docker: Docker) -> bool:
         return False
     asked = subprocess.run([program("docker"), "info"], env=docker.env, capture_output=True)
     return asked.returncode == 0
+
+
+def _remove_rules() -> None:
+    """Remove the rules of bridges that are gone. A daemon that ends with a network leaves them, and
+    they rewrite addresses on the next network that gets the same ones."""
+    listed = subprocess.run(["iptables", "-t", "nat", "-S"], capture_output=True, text=True)
+    for line in listed.stdout.splitlines():
+        bridge = re.search(r"! -o (br-\w+)", line)
+        if bridge and not Path("/sys/class/net", bridge[1]).exists():
+            delete = ["iptables", "-w", "-t", "nat", "-D", *line.split()[1:]]
+            subprocess.run(delete, capture_output=True, check=False)  # another session may be first
 
 
 def _remove_containers(docker: Docker) -> None:
