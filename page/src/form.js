@@ -37,6 +37,7 @@ function openForm(model) {
   look();
   const end = () => {
     keeper.close();
+    form.outbox.close();
     for (const name of TRAITS) model.off(`change:${name}`, react);
     model.off("comm_live_update", look);
   };

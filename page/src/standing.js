@@ -25,8 +25,19 @@ export function keepFocus(root) {
   }));
   return () => {
     const now = document.activeElement;
-    if (kept && (now === document.body || now?.contains(root))) kept.focus({ preventScroll: true });
+    if (kept && (now === document.body || now?.contains(root))) focusAgain(kept);
   };
+}
+
+/**
+ * A field that selects its text when somebody comes to it must not when it is only moved: the next
+ * key would replace all that stands there.
+ * @param {HTMLElement} node
+ */
+function focusAgain(node) {
+  const { selectionStart: from, selectionEnd: to } = /** @type {HTMLInputElement} */ (node);
+  node.focus({ preventScroll: true });
+  if (typeof from === "number") /** @type {HTMLInputElement} */ (node).setSelectionRange(from, to);
 }
 
 /**

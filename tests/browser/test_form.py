@@ -226,6 +226,8 @@ def test_the_place_stays_where_it_was_put_last(shown: OPEN) -> None:
     opened.run_cell(0)
     expect(form(opened.page).get_by_label("Vertex AI")).to_be_visible()
     chosen = opened.page.evaluate(CHOOSE_ALL)
+    # Another thread than the one that runs cells hears of it.
+    expect(form(opened.page).locator(f'[role=tab][data-tab="{chosen}-yaml"]')).to_be_visible()
     opened.run_cell(1)
     expect(printed(opened.page, 1)).to_have_text(repr(chosen))
     assert opened.page.evaluate("window.turned") == []
@@ -371,6 +373,25 @@ def test_verdicts_come_when_the_typing_rests(shown: OPEN) -> None:
     assert len(waits) >= 20
     print(f"keystroke to verdict on screen: median {statistics.median(waits):.0f} ms", end=" ")
     print(f"of {len(waits)}, longest {max(waits):.0f} ms")
+
+
+def test_a_form_that_is_moved_keeps_the_caret(shown: OPEN) -> None:
+    """The kernel may write the form's document while somebody is typing in it."""
+    opened = shown("moved", starting(FIVE))
+    page = opened.page
+    opened.run_cell(0)
+    expect(page.locator("[data-distrain-live]")).to_have_count(1)
+    replicas = field(page, "workers.replicas")
+    replicas.fill("12")
+    page.evaluate("""() => {
+        const parent = document.querySelector(".dn-form").parentElement;
+        const copy = parent.cloneNode(false);
+        copy.append(parent.querySelector("[data-distrain-live]").cloneNode());
+        parent.replaceWith(copy);
+    }""")
+    expect(replicas).to_be_focused()
+    page.keyboard.press("Backspace")
+    expect(replicas).to_have_value("1")
 
 
 def test_it_fits_the_page_in_both_themes(shown: OPEN) -> None:

@@ -436,6 +436,20 @@ def test_what_was_lost_is_not_waited_for_without_end(
     assert built.layout.on == "vertex", "it has been overtaken"
 
 
+def test_a_page_without_an_answer_sends_again_and_gets_it(
+    built: Form, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said(built, do="set", path="on", text="vertex", group="", number=1)
+    said(built, do="set", path="on", text="sagemaker", group="", number=1, page="other")
+    sent: list[object] = []
+    monkeypatch.setattr(
+        widget.FormWidget, "send_state", lambda shown, *_, **__: sent.append(shown.heard)
+    )
+    said(built, do="set", path="on", text="vertex", group="", number=1)
+    assert built.layout.on == "sagemaker", "it is not done twice"
+    assert sent[-1] == ["p", 1]
+
+
 def test_a_form_opens_with_the_options_that_another_has_written(home: Path) -> None:
     first = Form("--on vertex --primary n1-standard-4 --tune lr=1e-5..1e-1:log --goal min:loss")
     assert first.layout == Layout.of("vertex", primary="n1-standard-4")

@@ -324,8 +324,10 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
     def _received(self, _: Any, message: Mapping[str, Any], __: Any) -> None:
         if message["do"] == "keep":
             self._outputs.keep(repr(self))
-        else:
-            self._order.put(message)
+        elif not self._order.put(message):
+            page = message["page"]
+            self.widget.heard = [page, self._order.last(page)]
+            self.widget.send_state()  # the page has not got all of it
 
     def _heard(self, message: Mapping[str, Any]) -> None:
         self._is_heard = True

@@ -135,17 +135,23 @@ class PageOrder:
         self._taken: dict[str, int] = {}
         self._early: dict[str, dict[int, tuple[float, Mapping[str, Any]]]] = {}
 
-    def put(self, message: Mapping[str, Any]) -> None:
-        """Take a message and those that waited for it, or keep it until its turn."""
+    def put(self, message: Mapping[str, Any]) -> bool:
+        """Take a message and those that waited for it, or keep it until its turn; return False for
+        one whose turn is over, as a page sends again what it has no answer to."""
         page, number = message["page"], message["number"]
         with self._lock:
             if number <= self._taken.get(page, 0):
-                return
+                return False
             early = self._early.setdefault(page, {})
             early[number] = time.monotonic(), message
             while early and self._is_due(page, early):
                 self._taken[page] = min(early)
                 self._take(early.pop(self._taken[page])[1])
+            return True
+
+    def last(self, page: str) -> int:
+        """Return the number of the last message that has been taken from a page."""
+        return self._taken.get(page, 0)
 
     def _is_due(self, page: str, early: Mapping[int, tuple[float, Mapping[str, Any]]]) -> bool:
         """Return whether the first of them is the next, or has waited long enough."""

@@ -655,8 +655,16 @@ function keepFocus(root) {
   }));
   return () => {
     const now = document.activeElement;
-    if (kept && (now === document.body || now?.contains(root))) kept.focus({ preventScroll: true });
+    if (kept && (now === document.body || now?.contains(root))) focusAgain(kept);
   };
+}
+function focusAgain(node) {
+  const { selectionStart: from, selectionEnd: to } = (
+    /** @type {HTMLInputElement} */
+    node
+  );
+  node.focus({ preventScroll: true });
+  if (typeof from === "number") node.setSelectionRange(from, to);
 }
 function taken2(key) {
   const standing = STANDING.get(key);

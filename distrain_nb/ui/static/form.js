@@ -172,7 +172,7 @@ var Notes = class {
   }
   /** @param {Finding} finding */
   #idOf({ code, places }) {
-    return `dn-note-${this.form.page}-${code}-${places[0][0]}`.replaceAll(/[^\w-]/g, "-");
+    return `dn-note-${this.form.outbox.page}-${code}-${places[0][0]}`.replaceAll(/[^\w-]/g, "-");
   }
 };
 var WayBack = class {
@@ -678,6 +678,61 @@ function focusBelow(cell, next, until) {
   }
 }
 
+// src/form/outbox.js
+var AGAIN_MS = 2e3;
+var AGAIN_AT_MOST_MS = 6e4;
+var Outbox = class {
+  /** @param {Model<FormState>} model */
+  constructor(model) {
+    this.model = model;
+    this.page = Math.random().toString(36).slice(2);
+    this.sent = 0;
+    this.heard = 0;
+    this.unheard = [];
+    this.timer = void 0;
+  }
+  get isWaiting() {
+    return this.heard < this.sent;
+  }
+  /**
+   * Gives the number that the kernel answers with. Throws once the kernel has gone.
+   * @param {object} content
+   */
+  send(content) {
+    this.sent += 1;
+    const message = { ...content, page: this.page, number: this.sent };
+    this.model.send(message);
+    this.unheard.push(message);
+    if (this.unheard.length === 1) this.#later(AGAIN_MS);
+    return this.sent;
+  }
+  /** @param {[page: string, number: number]} answer */
+  hear([page, number]) {
+    if (page !== this.page || number <= this.heard) return;
+    this.heard = number;
+    this.unheard = this.unheard.filter((message) => message.number > number);
+    clearTimeout(this.timer);
+    if (this.unheard.length) this.#later(AGAIN_MS);
+  }
+  /** Nobody answers any more. */
+  close() {
+    clearTimeout(this.timer);
+    this.unheard = [];
+  }
+  /** @param {number} milliseconds doubled each time: the kernel may stand behind a long cell */
+  #later(milliseconds) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      try {
+        for (const message of this.unheard) this.model.send(message);
+      } catch {
+        return this.close();
+      }
+      this.#later(Math.min(2 * milliseconds, AGAIN_AT_MOST_MS));
+    }, milliseconds);
+  }
+};
+
 // src/form/fields.js
 var visits = 0;
 var Field = class {
@@ -765,7 +820,7 @@ var Field = class {
   }
   focused() {
     visits += 1;
-    this.group = `${this.form.page}:${visits}`;
+    this.group = `${this.form.outbox.page}:${visits}`;
     this.input.select();
   }
   blurred() {
@@ -1223,9 +1278,7 @@ var Form = class {
     this.root = root;
     this.view = model.get("view");
     this.options = model.get("options");
-    this.page = Math.random().toString(36).slice(2);
-    this.sent = 0;
-    this.heard = 0;
+    this.outbox = new Outbox(model);
     this.waiting = void 0;
     this.holding = void 0;
     this.focusing = [];
@@ -1252,7 +1305,10 @@ var Form = class {
     );
   }
   get isWaiting() {
-    return this.heard < this.sent;
+    return this.outbox.isWaiting;
+  }
+  get heard() {
+    return this.outbox.heard;
   }
   /**
    * Tell the kernel what the user does. Gives the number that it answers with.
@@ -1260,18 +1316,17 @@ var Form = class {
    * @param {object} rest
    */
   send(what, rest) {
-    if (!this.ended.node.hidden) return this.sent;
-    this.sent += 1;
+    if (!this.ended.node.hidden) return this.outbox.sent;
     try {
-      this.model.send({ do: what, page: this.page, number: this.sent, ...rest });
+      this.outbox.send({ do: what, ...rest });
     } catch {
       this.setLive(false);
-      return this.sent;
+      return this.outbox.sent;
     }
     clearTimeout(this.waiting);
     const show = () => this.root.toggleAttribute("data-waiting", this.isWaiting);
     this.waiting = setTimeout(show, ANSWERED_WITHIN_MS);
-    return this.sent;
+    return this.outbox.sent;
   }
   /**
    * Without a kernel nobody decides: show the layout as it was known last, and how to go on. A kernel
@@ -1282,6 +1337,7 @@ var Form = class {
     if (isLive2 === this.ended.node.hidden) return;
     this.settle();
     clearTimeout(this.waiting);
+    if (!isLive2) this.outbox.close();
     this.root.removeAttribute("data-waiting");
     this.ended.show(!isLive2, this.model.get("view").again ?? "");
     for (const node of this.root.children) node.toggleAttribute("inert", !isLive2 && node !== this.ended.node);
@@ -1328,8 +1384,7 @@ var Form = class {
     return { ...view, findings: this.view.findings, verdict: NOT_CHECKED };
   }
   draw() {
-    const [page, number] = this.model.get("heard");
-    if (page === this.page) this.heard = number;
+    this.outbox.hear(this.model.get("heard"));
     this.view = this.#calm(this.model.get("view"));
     this.options = this.model.get("options");
     const hadFocus = this.root.contains(document.activeElement);
@@ -1409,8 +1464,16 @@ function keepFocus(root) {
   }));
   return () => {
     const now = document.activeElement;
-    if (kept && (now === document.body || now?.contains(root))) kept.focus({ preventScroll: true });
+    if (kept && (now === document.body || now?.contains(root))) focusAgain(kept);
   };
+}
+function focusAgain(node) {
+  const { selectionStart: from, selectionEnd: to } = (
+    /** @type {HTMLInputElement} */
+    node
+  );
+  node.focus({ preventScroll: true });
+  if (typeof from === "number") node.setSelectionRange(from, to);
 }
 function stand({ model, el }, open) {
   const key = model.get("key");
@@ -1542,6 +1605,7 @@ function openForm(model) {
   look();
   const end = () => {
     keeper.close();
+    form.outbox.close();
     for (const name of TRAITS) model.off(`change:${name}`, react);
     model.off("comm_live_update", look);
   };

@@ -17,8 +17,16 @@ function keepFocus(root) {
   }));
   return () => {
     const now = document.activeElement;
-    if (kept2 && (now === document.body || now?.contains(root))) kept2.focus({ preventScroll: true });
+    if (kept2 && (now === document.body || now?.contains(root))) focusAgain(kept2);
   };
+}
+function focusAgain(node) {
+  const { selectionStart: from, selectionEnd: to } = (
+    /** @type {HTMLInputElement} */
+    node
+  );
+  node.focus({ preventScroll: true });
+  if (typeof from === "number") node.setSelectionRange(from, to);
 }
 function stand({ model, el }, open) {
   const key = model.get("key");

@@ -102,7 +102,7 @@ export class Field {
 
   focused() {
     visits += 1;
-    this.group = `${this.form.page}:${visits}`;
+    this.group = `${this.form.outbox.page}:${visits}`;
     this.input.select();
   }
 

@@ -6,6 +6,7 @@ import { Cost } from "./cost.js";
 import { Ended } from "./ended.js";
 import { Files } from "./files.js";
 import { keyOf } from "./notes.js";
+import { Outbox } from "./outbox.js";
 import { Pools } from "./pools.js";
 import { Preview } from "./preview.js";
 import { Places, Settings } from "./settings.js";
@@ -28,9 +29,7 @@ export class Form {
     this.root = root;
     this.view = model.get("view");
     this.options = model.get("options");
-    this.page = Math.random().toString(36).slice(2);
-    this.sent = 0;
-    this.heard = 0;
+    this.outbox = new Outbox(model);
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.waiting = undefined;
     /** @type {ReturnType<typeof setTimeout> | undefined} while what is new about a text waits */
@@ -61,7 +60,11 @@ export class Form {
   }
 
   get isWaiting() {
-    return this.heard < this.sent;
+    return this.outbox.isWaiting;
+  }
+
+  get heard() {
+    return this.outbox.heard;
   }
 
   /**
@@ -70,18 +73,17 @@ export class Form {
    * @param {object} rest
    */
   send(what, rest) {
-    if (!this.ended.node.hidden) return this.sent;
-    this.sent += 1;
+    if (!this.ended.node.hidden) return this.outbox.sent;
     try {
-      this.model.send({ do: what, page: this.page, number: this.sent, ...rest });
+      this.outbox.send({ do: what, ...rest });
     } catch {  // the kernel has gone, and this front end marks no views
       this.setLive(false);
-      return this.sent;
+      return this.outbox.sent;
     }
     clearTimeout(this.waiting);
     const show = () => this.root.toggleAttribute("data-waiting", this.isWaiting);
     this.waiting = setTimeout(show, ANSWERED_WITHIN_MS);
-    return this.sent;
+    return this.outbox.sent;
   }
 
   /**
@@ -93,6 +95,7 @@ export class Form {
     if (isLive === this.ended.node.hidden) return;
     this.settle();
     clearTimeout(this.waiting);
+    if (!isLive) this.outbox.close();
     this.root.removeAttribute("data-waiting");
     this.ended.show(!isLive, this.model.get("view").again ?? "");
     for (const node of this.root.children) node.toggleAttribute("inert", !isLive && node !== this.ended.node);
@@ -147,8 +150,7 @@ export class Form {
   }
 
   draw() {
-    const [page, number] = this.model.get("heard");
-    if (page === this.page) this.heard = number;
+    this.outbox.hear(this.model.get("heard"));
     this.view = this.#calm(this.model.get("view"));
     this.options = this.model.get("options");
     const hadFocus = this.root.contains(document.activeElement);

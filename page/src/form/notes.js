@@ -47,7 +47,7 @@ export class Notes {
 
   /** @param {Finding} finding */
   #idOf({ code, places }) {
-    return `dn-note-${this.form.page}-${code}-${places[0][0]}`.replaceAll(/[^\w-]/g, "-");
+    return `dn-note-${this.form.outbox.page}-${code}-${places[0][0]}`.replaceAll(/[^\w-]/g, "-");
   }
 }
 
