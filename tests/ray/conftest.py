@@ -23,12 +23,14 @@ import pytest
 
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.machine.system import die_with_parent
+from tests.browser.jupyter import WITHOUT
 
 HEAD, SECOND = "127.0.0.3", "127.0.0.2"  # 127.0.0.1 is replaced by the machine's own address
 UP_WITHIN_S, TRIES = 900.0, 3
 # A busy machine takes long to start processes: Ray would end them before they are up, and again.
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_prestart_worker_first_driver": "0",
     "RAY_agent_register_timeout_ms": "200000",
     "RAY_worker_register_timeout_seconds": "600",
 }
@@ -42,6 +44,8 @@ AGENTS = {
     "metrics-export": "metrics_export_port",
     "runtime-env-agent": "runtime_env_agent_port",
 }
+# Jobs come by the dashboard, which reads log files by itself, and ours start what they need.
+LEFT_OUT = ("--include-log-monitor=false",)
 GROUP = "small"
 
 
@@ -67,16 +71,21 @@ class RayCluster:
         ports = {name: free_port() for name in AGENTS}
         identity = secrets.token_hex(28)
         self.files = {f"{AGENTS[name]}_{identity}": port for name, port in ports.items()}
-        client = [f"--ray-client-server-port={free_port()}"] if "--head" in more else []
         command: list[str | Path] = [
             str(Path(sys.executable).with_name("ray")), "start", "--block", "--disable-usage-stats",
             f"--node-ip-address={host}", "--num-cpus=4", "--object-store-memory=80000000",
             "--min-worker-port=0", "--max-worker-port=0",
             *(f"--{name}-port={port}" for name, port in ports.items()),
-            *client,
+            *LEFT_OUT,
             *more,
         ]  # fmt: skip
-        environment = {**os.environ, **QUIET, **SOON, "RAY_OVERRIDE_NODE_ID_FOR_TESTING": identity}
+        environment = {
+            **os.environ, **QUIET, **SOON, "RAY_OVERRIDE_NODE_ID_FOR_TESTING": identity,
+            # Ray imports jsonschema in each process: 2.1 s of CPU for it, 0.7 s without.
+            "PYTHONPATH": os.pathsep.join(
+                filter(None, (str(WITHOUT), os.environ.get("PYTHONPATH")))
+            ),
+        }  # fmt: skip
         self.place = self.folder
         if "--head" not in more:  # as on another machine, it unpacks code into a folder of its own
             self.place = self.folder / "second"
@@ -96,6 +105,7 @@ class RayCluster:
         self.up(
             HEAD, 1, "--head", f"--port={port}", "--dashboard-host=127.0.0.1",
             f"--dashboard-port={dashboard}", f"--temp-dir={self.folder}",
+            f"--ray-client-server-port={free_port()}", "--no-monitor",
         )  # fmt: skip
         self.up(SECOND, 2, f"--address={HEAD}:{port}", f"--labels=ray.io/node-group={GROUP}")
 
