@@ -21,10 +21,11 @@ function element(tag, attributes = {}, ...children) {
 function button(label, onclick, attributes = {}) {
   return element("button", { type: "button", onclick, ...OWN_KEYS, ...attributes }, label);
 }
+var mine = Math.random().toString(36).slice(2);
 var ids = 0;
 function uid(what) {
   ids += 1;
-  return `dn-${what}-${ids}`;
+  return `dn-${what}-${mine}-${ids}`;
 }
 function write(node, text) {
   if (node.textContent !== text) node.textContent = text;
