@@ -14,7 +14,7 @@ from distrain_nb.backends.cost import RunCost
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote import carrier_log
 from distrain_nb.backends.remote.carrier_log import read_links
-from distrain_nb.errors import OptionError, RunNotReady, RunUnreadable
+from distrain_nb.errors import OptionError, RunNotReady, RunUnreadable, StoreError
 from distrain_nb.run.annotation import Annotation
 from distrain_nb.run.log.reader import Line, LogReader, still
 from distrain_nb.run.results import Results, is_ours
@@ -140,9 +140,16 @@ class Run(Waitable[R]):
             return self._backend.status(self.record.handle, self.folder)
 
     def cancel(self) -> None:
-        """Ask for it to be stopped; returns at once. Raises RunUnreadable."""
+        """Ask for it to be stopped; returns at once. Raises RunUnreadable, StoreError where its
+        folder can't be written."""
         with readable(self.record):
-            self._backend.cancel(self.record.handle, self.folder)
+            try:
+                self._backend.cancel(self.record.handle, self.folder)
+            except OSError as error:
+                if not self.folder.exists():
+                    raise
+                why = f"{error.strerror or error}: {error.filename or self.folder}"
+                raise StoreError(f"run {self.id} can't be cancelled: {why}") from None
 
     @property
     def resumable(self) -> bool:

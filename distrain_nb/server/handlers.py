@@ -83,7 +83,10 @@ class _Handler(APIHandler):
     _track_activity = False  # a page that only watches keeps no idle server alive
 
     async def in_thread(self, work: Callable[..., Any], *values: Any) -> Any:
-        """Return the result of `work`. Errors that a user can mend become 404, 409, 400 or 503."""
+        """Return the result of `work`. Errors that a user can mend become 404, 409, 400 or 503.
+
+        What can't be changed is 409: a page takes 503 for a server that is away.
+        """
         try:
             return await asyncio.get_running_loop().run_in_executor(None, work, *values)
         except (RunNotFound, StudyNotFound, RunUnreadable, FileNotFoundError) as error:
@@ -92,7 +95,8 @@ class _Handler(APIHandler):
             raise web.HTTPError(409, str(error)) from None
         except StoreError as error:
             _log.warning("%s", error)
-            raise web.HTTPError(503, str(error)) from None
+            reads = self.request.method == "GET"
+            raise web.HTTPError(503 if reads else 409, str(error)) from None
         except OptionError as error:
             raise web.HTTPError(400, str(error)) from None
 
@@ -201,11 +205,8 @@ def _cancel(store: Store, query: Query, number: str) -> Answer:
 
 
 def _annotate(store: Store, query: Query, number: str) -> Answer:
-    """Answer with note and tags as they are kept; with 409 where they can't be."""
-    try:
-        return annotate(_run(store, query, number).folder, query).as_json()
-    except StoreError as error:  # a page takes 503 for a server that is away
-        raise RunNotReady(str(error)) from None
+    """Answer with note and tags as they are kept."""
+    return annotate(_run(store, query, number).folder, query).as_json()
 
 
 def _act_on_study(store: Store, query: Query, number: str, action: str) -> Answer:

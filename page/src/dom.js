@@ -50,7 +50,7 @@ export function toggle(label, title, onChange) {
     onChange(isPressed(made));
   };
   const made = button(label, change, {
-    class: "dn-chip dn-toggle", title, "aria-pressed": "false", "aria-label": title,
+    class: "dn-chip dn-toggle", title, "aria-pressed": "false",
   });
   return made;
 }
@@ -85,6 +85,8 @@ export function fold(title, className) {
   return { box, inside, summary };
 }
 
+// Each widget of a page has loaded this module for itself.
+const mine = Math.random().toString(36).slice(2);
 let ids = 0;
 
 /**
@@ -93,7 +95,7 @@ let ids = 0;
  */
 export function uid(what) {
   ids += 1;
-  return `dn-${what}-${ids}`;
+  return `dn-${what}-${mine}-${ids}`;
 }
 
 /**

@@ -39,3 +39,9 @@ for (const [text, ...found] of [
     assert.deepEqual(matching(BY_INTENT, text).map(([value]) => value), found);
   });
 }
+
+test("the ids of two forms of a page differ, though each has loaded its code for itself", async () => {
+  const [one, other] = await Promise.all(["one", "other"].map((name) => import(`../src/dom.js?${name}`)));
+  assert.notEqual(one.uid("field"), other.uid("field"));
+  assert.notEqual(one.uid("field"), one.uid("field"));
+});

@@ -44,6 +44,16 @@ test("an answer to a message answers those before it", (context) => {
   assert.equal(came.length, 4);
 });
 
+test("a state that is older than the last answer has the newest asked for", (context) => {
+  const { came, outbox } = opened(context);
+  outbox.send({ do: "undo" });
+  outbox.send({ do: "undo" });
+  outbox.hear([outbox.page, 2]);
+  outbox.hear([outbox.page, 1]);
+  assert.deepEqual(came, [1, 2, 2]);
+  assert.equal(outbox.heard, 2);
+});
+
 test("nothing is sent to a kernel that has gone", (context) => {
   const { came, model, clock, outbox } = opened(context);
   outbox.send({ do: "undo" });

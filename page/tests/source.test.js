@@ -176,6 +176,16 @@ test("a kernel that owes an answer is busy after a while", async (t) => {
   source.close();
 });
 
+test("what the server refuses to do is said in its words, and the kernel is not asked", async () => {
+  response = { status: 200, body: summary("running", 1) };
+  const kernel = new Kernel();
+  const source = await opened(kernel);
+  response = { status: 409, body: { message: "run 3 can't be cancelled: Read-only file system" } };
+  await assert.rejects(source.order("POST", "cancel"), (error) => error instanceof Refused && /Read-only/.test(error.message));
+  assert.deepEqual([source.served, kernel.asked], [true, []]);
+  source.close();
+});
+
 test("what has another shape is no answer, and what nobody knows is dropped", async () => {
   response = { status: 200, body: { ...summary("running", 1), evil: "<b>" } };
   const source = await opened(new Kernel());

@@ -140,7 +140,7 @@ RUNS = Scene(
                     "log",
                     "Colours, long lines wrapped, a search",
                     ended,
-                    clicks("button", "Break long lines"),
+                    clicks("button", "Wrap"),
                     fills("searchbox", "search", "needle"),
                 ),
             ),

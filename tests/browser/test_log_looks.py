@@ -88,7 +88,7 @@ def test_long_lines_are_wrapped_and_matches_marked_across_colours(shown: OPEN, l
     log = log_of(page)
     expect(log).to_contain_text("last")
     becomes(log, IS_CUT, True)
-    wrap = view_of(page).get_by_role("button", name="Break long lines")
+    wrap = view_of(page).get_by_role("button", name="Wrap")
     wrap.click()
     expect(wrap).to_have_attribute("aria-pressed", "true")
     page.wait_for_function(f"(log) => ({IN_SIGHT})(log).includes('301')", arg=log.element_handle())

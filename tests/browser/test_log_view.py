@@ -111,11 +111,11 @@ def test_search_looks_through_everything(big: OpenNotebook) -> None:
     field.fill("NEEDLE [in]")
     expect(hits).to_have_text("1 of 1")
     expect(log(page).locator(".dn-current mark")).to_have_text("needle [in]")
-    view_of(page).get_by_role("button", name="Match upper and lower case").click()
+    view_of(page).get_by_role("button", name="Aa").click()
     expect(hits).to_have_text("no match")
     field.fill("step 77[0-9]{3} ")
     expect(hits).to_have_text("no match")
-    view_of(page).get_by_role("button", name="Regular expression").click()
+    view_of(page).get_by_role("button", name=".*").click()
     expect(hits).to_have_text(re.compile(r"[\d,]+ of 2,000"))
     field.press("Enter")
     expect(log(page).locator(".dn-current mark")).to_have_text(re.compile(r"step 77\d{3} "))
@@ -153,7 +153,7 @@ def test_tracebacks_are_folded_until_they_are_opened(big: OpenNotebook) -> None:
 def test_times_copy_and_download(big: OpenNotebook) -> None:
     page = big.page
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    view_of(page).get_by_role("button", name="Show the time of each line").click()
+    view_of(page).get_by_role("button", name="Time").click()
     expect(log(page).locator("time").first).to_have_text(re.compile(r"\d\d:\d\d:\d\d\.\d{3}"))
     shown = texts(page)
     view_of(page).get_by_role("button", name="Copy").click()

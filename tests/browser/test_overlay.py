@@ -4,47 +4,23 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, Request, expect
 
 from distrain_nb.run import Run, Store
-from distrain_nb.run.annotation import annotate
-from distrain_nb.run.pages.answers import answer
-from distrain_nb.server import table
-from distrain_nb.server.access import open_run
 from distrain_nb.ui.export import export
 from distrain_nb.worker.metrics import writer
 from tests.browser.jupyter import firefox, new_page
 from tests.browser.test_accessibility import violations
 from tests.browser.waits import becomes
-from tests.browser.widget_page import widget_page
+from tests.browser.widget_page import darken, serving, widget_page
 from tests.server.stored import stored_run
 from tests.ui.test_export import MARKUP, hostile_run
 
 WIDTHS = (1280, 800, 420)
 OVERFLOW = "(it) => it.scrollWidth - it.clientWidth"
-DARK = """:root { --jp-layout-color1: #111; --jp-layout-color2: #222; --jp-ui-font-color1: #eee;
-    --jp-ui-font-color2: #bbb; --jp-border-color2: #444; } body { background: #111; }"""
-
-
-def serving(store: Store) -> Callable[[str, dict[str, str]], object]:
-    """What the server says of the runs in this store."""
-
-    def told(path: str, query: dict[str, str]) -> object:
-        if path in table.LISTS:
-            return table.LISTS[path](store, query)
-        _, number, asked = path.split("/")
-        run = open_run(store, number)
-        return (
-            annotate(run.folder, query).as_json()
-            if asked == "annotate"
-            else answer(run, asked, query)
-        )
-
-    return told
 
 
 def reporting(store: Store, **rates: float) -> Run:
@@ -53,11 +29,6 @@ def reporting(store: Store, **rates: float) -> Run:
     for step in range(40):
         events.write(writer.event(time.time(), step, {n: r / (step + 1) for n, r in rates.items()}))
     return run
-
-
-def darken(page: Page) -> None:
-    page.add_style_tag(content=DARK)
-    page.evaluate("document.body.dataset.jpThemeLight = 'false'")
 
 
 def test_ticked_runs_are_overlaid_below_the_table(browser: Browser, home: Path, axe: str) -> None:

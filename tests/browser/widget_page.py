@@ -9,6 +9,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
+from distrain_nb.run.annotation import annotate
+from distrain_nb.run.pages.answers import answer
+from distrain_nb.server import table
+from distrain_nb.server.access import open_run
 from distrain_nb.ui.widgets import STATIC
 from tests.browser.jupyter import new_page
 
@@ -16,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from playwright.sync_api import Browser, Page, Route
+
+    from distrain_nb.run import Store
 
 PLOTLY = "plotly-basic.min.js"
 ADDRESS = "http://widget.test"
@@ -32,6 +38,9 @@ widget.initialize({{ model: {{
   send: () => {{ throw new Error("Cannot send"); }},
 }} }});
 </script></body></html>"""
+
+DARK = """:root { --jp-layout-color1: #111; --jp-layout-color2: #222; --jp-ui-font-color1: #eee;
+    --jp-ui-font-color2: #bbb; --jp-border-color2: #444; } body { background: #111; }"""
 
 
 @lru_cache
@@ -75,3 +84,25 @@ def widget_page(
         page.route("**/*", respond)
         page.goto(ADDRESS)
         yield page
+
+
+def serving(store: Store) -> Callable[[str, dict[str, str]], object]:
+    """What the server says of the runs in this store."""
+
+    def told(path: str, query: dict[str, str]) -> object:
+        if path in table.LISTS:
+            return table.LISTS[path](store, query)
+        _, number, asked = path.split("/")
+        run = open_run(store, number)
+        return (
+            annotate(run.folder, query).as_json()
+            if asked == "annotate"
+            else answer(run, asked, query)
+        )
+
+    return told
+
+
+def darken(page: Page) -> None:
+    page.add_style_tag(content=DARK)
+    page.evaluate("document.body.dataset.jpThemeLight = 'false'")

@@ -14,6 +14,7 @@ from distrain_nb.run.progress import RunProgress, estimate, expected_end, progre
 from distrain_nb.run.summary import _cost
 from distrain_nb.worker.files.log import LineSplitter
 from distrain_nb.worker.files.status import State, Status
+from distrain_nb.worker.metrics import progress
 from distrain_nb.worker.metrics.bars import PrintedProgress, ProgressReading, seen_in
 from distrain_nb.worker.metrics.progress import MOST_SAMPLES, KeptProgress, ProgressTracker, read
 from distrain_nb.worker.supervisor.receiver import reading_of
@@ -173,6 +174,7 @@ def test_it_says_how_sure_it_is(times: list[float], now: float, text: str | None
          (2, 0, "passes")),
         (["Epoch 3:  45%|█ | 45/99 [00:04<00:05, 9.9it/s, v_num=1]"], (1, 0, "passes")),
         (["[service] distrain: 300 of 1000 steps"], (300, 1000, "steps")),
+        (["[service] distrain: 40 of 100 %"], (40, 100, "%")),
     ],
 )  # fmt: skip
 def test_what_printed_lines_say(lines: list[str], reading: tuple[float, float, str]) -> None:
@@ -215,15 +217,31 @@ def test_few_samples_are_kept_of_many(tmp_path: Path) -> None:
     assert kept.dones[-1] == 9_999
 
 
-def test_in_a_container_the_log_says_it_now_and_then(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("pause", "expected"),
+    [
+        (10.0, ["distrain: 7 of 128 steps"]),
+        (0.0, [f"distrain: {n} of 128 steps" for n in range(7, 128, 7)]),
+    ],
+)
+def test_in_a_container_the_log_says_it_now_and_then(
+    pause: float, expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own lines come by the log, and aren't taken for the program's."""
+    monkeypatch.setattr(progress, "SAY_EVERY_S", pause)
     said: list[str] = []
-    tracker = ProgressTracker(tmp_path, said.append)
-    for step in range(100):
-        tracker.take(ProgressReading("Keras", step, 100), BEGIN + step)
+
+    def say(text: str) -> None:
+        said.append(text)
+        tracker.hear(LineSplitter(2, "e").feed(f"{text}\n".encode()))
+
+    tracker = ProgressTracker(tmp_path, say)
+    for step in range(128):
+        tracker.take(ProgressReading("Keras", step, 128), BEGIN + step)
         tracker.look(at_once=True)
-    assert said == ["distrain: 5 of 100 steps"]
+    assert said == expected
     printed = PrintedProgress().hear(7, f"[service] {said[0]}")
-    assert printed == ProgressReading("log_metrics", 5, 100, "steps")
+    assert printed == ProgressReading("log_metrics", 7, 128)
 
 
 def test_what_is_shown(tmp_path: Path) -> None:

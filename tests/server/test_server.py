@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -90,11 +91,28 @@ def test_a_page_keeps_note_and_tags_of_a_run(store: Store, client: httpx.Client)
     assert "at most 64 printable characters" in refused.json()["message"]
     listed = {row["id"]: row for row in client.get("distrain/runs").json()["runs"]}
     assert listed[run.id]["annotation"]["note"] == run.note == "<b>late</b>"
-    (run.folder / "annotation.json").unlink()
-    (run.folder / "annotation.json").mkdir()  # root may write into folders that are closed
-    refused = client.post(address, params={"note": "n"})
-    assert refused.status_code == 409
-    assert "keeps its note and tags" in refused.json()["message"]
+
+
+def test_what_a_read_only_store_keeps_from_being_done_is_said(
+    store: Store, client: httpx.Client
+) -> None:
+    """A page takes 503 for a server that is away. Needs root: closed folders don't keep it out."""
+    folder = stored_run(store).folder
+    address = f"distrain/runs/{folder.name}"
+    subprocess.run(["mount", "--bind", folder, folder], check=True)
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
+        refused = [
+            client.delete(address),
+            client.post(f"{address}/cancel"),
+            client.post(f"{address}/annotate", params={"note": "n"}),
+        ]
+    finally:
+        subprocess.run(["umount", folder], check=True)
+    said = ("can't be removed", "can't be cancelled", "keeps its note")
+    for answer, words in zip(refused, said, strict=True):
+        assert (answer.status_code, words in answer.json()["message"]) == (409, True), answer.text
+        assert "Read-only file system" in answer.json()["message"]
 
 
 def test_metrics_of_several_runs_are_drawn_in_one(store: Store, client: httpx.Client) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import threading
+import time
 import xml.etree.ElementTree as ET
 from itertools import chain
 from pathlib import Path
@@ -434,6 +436,19 @@ def test_what_was_lost_is_not_waited_for_without_end(
     assert (built.layout.on, built.widget.heard) == ("vertex", ["p", 2])
     said(built, do="set", path="on", text="sagemaker", group="", number=1)
     assert built.layout.on == "vertex", "it has been overtaken"
+
+
+def test_prices_that_come_meanwhile_show_no_older_layout(
+    built: Form, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said(built, do="set", path="on", text="vertex", group="")
+    monkeypatch.setattr(built._costs, "ask", lambda: time.sleep(0.01))  # as a busy kernel takes
+    for number in range(20):
+        prices = threading.Thread(target=built._price_came)
+        prices.start()
+        said(built, do=("add", "remove")[number % 2], role="workers")
+        prices.join()
+        assert built.widget.view["pools"] == built._view()["pools"]
 
 
 def test_a_page_without_an_answer_sends_again_and_gets_it(

@@ -377,18 +377,24 @@ def test_the_base_fits_the_program(code: str, layout: dict[str, str], base: str)
     assert base in planned(chosen, code=code).base
 
 
+def assert_attempt(request: Any, pipeline: bool, number: str) -> None:
+    for pool in request["trainingTaskInputs" if pipeline else "jobSpec"]["workerPoolSpecs"]:
+        told = {item["name"]: item["value"] for item in pool["containerSpec"]["env"]}
+        assert (told["DISTRAIN_ATTEMPT"], told["DISTRAIN_RETRIES"]) == (number, "3")
+        assert told["TORCHELASTIC_RESTART_COUNT"] == str(int(number) - 1)
+
+
 @pytest.mark.parametrize("pipeline", [False, True])
 def test_another_attempt_is_the_same_job_with_a_label_of_its_own(pipeline: bool) -> None:
     """Its ranks are told which attempt it is; the service starts nothing again by itself."""
     layout = LAYOUTS["with a disk"].edited({"retries": 3, "retry_on": "75,lost"})
     spec = planned(layout, options={"pipeline": pipeline}).spec()
     assert (spec.retries, spec.retried) == (3, ("75", "lost"))
+    assert_attempt(spec.request, pipeline, "1")
     request = VertexService(spec, {}).again(spec.request, RunAttempt(2), 3)
     assert request["labels"]["distrain_run"] == f"{spec.run}-2"
     body = request["trainingTaskInputs"] if pipeline else request["jobSpec"]
     assert body["scheduling"]["disableRetries"] is True
-    for pool in body["workerPoolSpecs"]:
-        told = {item["name"]: item["value"] for item in pool["containerSpec"]["env"]}
-        assert (told["DISTRAIN_ATTEMPT"], told["TORCHELASTIC_RESTART_COUNT"]) == ("2", "1")
+    assert_attempt(request, pipeline, "2")
     before = json.dumps(spec.request["jobSpec" if not pipeline else "trainingTaskInputs"])
     assert json.dumps(body["baseOutputDirectory"]) in before

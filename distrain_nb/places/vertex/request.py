@@ -18,6 +18,7 @@ from distrain_nb.places.vertex.forms import study as studies
 from distrain_nb.places.vertex.forms.specs import machine_spec, scheduling, worker_pool_specs
 from distrain_nb.places.vertex.validation import launcher_of
 from distrain_nb.worker.metrics.writer import VARIABLE as GOALS
+from distrain_nb.worker.supervisor.retries import variables as retried_variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -119,6 +120,8 @@ def environment(job: VertexJob, settings: Settings, ranks: int) -> dict[str, str
         own |= SHOW_TRANSPORT
         if launcher_of(job) == "tensorflow":  # a rehearsal has no reducers for it
             own["DISTRAIN_LAUNCHER"] = "tensorflow"
+    if job.layout.retries:
+        own |= retried_variables(1, job.layout.retries)
     own |= {**time_limit(job.layout), **tracker.variables(job)}
     given = options.variables(job.options.env)
     stored = secrets(given, lambda name, text: options.secret(name, text, settings.project))

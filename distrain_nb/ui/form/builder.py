@@ -255,14 +255,15 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         return Editing(layout, tuning=now.tuning, own=now.own)
 
     def _do(self, history: History) -> None:
-        self._history = history
-        self._saved.forget()
-        if self.widget.files["note"]:
-            self._tell("")
-        if self.layout == history.now.layout:
-            self._show()
-        else:
-            self.layout = history.now.layout
+        with self.widget.hold_sync():
+            self._history = history
+            self._saved.forget()
+            if self.widget.files["note"]:
+                self._tell("")
+            if self.layout == history.now.layout:
+                self._show()
+            else:
+                self.layout = history.now.layout
 
     def _set(self, change: Mapping[str, Any]) -> None:
         if change["new"] != self._history.now.layout:
@@ -310,10 +311,12 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         """Show the prices that are known now; called from another thread."""
         self._is_priced = True
         if "widget" in self.__dict__:
-            self.widget.view = self._view()
+            with self.widget.hold_sync():
+                self.widget.view = self._view()
 
     def _tell(self, note: str, tone: str = "good") -> None:
-        self.widget.files = self._saved.files(note, tone)
+        with self.widget.hold_sync():
+            self.widget.files = self._saved.files(note, tone)
 
     def _words(self) -> list[str]:
         """Return the options of a cell."""
@@ -326,8 +329,9 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
             self._outputs.keep(repr(self))
         elif not self._order.put(message):
             page = message["page"]
-            self.widget.heard = [page, self._order.last(page)]
-            self.widget.send_state()  # the page has not got all of it
+            with self.widget.hold_sync():
+                self.widget.heard = [page, self._order.last(page)]
+                self.widget.send_state()  # the page has not got all of it
 
     def _heard(self, message: Mapping[str, Any]) -> None:
         self._is_heard = True

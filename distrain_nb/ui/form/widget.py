@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import html
 import time
+from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from distrain_nb.ui.frontend import Frontend, frontend
 from distrain_nb.ui.widgets import STATIC
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from distrain_nb.ui.form.builder import Form
 
@@ -161,7 +162,11 @@ class PageOrder:
 
 
 class FormWidget(anywidget.AnyWidget):
-    """The form's widget, drawn by `page/src/form/`. It sends what the user does; see `Form`."""
+    """The form's widget, drawn by `page/src/form/`. It sends what the user does; see `Form`.
+
+    Change its traits within `hold_sync`, by one thread at a time: ipywidgets 8.1 forgets what a
+    second thread changes while the first sends. Prices come in a thread of their own.
+    """
 
     _esm = STATIC / "form.js"
     _css = STATIC / "form.css"
@@ -172,3 +177,13 @@ class FormWidget(anywidget.AnyWidget):
     heard = traitlets.List().tag(sync=True)
     key = traitlets.Unicode("").tag(sync=True)
     tab = traitlets.Unicode("options").tag(sync=True)
+
+    def __init__(self, **traits: Any) -> None:
+        self._lock = RLock()
+        super().__init__(**traits)
+
+    @contextmanager
+    def hold_sync(self) -> Iterator[None]:
+        """Send what changes within as one message."""
+        with self._lock, super().hold_sync():
+            yield

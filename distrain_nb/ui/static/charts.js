@@ -33,6 +33,7 @@ function fold(title, className) {
   const box = element("details", { class: "dn-folded" }, summary, inside);
   return { box, inside, summary };
 }
+var mine = Math.random().toString(36).slice(2);
 function write(node, text2) {
   if (node.textContent !== text2) node.textContent = text2;
 }

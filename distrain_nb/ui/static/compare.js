@@ -27,6 +27,7 @@ function fold(title, className) {
   const box = element("details", { class: "dn-folded" }, summary, inside);
   return { box, inside, summary };
 }
+var mine = Math.random().toString(36).slice(2);
 
 // src/run/head.js
 var SIGNS = {

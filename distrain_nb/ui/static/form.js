@@ -21,10 +21,11 @@ function element(tag, attributes = {}, ...children) {
 function button(label, onclick, attributes = {}) {
   return element("button", { type: "button", onclick, ...OWN_KEYS, ...attributes }, label);
 }
+var mine = Math.random().toString(36).slice(2);
 var ids = 0;
 function uid(what) {
   ids += 1;
-  return `dn-${what}-${ids}`;
+  return `dn-${what}-${mine}-${ids}`;
 }
 function write(node, text) {
   if (node.textContent !== text) node.textContent = text;
@@ -706,9 +707,15 @@ var Outbox = class {
     if (this.unheard.length === 1) this.#later(AGAIN_MS);
     return this.sent;
   }
-  /** @param {[page: string, number: number]} answer */
+  /**
+   * A page that connects again asks for the state of all widgets, and may get one that is older than
+   * what it has: ask for the newest then.
+   * @param {[page: string, number: number]} answer
+   */
   hear([page, number]) {
-    if (page !== this.page || number <= this.heard) return;
+    if (page !== this.page) return;
+    if (number < this.heard) this.model.send({ do: "state", page, number: this.heard });
+    if (number <= this.heard) return;
     this.heard = number;
     this.unheard = this.unheard.filter((message) => message.number > number);
     clearTimeout(this.timer);

@@ -30,6 +30,7 @@ function fold(title, className) {
   const box = element("details", { class: "dn-folded" }, summary, inside);
   return { box, inside, summary };
 }
+var mine = Math.random().toString(36).slice(2);
 function debounce(milliseconds, act) {
   let timer;
   const cancel = () => clearTimeout(timer);

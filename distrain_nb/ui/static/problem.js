@@ -20,6 +20,7 @@ function element(tag, attributes = {}, ...children) {
 function button(label, onclick, attributes = {}) {
   return element("button", { type: "button", onclick, ...OWN_KEYS, ...attributes }, label);
 }
+var mine = Math.random().toString(36).slice(2);
 function write(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }

@@ -161,8 +161,7 @@ function toggle(label, title, onChange) {
   const made = button(label, change, {
     class: "dn-chip dn-toggle",
     title,
-    "aria-pressed": "false",
-    "aria-label": title
+    "aria-pressed": "false"
   });
   return made;
 }
@@ -181,6 +180,7 @@ function fold(title, className2) {
   const box2 = element("details", { class: "dn-folded" }, summary, inside);
   return { box: box2, inside, summary };
 }
+var mine = Math.random().toString(36).slice(2);
 function write(node, text2) {
   if (node.textContent !== text2) node.textContent = text2;
 }
@@ -1124,13 +1124,7 @@ var busy = (what) => `The kernel is busy with another cell, and stops this ${wha
 var gone = (what, number2) => `The kernel has ended or restarted, and Jupyter's server does not answer either: the ${what} goes on. To stop it, run: ${what === "study" ? `%distrain tune ${number2} --stop` : `%distrain cancel ${number2}`}`;
 var unreachable = (what) => `Jupyter's server does not answer: the ${what} goes on. Try again when it is back.`;
 async function askToStop(source) {
-  if (source.served) {
-    try {
-      const answer = await request(source.address("cancel"), { method: "POST" });
-      if (answer.ok) return;
-    } catch {
-    }
-  }
+  if (source.served && await source.order("POST", "cancel")) return;
   const model = (
     /** @type {Model} */
     source.model
@@ -1155,9 +1149,9 @@ function stopButton(root, source, what = "run") {
     stop.textContent = "Stopping…";
     if (!source.served) wait = setTimeout(() => unanswered(said), ANSWERED_WITHIN_MS);
     askToStop(source).catch((error) => {
-      if (!(error instanceof Gone)) return;
+      if (!(error instanceof Gone || error instanceof Refused)) return;
       clearTimeout(wait);
-      unanswered(gone(what, source.summary.id ?? 0), true);
+      unanswered(error instanceof Gone ? gone(what, source.summary.id ?? 0) : error.message, true);
     });
   };
   const stop = button("Stop", click, { class: "dn-stop", title: `Stop this ${what}` });

@@ -36,7 +36,7 @@ _COUNT = re.compile(
     r"(?:/|\bof\b)\W{0,2}(?P<total>\d[\d,]*)",
     re.IGNORECASE,
 )
-_OUR_LINE = re.compile(r"(?:\[service\] )?distrain: (\d+) of (\d+) (\w+)$")
+OUR_LINE = re.compile(r"(?:\[service\] )?distrain: (\d+) of (\d+) (\S+)$")
 _PASS = re.compile(r"\bepoch\W{0,3}\d+", re.IGNORECASE)
 _UNITS = {"it": "steps", "iter": "steps", "iteration": "steps", "batch": "batches"}
 _BYTES = re.compile(r"[kMGT]?i?B")
@@ -118,7 +118,7 @@ class PrintedProgress:
 
     def hear(self, process: int, text: str) -> Optional[ProgressReading]:
         """Return where the run is after that line; None if it says nothing of it."""
-        match = _OUR_LINE.match(text)
+        match = OUR_LINE.match(text)
         if match:
             return ProgressReading(SOURCES[0], float(match[1]), float(match[2]), match[3])
         line = seen_in(text)

@@ -17,7 +17,12 @@ from typing import Callable, Dict, Iterator, Optional, Tuple
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.folder import PROGRESS_FILE, RECORD_FILE, REPORTED_FILE
 from distrain_nb.worker.files.log import parse
-from distrain_nb.worker.metrics.bars import SOURCES, PrintedProgress, ProgressReading
+from distrain_nb.worker.metrics.bars import (
+    OUR_LINE,
+    SOURCES,
+    PrintedProgress,
+    ProgressReading,
+)
 
 VARIABLE = "DISTRAIN_PROGRESS"  # the file to which rank 0 reports
 REPORTERS = SOURCES[:5]
@@ -167,6 +172,8 @@ class ProgressTracker:
         try:
             at, process, kind, text = parse(record)
         except ValueError:  # the rest of a long one
+            return False
+        if self.say is not None and OUR_LINE.match(text):  # heard, it would beat what it is from
             return False
         reading = self._printed.hear(process, text)
         return reading is not None and self.take(reading, at) and kind.islower()

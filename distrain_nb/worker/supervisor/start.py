@@ -237,7 +237,8 @@ def _filled(folder: Path, launch: Launch, ports: Sequence[int]) -> Iterator[Proc
 def _followed(folder: Path, launch: Launch, output: Output) -> Launch:
     """Follow how far the ranks are; return them with the variables by which they say it."""
     progress.forget(folder)
-    output.progress = progress.ProgressTracker(folder, output.tell)
+    leads = any(process.rank == 0 for process in launch.processes)
+    output.progress = progress.ProgressTracker(folder, output.tell if leads else None)
     leading = launch.processes[0].environment if launch.processes else {}
     receiver = Receiver(folder, {**os.environ, **leading})
     variables = receiver.open()

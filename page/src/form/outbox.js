@@ -36,9 +36,15 @@ export class Outbox {
     return this.sent;
   }
 
-  /** @param {[page: string, number: number]} answer */
+  /**
+   * A page that connects again asks for the state of all widgets, and may get one that is older than
+   * what it has: ask for the newest then.
+   * @param {[page: string, number: number]} answer
+   */
   hear([page, number]) {
-    if (page !== this.page || number <= this.heard) return;
+    if (page !== this.page) return;
+    if (number < this.heard) this.model.send({ do: "state", page, number: this.heard });
+    if (number <= this.heard) return;
     this.heard = number;
     this.unheard = this.unheard.filter((message) => message.number > number);
     clearTimeout(this.timer);

@@ -1,7 +1,7 @@
 // The buttons that stop a run, and that start it again from what it has saved.
 
 import { button, element, write } from "../dom.js";
-import { Gone, request } from "../source.js";
+import { Gone, Refused, request } from "../source.js";
 
 /** @import { Model } from "../protocol.d.ts" */
 /** @import { RunSource } from "../source.js" */
@@ -23,16 +23,12 @@ const unreachable = (/** @type {string} */ what) => (
 
 /**
  * The server stops the run whatever the kernel is doing. Where it can't, the kernel has to be asked;
- * a cell that waits for this very run is interrupted, which is what cancels such a run.
+ * a cell that waits for this very run is interrupted, which is what cancels such a run. Raises Gone,
+ * Refused.
  * @param {Stoppable} source
  */
 async function askToStop(source) {
-  if (source.served) {
-    try {
-      const answer = await request(source.address("cancel"), { method: "POST" });
-      if (answer.ok) return;
-    } catch { /* the server has gone: the kernel is still there */ }
-  }
+  if (source.served && await source.order("POST", "cancel")) return;
   const model = /** @type {Model} */ (source.model);
   if (!source.toKernel({ kind: "stop" })) throw new Gone();
   if (model.get("waiting") && model.get("kernel")) {
@@ -64,9 +60,9 @@ export function stopButton(root, source, what = "run") {
     stop.textContent = "Stopping…";
     if (!source.served) wait = setTimeout(() => unanswered(said), ANSWERED_WITHIN_MS);
     askToStop(source).catch((error) => {
-      if (!(error instanceof Gone)) return;
+      if (!(error instanceof Gone || error instanceof Refused)) return;
       clearTimeout(wait);
-      unanswered(gone(what, source.summary.id ?? 0), true);
+      unanswered(error instanceof Gone ? gone(what, source.summary.id ?? 0) : error.message, true);
     });
   };
   const stop = button("Stop", click, { class: "dn-stop", title: `Stop this ${what}` });
