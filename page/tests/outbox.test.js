@@ -59,7 +59,9 @@ test("nothing is sent to a kernel that has gone", (context) => {
   outbox.send({ do: "undo" });
   model.isGone = true;
   clock.tick(2000);
+  assert.throws(() => outbox.send({ do: "redo" }));
   model.isGone = false;
   clock.tick(600_000);
   assert.deepEqual(came, [1]);
+  assert.equal(outbox.send({ do: "redo" }), 2, "the kernel waits for no number that was never sent");
 });

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -26,7 +27,7 @@ from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout
 from distrain_nb.program import Cell, Notebook, Program, capture
 from distrain_nb.types import JsonObject
-from distrain_nb.worker.files.status import State
+from distrain_nb.worker.files.status import State, Status
 from distrain_nb.worker.replica import shared
 
 CODE = """
@@ -211,6 +212,26 @@ def test_who_serves_ends_with_those_that_it_serves(staged: Make) -> None:
     assert service.run(4) == [0, 0, 0, 0], (service.folder / "err").read_text()
     assert service.observe("job") == Observed(State.SUCCEEDED, "succeeded")
     assert "was stopped" not in str(service.log("job", {}, last=True)[0])
+
+
+def test_a_notice_that_comes_before_the_worker_is_up_is_kept(staged: Make) -> None:
+    code = (
+        "import signal, time\ntime.sleep(1)\n"
+        "assert signal.SIGUSR1 not in signal.pthread_sigmask(signal.SIG_BLOCK, [])"
+    )
+    service = staged(code, ranks=1, layout=Layout.of("local", primary="1"))
+
+    def notify() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    command = service.command("0", sys.executable)
+    worker = subprocess.run(
+        command, cwd=service.folder, preexec_fn=notify, capture_output=True, timeout=120
+    )
+    assert worker.returncode == 0, worker.stderr
+    times = Status.read(service.folder / "replicas" / "0").times
+    assert any("near the time limit" in phase for phase in times), times
 
 
 @pytest.mark.slow

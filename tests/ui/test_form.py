@@ -10,6 +10,7 @@ import time
 import xml.etree.ElementTree as ET
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -436,6 +437,19 @@ def test_what_was_lost_is_not_waited_for_without_end(
     assert (built.layout.on, built.widget.heard) == ("vertex", ["p", 2])
     said(built, do="set", path="on", text="sagemaker", group="", number=1)
     assert built.layout.on == "vertex", "it has been overtaken"
+
+
+def test_what_is_sent_again_does_not_wait_longer(
+    built: Form, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said(built, do="set", path="on", text="vertex", group="", number=2)
+    assert not built.widget.heard
+    now = time.monotonic()
+    for seconds in (2.0, 4.0):
+        later = SimpleNamespace(monotonic=lambda reached=now + seconds: reached)
+        monkeypatch.setattr(widget, "time", later)
+        said(built, do="set", path="on", text="vertex", group="", number=2)
+    assert (built.layout.on, built.widget.heard) == ("vertex", ["p", 2])
 
 
 def test_prices_that_come_meanwhile_show_no_older_layout(

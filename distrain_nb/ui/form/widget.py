@@ -144,7 +144,7 @@ class PageOrder:
             if number <= self._taken.get(page, 0):
                 return False
             early = self._early.setdefault(page, {})
-            early[number] = time.monotonic(), message
+            early.setdefault(number, (time.monotonic(), message))  # it may be sent again
             while early and self._is_due(page, early):
                 self._taken[page] = min(early)
                 self._take(early.pop(self._taken[page])[1])

@@ -700,9 +700,9 @@ var Outbox = class {
    * @param {object} content
    */
   send(content) {
-    this.sent += 1;
-    const message = { ...content, page: this.page, number: this.sent };
+    const message = { ...content, page: this.page, number: this.sent + 1 };
     this.model.send(message);
+    this.sent += 1;
     this.unheard.push(message);
     if (this.unheard.length === 1) this.#later(AGAIN_MS);
     return this.sent;
