@@ -166,8 +166,10 @@ var PlotFrame = class {
     this.zoomed = {};
     this.whenDrawn = () => {
     };
-    this.seen = new ResizeObserver(() => this.flush());
-    this.seen.observe(place);
+    this.seen = new ResizeObserver(() => {
+      if (place.clientWidth) this.flush();
+    });
+    this.observe();
     place.closest("details")?.addEventListener("toggle", () => this.flush());
     this.frame = element("iframe", { class: "dn-plot", sandbox: "allow-scripts allow-downloads", title });
     this.receiving = ({ source, data }) => {
@@ -179,6 +181,10 @@ var PlotFrame = class {
       if (isNear(near)) this.start();
     }, LOOK_EVERY_MS);
     else this.start();
+  }
+  observe() {
+    this.seen.unobserve(this.place);
+    this.seen.observe(this.place);
   }
   start() {
     clearInterval(this.clock);
@@ -255,9 +261,15 @@ var PlotFrame = class {
     this.frame.style.height = `${layout.height}px`;
     this.flush();
   }
-  /** What has no size waits: plotly would take names of the legend for nothing wide. */
+  /**
+   * Waits while the place has no size: plotly would measure the legend's names as nothing wide.
+   * JupyterLab takes the size away for part of a frame, which no observer sees. One that observes
+   * anew calls as soon as there is a size.
+   */
   flush() {
-    if (!this.ready || this.busy || !this.stale || !isOpen(this.place)) return;
+    if (!this.ready || this.busy || !this.stale) return;
+    if (!this.place.clientWidth) this.observe();
+    if (!isOpen(this.place)) return;
     this.busy = true;
     this.stale = false;
     this.began = performance.now();
