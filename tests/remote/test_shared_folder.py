@@ -214,6 +214,14 @@ def test_who_serves_ends_with_those_that_it_serves(staged: Make) -> None:
     assert "was stopped" not in str(service.log("job", {}, last=True)[0])
 
 
+NOTIFIED = """
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+os.kill(os.getpid(), signal.SIGUSR1)
+os.execv(sys.argv[1], sys.argv[1:])
+"""  # by exec: after a fork, threads of gRPC would take the signal
+
+
 def test_a_notice_that_comes_before_the_worker_is_up_is_kept(staged: Make) -> None:
     code = (
         "import signal, time\ntime.sleep(1)\n"
@@ -221,14 +229,8 @@ def test_a_notice_that_comes_before_the_worker_is_up_is_kept(staged: Make) -> No
     )
     service = staged(code, ranks=1, layout=Layout.of("local", primary="1"))
 
-    def notify() -> None:
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
-        os.kill(os.getpid(), signal.SIGUSR1)
-
-    command = service.command("0", sys.executable)
-    worker = subprocess.run(
-        command, cwd=service.folder, preexec_fn=notify, capture_output=True, timeout=120
-    )
+    command = [sys.executable, "-c", NOTIFIED, *service.command("0", sys.executable)]
+    worker = subprocess.run(command, cwd=service.folder, capture_output=True, timeout=120)
     assert worker.returncode == 0, worker.stderr
     times = Status.read(service.folder / "replicas" / "0").times
     assert any("near the time limit" in phase for phase in times), times
