@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PageModel } from "../src/lab/model.js";
-import { endOf } from "../src/lab/notices.js";
+import { announce, endOf } from "../src/lab/notices.js";
 import { counted } from "../src/lab/panel.js";
 import { Watch } from "../src/lab/watch.js";
 import { Source } from "../src/source.js";
@@ -40,7 +40,7 @@ test("a model tells what has changed, for as long as one listens", () => {
 test("runs that end while the page looks are told once, those that had ended before never", async () => {
   /** @type {number[]} */
   const ended = [];
-  const watch = new Watch((run) => ended.push(run.id));
+  const watch = new Watch((news) => ended.push(...news.map(({ item }) => item.id)));
   await watch.probed;
   clearTimeout(watch.timer);
   for (const runs of [
@@ -57,7 +57,7 @@ test("runs that end while the page looks are told once, those that had ended bef
 test("a run that stands still or has passed a limit is told once for each", async () => {
   /** @type {string[]} */
   const told = [];
-  const watch = new Watch((item) => told.push(endOf(item)));
+  const watch = new Watch((news) => told.push(...news.map(({ item }) => endOf(item))));
   await watch.probed;
   clearTimeout(watch.timer);
   for (const alarm of ["", "it stands still: rank 2 waits", "it stands still: 2 ranks wait", "", "it has cost 50 USD", "it has cost 50 USD"]) {
@@ -70,7 +70,7 @@ test("a run that stands still or has passed a limit is told once for each", asyn
 test("the runs of a study's trials are its own matter: the study's end is told, once", async () => {
   /** @type {string[]} */
   const ended = [];
-  const watch = new Watch((item, what) => ended.push(`${what} ${item.id}`));
+  const watch = new Watch((news) => ended.push(...news.map(({ item, what }) => `${what} ${item.id}`)));
   await watch.probed;
   clearTimeout(watch.timer);
   const study = (/** @type {boolean} */ final) => ({ ...row(1, final), key: "k", progress: "", running: 0, best: "" });
@@ -96,4 +96,27 @@ test("the end of a run is one line", () => {
   assert.equal(endOf(row(12, true)), "r12 #12 succeeded after 3 min 05 s");
   assert.equal(endOf({ ...row(1, true), best: "best loss 0.2 in trial 3" }), "r1 #1 succeeded after 3 min 05 s: best loss 0.2 in trial 3");
   assert.equal(endOf({ ...row(12, true), state: "failed", cause: "ValueError: odd" }), "r12 #12 failed after 3 min 05 s: ValueError: odd");
+});
+
+test("many that end at once share a notification", () => {
+  globalThis.document = /** @type {any} */ ({ querySelector: () => null, querySelectorAll: () => [] });
+  /** @type {any[]} */
+  const emitted = [];
+  /** @type {any[]} */
+  const opened = [];
+  const run = (/** @type {number} */ id, state = "succeeded") => ({ item: { ...row(id, true), state }, what: /** @type {const} */ ("run") });
+  const say = (/** @type {any[]} */ news) => announce(
+    news, /** @type {any} */ ({ emit: (/** @type {any[]} */ ...args) => emitted.push(args) }), (item) => opened.push(item.id), () => opened.push("panel"),
+  );
+  say([run(1), run(2), run(3, "failed")]);
+  assert.deepEqual(emitted.map(([text]) => text.split(" ")[0]), ["r1", "r2", "r3"]);
+  say([run(4), run(5), run(6), { item: row(1, true), what: "study" }, { item: { ...row(7, false), alarm: "it stands still" }, what: "run" }]);
+  assert.deepEqual(emitted.slice(3).map(([text, kind]) => [text, kind]), [
+    ["r7 #7: it stands still", "warning"], ["3 runs and 1 study have ended: 4 succeeded", "success"],
+  ]);
+  say([run(8, "failed"), ...Array.from({ length: 104 }, (_, at) => run(9 + at))]);
+  const [text, kind, { autoClose, actions: [action] }] = emitted.at(-1);
+  assert.deepEqual([text, kind, autoClose], ["105 runs have ended: 1 failed, 104 succeeded", "error", false]);
+  action.callback();
+  assert.deepEqual(opened, ["panel"]);
 });

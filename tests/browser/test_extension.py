@@ -162,6 +162,8 @@ def test_runs_in_the_side_panel_and_a_word_when_one_ends(
 
     older = [stored_run(store, f"{number}\n").id for number in range(105)]
     expect(panel.locator("ul[aria-label='runs'] li")).to_have_count(100)
+    together = page.locator(".Toastify__toast", has_text="runs have ended")
+    expect(together.first).to_contain_text("succeeded")  # not one for each
     panel.get_by_role("button", name="Show older").click()
     expect(panel.get_by_role("button", name=f"#{older[0]}", exact=False).first).to_be_visible()
     panel.get_by_role("searchbox").fill("stops cancelled")

@@ -58,13 +58,14 @@ export function runsPlugin(lab, base) {
 function inLab(lab, shell, restorer, statusBar, code) {
   const icon = new lab.components.LabIcon({ name: "distrain:runs", svgstr: ICON });
   const open = opener(lab, shell, icon, code);
-  const watch = new Watch((item, what) => announce(item, what, lab.apputils.Notification, () => open(item, what)));
+  const show = () => shell.activateById(PANEL);
+  const watch = new Watch((news) => announce(news, lab.apputils.Notification, open, show));
   const panel = new lab.widgets.Widget({ node: new RunsPanel(watch, open).root });
   panel.id = PANEL;
   Object.assign(panel.title, { icon, caption: "Runs and studies" });
   shell.add(panel, "left", { rank: 700 });
   restorer?.add(panel, PANEL);
-  if (statusBar) countIn(statusBar, new lab.widgets.Widget(), watch, () => shell.activateById(PANEL));
+  if (statusBar) countIn(statusBar, new lab.widgets.Widget(), watch, show);
   return watch;
 }
 

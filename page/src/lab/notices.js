@@ -1,12 +1,13 @@
 // What is said when a run or a study ends, by JupyterLab and, to who looks elsewhere, by the browser.
 
-import { duration } from "../words.js";
+import { duration, plural, thousands } from "../words.js";
 
 /** @import { StudyRow, TableRun } from "../protocol.d.ts" */
 /** @import { Notifications } from "./jupyterlab.d.ts" */
-/** @import { What } from "./watch.js" */
+/** @import { News, What } from "./watch.js" */
 
 const SHOWN_MS = 10_000;
+const MOST_AT_ONCE = 3;
 /** @type {Record<string, "success" | "error">} */
 const KINDS = { succeeded: "success", failed: "error" };
 
@@ -36,21 +37,54 @@ function isInSight(label) {
 }
 
 /**
- * @param {TableRun | StudyRow} item
- * @param {What} what it is
- * @param {Notifications} notifications
- * @param {() => void} open
+ * `12 runs and 1 study have ended: 11 succeeded, 2 failed`.
+ * @param {News[]} news
  */
-export function announce(item, what, notifications, open) {
-  if (isInSight(`${what} ${item.id}`)) return;
-  const text = endOf(item);
-  notifications.emit(text, item.final ? KINDS[item.state] ?? "info" : "warning", {
-    autoClose: item.final && item.state !== "failed" ? SHOWN_MS : false,
-    actions: [{ label: "Open", callback: open }],
-  });
-  if (!document.hidden || !("Notification" in window) || Notification.permission !== "granted") return;
-  const shown = new Notification(text, { tag: `distrain-${what}-${item.id}` });
-  shown.onclick = () => { window.focus(); open(); };
+export function endsOf(news) {
+  /** @type {Record<string, number>} */
+  const states = {};
+  for (const { item } of news) states[item.state] = (states[item.state] ?? 0) + 1;
+  const kinds = /** @type {const} */ (["run", "study"])
+    .map((kind) => plural(news.filter(({ what }) => what === kind).length, kind))
+    .filter((words) => !words.startsWith("0 "));
+  const parts = Object.entries(states).map(([state, count]) => `${thousands(count)} ${state}`);
+  return `${kinds.join(" and ")} have ended: ${parts.join(", ")}`;
+}
+
+/**
+ * Says each by itself, but many at once in one sentence: their notifications would fill the page.
+ * @param {News[]} news
+ * @param {Notifications} notifications
+ * @param {(item: TableRun | StudyRow, what: What) => void} open
+ * @param {() => void} openAll
+ */
+export function announce(news, notifications, open, openAll) {
+  const unseen = news.filter(({ item, what }) => !isInSight(`${what} ${item.id}`));
+  const ended = unseen.filter(({ item }) => item.final);
+  const together = ended.length > MOST_AT_ONCE ? ended : [];
+  for (const one of unseen.filter((each) => !together.includes(each))) {
+    const { item: { id, state, final }, what } = one;
+    const kind = final ? KINDS[state] ?? "info" : "warning";
+    emit(endOf(one.item), `${what}-${id}`, kind, final && state !== "failed", () => open(one.item, what));
+  }
+  if (!together.length) return;
+  const failed = together.some(({ item }) => item.state === "failed");
+  emit(endsOf(together), "runs", failed ? "error" : "success", !failed, openAll);
+
+  /**
+   * @param {string} text
+   * @param {string} tag of the browser's notification
+   * @param {"success" | "error" | "info" | "warning"} kind
+   * @param {boolean} passes whether it closes by itself
+   * @param {() => void} callback of its button
+   */
+  function emit(text, tag, kind, passes, callback) {
+    const actions = [{ label: "Open", callback }];
+    notifications.emit(text, kind, { autoClose: passes ? SHOWN_MS : false, actions });
+    if (!document.hidden || !("Notification" in window) || Notification.permission !== "granted") return;
+    const shown = new Notification(text, { tag: `distrain-${tag}` });
+    shown.onclick = () => { window.focus(); callback(); };
+  }
 }
 
 /** Whether the browser has not been asked yet. */

@@ -6,6 +6,7 @@ import { PageModel } from "./model.js";
 
 /** @import { StudyRow, TableRun } from "../protocol.d.ts" */
 /** @typedef {"run" | "study"} What */
+/** @typedef {{item: TableRun | StudyRow, what: What}} News */
 
 const RUNNING_MS = 2000;
 const RESTING_MS = 5000;
@@ -44,7 +45,7 @@ class Alarms {
 }
 
 export class Watch {
-  /** @param {(item: TableRun | StudyRow, what: What) => void} ended is called with what has ended or needs its user */
+  /** @param {(items: News[]) => void} ended is called with what has ended or needs its user */
   constructor(ended) {
     const model = new PageModel({ run: 0, home: "", key: "runs" });
     this.source = new RunsSource(model);
@@ -70,9 +71,14 @@ export class Watch {
   get runningStudies() { return this.studies.filter((study) => !study.final); }
 
   compare() {
-    for (const run of this.alarms.among(this.runs)) this.ended(run, "run");
-    for (const run of this.ends.run.among(this.runs)) this.ended(run, "run");
-    for (const study of this.ends.study.among(this.studies)) this.ended(study, "study");
+    const runs = [...this.alarms.among(this.runs), ...this.ends.run.among(this.runs)];
+    const studies = this.ends.study.among(this.studies);
+    /** @type {News[]} */
+    const news = [
+      ...runs.map((item) => /** @type {const} */ ({ item, what: "run" })),
+      ...studies.map((item) => /** @type {const} */ ({ item, what: "study" })),
+    ];
+    if (news.length) this.ended(news);
   }
 
   /** Look now: there is news. */
