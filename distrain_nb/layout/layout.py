@@ -146,6 +146,8 @@ class Layout:
         has alternatives one machine type. Where there are none, or the place reads none, it is the
         first choice alone."""
         pools = [(role.value, pool) for role, pool in self.pools() if pool.alternatives]
+        if not pools:
+            return (self,)
         place = place_of(self.on)
         read = [pool for name, pool in pools if not place or place.reads(f"{name}.alternatives")]
         most = max((len(pool.alternatives) for pool in read), default=0)

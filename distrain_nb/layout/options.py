@@ -303,12 +303,20 @@ def heading(options: Iterable[str], script: Sequence[str] = ()) -> str:
 
 def texts(layout: Layout) -> dict[str, str]:
     """Write the fields that a layout sets, each as a user would. `on` is always there."""
-    return {
-        option.field: option.write(getattr(layout, option.field))
-        for option in OPTIONS
-        if option.field == "on"
-        or getattr(layout, option.field) != getattr(type(layout), option.field)
-    }
+    return {option.field: option.write(getattr(layout, option.field)) for option in _set(layout)}
+
+
+def set_fields(layout: Layout) -> Iterator[str]:
+    """Yield the names of the fields that a layout sets, with `on`."""
+    return (option.field for option in _set(layout))
+
+
+def _set(layout: Layout) -> Iterator[Option]:
+    kind = type(layout)
+    for option in OPTIONS:
+        name = option.field
+        if name == "on" or getattr(layout, name) != getattr(kind, name):
+            yield option
 
 
 def in_cell(finding: Finding, layout: Layout) -> Finding:

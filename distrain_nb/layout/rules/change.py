@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     Labelled: TypeAlias = "tuple[str, Mapping[str, Any]]"
 
 
+_LAYOUT_FIELDS, _POOL_FIELDS = ([it.name for it in fields(kind)] for kind in (Layout, Pool))
+
+
 class Change(NamedTuple):
     """The difference between two layouts; smaller is better, the first fields count most.
 
@@ -61,12 +64,15 @@ def _is_measured(job: ResolvedLayout, resolved: ResolvedPool) -> bool:
 def _asked(job: ResolvedLayout) -> int:
     """Return how many things were chosen: of the whole job, pools, and of each pool besides its
     size."""
-    pools = [replace(resolved.pool, replicas=1) for resolved in job.pools]
-    return sum(_differ(job.layout, Layout())) + sum(sum(_differ(pool, Pool())) for pool in pools)
+    choices = sum(_differ(job.layout, Layout))
+    pools = ((resolved.pool, resolved.pool.replicas != 1) for resolved in job.pools)
+    return choices + sum(sum(_differ(pool, Pool)) - is_sized for pool, is_sized in pools)
 
 
-def _differ(one: Layout | Pool, other: Layout | Pool) -> Iterator[bool]:
-    return (getattr(one, it.name) != getattr(other, it.name) for it in fields(one))
+def _differ(one: Layout | Pool, other: Layout | Pool | type[Layout | Pool]) -> Iterator[bool]:
+    """Yield for each field whether it differs from the other's, or from its class's defaults."""
+    names = _LAYOUT_FIELDS if isinstance(one, Layout) else _POOL_FIELDS
+    return (getattr(one, name) != getattr(other, name) for name in names)
 
 
 def _apart(before: Counter[str | None], after: Counter[str | None]) -> int:

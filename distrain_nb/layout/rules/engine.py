@@ -183,6 +183,9 @@ def verdict(job: ResolvedLayout) -> Iterator[tuple[Rule, Problem]]:
     layouts = job.layout.variants()[1:]
     others = [resolve(one, job.channels, job.catalog, job.implied) for one in layouts]
     for rule in rules_for(job.layout.on):
+        if not others:
+            yield from ((rule, problem) for problem in rule.look(job))
+            continue
         found = list(rule.look(job))
         messages = {(problem.where, problem.message) for problem in found}
         alike: dict[str, list[tuple[int, Problem]]] = {}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.index import topologies
-from distrain_nb.layout.options import option_of, texts
+from distrain_nb.layout.options import option_of, set_fields, texts
 from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.rules.engine import Problem, Repair, at, named_rule, repair
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 _RANKS = ("launcher", "ranks_per_replica")  # what runs depends on them
-_OF_THEIR_OWN = ("tier",)  # has a rule of its own, whose repairs know its machines
+# Pools, and a tier, have rules of their own, whose repairs know their machines.
+_OF_THEIR_OWN = frozenset([*(role.value for role in Role), "tier"])
 
 
 @named_rule("The place starts ranks as the layout says.", "")
@@ -35,9 +36,8 @@ def field_ignored(job: ResolvedLayout) -> Iterator[Problem]:
 def _fields(job: ResolvedLayout) -> Iterator[str]:
     """Yield the fields with a value that the place doesn't read, without pools."""
     place = place_of(job.layout.on)
-    for field in texts(job.layout) if place else ():
-        own = field in set(Role) or field in _OF_THEIR_OWN
-        if place and not own and not place.reads(field):
+    for field in set_fields(job.layout) if place else ():
+        if place and field not in _OF_THEIR_OWN and not place.reads(field):
             yield field
 
 
