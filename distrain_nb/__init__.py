@@ -92,14 +92,14 @@ def __dir__() -> "list[str]":
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """What `%load_ext distrain_nb` calls."""
+    """Register the magics in the shell; `%load_ext distrain_nb` calls this."""
     from distrain_nb.magics import load
 
     load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """What `%unload_ext distrain_nb` calls: nothing of the user's process is changed any more."""
+    """Undo all changes to the user's process; `%unload_ext distrain_nb` calls this."""
     from distrain_nb.magics.hooks import stop_observing
 
     stop_observing(shell)

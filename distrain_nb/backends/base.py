@@ -190,25 +190,25 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
     paid_phases: ClassVar[tuple[str, ...]] = ()
 
     def defaults(self, environ: Mapping[str, str]) -> Settled:  # noqa: ARG002
-        """Settings that the cloud's own tools and the place have on this machine, by name, such as
-        `region`, with where they were found: they hold for a job for which nothing else was
-        chosen. Reads files, and asks the place's own services, within seconds. Raises OptionError
-        for a file that can't be read."""
+        """Return the settings that the cloud's own tools and the place have on this machine, by
+        name, such as `region`, with where they were found: they hold for a job for which nothing
+        else was chosen. Reads files, and asks the place's own services, within seconds. Raises
+        OptionError for a file that can't be read."""
         return {}
 
     def machine(self, job: Job[OptionsT]) -> Mapping[str, str]:  # noqa: ARG002
-        """What else a plan depends on, by name, for a job without it: what this machine has, and
-        what services say within seconds. Raises OptionError."""
+        """Return by name what else a plan of this job depends on: facts of this machine, and
+        answers of services within seconds. Raises OptionError."""
         return {}
 
     def settings(self, job: Job[OptionsT]) -> Settled:  # noqa: ARG002
-        """What holds for a job of all that can be kept or found, by name, each with where it comes
-        from. Pure, as `plan` is."""
+        """Return the settings that hold for a job, by name, each with its origin. Pure, as `plan`
+        is."""
         return {}
 
     def offers(self, layout: Layout, path: str) -> Iterable[Choice]:  # noqa: ARG002
-        """What a field of a layout, such as `region` or `workers.machine`, can take besides what
-        the fact tables have: completion and the form offer it."""
+        """Return values of a field of a layout, such as `region` or `workers.machine`, beyond those
+        of the fact tables. Completion and the form offer them."""
         return ()
 
     def about(self, layout: Layout, texts: Mapping[str, str]) -> Iterable[Finding]:  # noqa: ARG002
@@ -244,7 +244,7 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
         """Ask for it to be stopped."""
 
     def data(self, name: str, uri: str) -> str:  # noqa: ARG002
-        """What the program is given for data at that URI, `--data NAME=URI`. Raises OptionError."""
+        """Return the path or URI that a program gets for `--data NAME=URI`. Raises OptionError."""
         return uri
 
     def bucket(self, uri: str) -> str:
@@ -271,7 +271,7 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
         return False
 
     def handle(self, plan: PlanT) -> Handle:  # noqa: ARG002
-        """What the list of runs is to know of it, before it is sent."""
+        """Return what the list of runs shows of a job before it is sent."""
         return {}
 
     def experiments(self, plan: PlanT) -> str:  # noqa: ARG002
@@ -285,12 +285,12 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
         return {}
 
     def checks(self) -> Iterable[Check]:
-        """What `%distrain doctor` says of it. Starts nothing, and asks no service."""
+        """Yield the backend's checks for `%distrain doctor`. Starts nothing, asks no service."""
         return ()
 
     def access(self, settled: Settled) -> Iterable[Check]:  # noqa: ARG002
-        """What the service itself says of the login and of what it may do, with the `settings` of a
-        small job. Changes nothing; every call takes seconds at most."""
+        """Check by the service itself the login and its permissions, with the `settings` of a small
+        job. Changes nothing; every call takes seconds at most."""
         return ()
 
 
@@ -317,8 +317,8 @@ class HasSDK(Protocol):
         none."""
 
     def foreign(self, job: object) -> SDKJob | None:
-        """What `job` stands for, an object of the SDK or a resource's name; None if it is none of
-        this cloud's."""
+        """Return the job that `job` names, an object of the SDK or a resource's name; None if it is
+        none of this cloud's."""
 
     def stands_for(self, job: object, folder: Path) -> bool:
         """Return whether the run in that folder is that job."""

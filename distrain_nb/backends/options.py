@@ -128,7 +128,7 @@ Settled: TypeAlias = "Mapping[str, Found]"
 
 
 def first(*sources: Settled) -> dict[str, Found]:
-    """What each setting is in the first of the sources that has it."""
+    """Return each setting as the first source has it that has it at all."""
     settings: dict[str, Found] = {}
     for source in sources:
         settings |= {

@@ -56,13 +56,13 @@ def all_backends() -> list[AnyBackend]:
 
 
 def broken() -> Mapping[str, str]:
-    """What is wrong with those that are installed and can't be loaded, by name."""
+    """Return by name why installed backends can't be loaded."""
     tried = {name: _usable(name) for name in names()}
     return {name: _brief(error) for name, error in tried.items() if isinstance(error, Exception)}
 
 
 def title_of(name: str) -> str:
-    """What people call the place that a backend stands for; its name where it isn't installed."""
+    """Return the title of a backend's place; the backend's name where it isn't installed."""
     try:
         return find(name).title
     except OptionError:
@@ -70,7 +70,7 @@ def title_of(name: str) -> str:
 
 
 def choices(layout: Layout, path: str) -> tuple[Choice, ...]:
-    """What a field of a layout can take, by the fact tables and the backend of its place."""
+    """Return the values that a field of a layout can take, by the fact tables and the backend."""
     from distrain_nb.layout import choices as tables
 
     own = (backend.offers(layout, path) for backend in all_backends() if backend.name == layout.on)
@@ -78,7 +78,7 @@ def choices(layout: Layout, path: str) -> tuple[Choice, ...]:
 
 
 def option_choices(layout: Layout, name: str) -> tuple[Choice, ...]:
-    """What an option of the backend of a layout's place can take; nothing where it can't tell."""
+    """Return the values that an option of a layout's backend can take, if it knows them."""
     backend = _usable(layout.on)
     option = None if isinstance(backend, Exception) else declared(backend.options).get(name)
     if option is None or option.choices is None:

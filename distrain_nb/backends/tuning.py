@@ -32,7 +32,7 @@ TrialWord: TypeAlias = Literal[
 
 
 def trial_variables(trial: str | None) -> dict[str, str]:
-    """What the environment of a job says of the trial that it is for; nothing for other jobs."""
+    """Return the variables that name a job's trial; none for other jobs."""
     return {} if trial is None else {TRIAL_VARIABLE: trial, ARGUMENTS_VARIABLE: TRIAL_ARGUMENTS}
 
 
@@ -174,7 +174,7 @@ class TunesForSDK(Protocol):
         """Return whether the study in that folder is that job."""
 
     def foreign_study(self, job: object) -> ServiceStudy:
-        """What the service says of the study that `job` stands for. Raises DistrainError."""
+        """Return the study that `job` names, as the service describes it. Raises DistrainError."""
 
     def follow_study(self, job: object, folder: Path) -> None:
         """Have a study's folder as if its job, which the SDK has started, had been submitted from

@@ -188,7 +188,7 @@ class Upload:
         return f"{self.target}/{self.file}" if self.file else self.target
 
     def findings(self) -> Iterator[Finding]:
-        """What is to go where, and what of it isn't."""
+        """Yield which files go where, and which are left out."""
         where = f"--data {self.name}"
         if self.passed_over:
             first, *others = self.passed_over

@@ -222,7 +222,7 @@ def _unused(reason: Reason, hardware: Hardware, stock: Stock) -> Finding:
 
 
 def _about_required(uses: Uses, hardware: Hardware) -> Iterator[Finding]:
-    """Packages that were asked for in a build for other devices."""
+    """Yield findings about required packages that are builds for other devices."""
     for line in uses.required:
         plain = packages.plain(line)
         if hardware.device == GPU and packages.is_cpu_build(line):

@@ -239,7 +239,7 @@ def _rewritten(line: str, row: FrameworkBuild) -> str:
 
 
 def unknown(uses: Uses) -> Iterator[str]:
-    """Packages of a program that may bring a framework of their own."""
+    """Yield the packages of a program that may install a framework of their own."""
     for line in (*uses.requirements, *uses.required):
         if name_of(line) not in _ON_THE_CPU:
             yield name_of(line)

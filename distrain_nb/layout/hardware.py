@@ -56,8 +56,8 @@ class Hardware:
 
 
 def hardware_of(layout: Layout) -> Hardware:
-    """The devices of the pools that train; where only some have any, those, for no rank of its
-    own. Of machines to choose from the least that any of them has."""
+    """Return the devices of the pools that train; where only some have any, those, for no rank of
+    its own. Of machines to choose from the least that any of them has."""
     pools = [pool for variant in layout.variants() for pool in resolve(variant).training]
     devices = [(pool, device_of(pool)) for pool in pools]
     kind = next((device for _, device in devices if device != CPU), CPU)

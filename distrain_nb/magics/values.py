@@ -101,14 +101,15 @@ def _chosen(path: str, place: str, pools: Mapping[str, Pool] | None = None) -> I
 
 
 def _of_backend(name: str, place: str, before: Sequence[str]) -> Iterator[Completion]:
-    """What an option of a backend can take beside the layout of a line, as far as that is read."""
+    """Yield the values that a backend's option can take with the layout of a line, as far as it
+    can be read."""
     for each in plugins.option_choices(_layout_in(before, place), name) if place else ():
         if each.fits and each.value is not None:
             yield Completion(str(each.value), each.label.partition(" · ")[2])
 
 
 def _layout_in(words: Sequence[str], place: str) -> Layout:
-    """The layout that the words of a line give, with those options that can be read."""
+    """Return the layout of a line's words, with the options that can be read."""
     layout, fields = Layout(), {name: o.field for o in OPTIONS for name in o.names}
     for word, after in pairwise(words):
         name, equals, value = word.partition("=")

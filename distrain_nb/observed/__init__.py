@@ -112,7 +112,7 @@ class Observer:
         return self._changes.replaced.get(name)
 
     def changes(self, name: str) -> Collection[PartChange]:
-        """What statements changed in the object of a name that knows the world."""
+        """Return what statements changed in a name's object that depends on the world."""
         return self._changes.of(name)
 
     def readers(self, label: str) -> Mapping[tuple[int, int], set[str]]:
@@ -137,7 +137,7 @@ class Observer:
                 self._lock.release()
 
     def begin(self, label: str) -> None:
-        """A cell of that name is about to run, and what others of the name asked is past."""
+        """Note that a cell of that name is about to run; earlier ones' questions are past."""
         self._running = label
         if self._before:  # a thread has asked since the last cell
             self._changes.follow(self.filled())
@@ -146,12 +146,12 @@ class Observer:
         self.failed.pop(label, None)
 
     def end(self) -> None:
-        """The cell has run."""
+        """Note that the cell has run."""
         self._running = ""
         self.settle()
 
     def runs(self, code: CodeType) -> None:
-        """A statement of the cell is about to run."""
+        """Note that a statement of the cell is about to run."""
         try:
             with self._alone():
                 self._runs(code)
@@ -171,7 +171,7 @@ class Observer:
             self._keep_what_runs([self._site(label, line, column)], [code])
 
     def ran(self, code: CodeType, *, failed: bool = False) -> None:
-        """A statement of the cell has run: look what it changed of what knows the world."""
+        """Look what a statement that has run changed in objects that depend on the world."""
         with self._alone():
             self._look(code, failed=failed)
 

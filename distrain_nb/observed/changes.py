@@ -62,11 +62,11 @@ class Changes:
         self.replaced: dict[str, tuple[str, int, int]] = {}
 
     def of(self, name: str) -> Collection[PartChange]:
-        """What changed the object that a name stands for, since the name was bound to it."""
+        """Return what changed a name's object since the name was bound to it."""
         return self._found.get(name, ())
 
     def look(self, code: CodeType, at: tuple[str, int, int], asked: bool) -> None:
-        """A statement has run at that place: its cell, line and column."""
+        """Look what the statement at that place changed: its cell, line and column."""
         if not asked and not self._objects and not self.replaced:
             return
         reads = asked or bool(self.read_by(code))

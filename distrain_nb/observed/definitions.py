@@ -65,16 +65,16 @@ class Originals:
         self._asking: dict[str, _State] = {}
 
     def keep(self) -> None:
-        """The running statement asks for the world, or reads what knows it: keep how all
-        definitions were before."""
+        """Keep all definitions as they were before a statement that asks for the world, or reads
+        what depends on it."""
         for name in self._known.keys() - self._asking.keys():
             definition = self._still(name)
             if definition is not None:
                 self._asking[name] = {**_state(name, definition), _HELD: _held(definition)}
 
     def look(self, code: CodeType, at: tuple[str, int, int]) -> None:
-        """A statement has run at that place: keep how what it has defined is now, and what it gave
-        others of the world, which each rank has otherwise."""
+        """Keep how a statement's definitions are after it has run, and what it gave others of the
+        world, which each rank has otherwise."""
         asking, self._asking = self._asking, {}
         for name, before in asking.items():
             definition = self._still(name)
@@ -97,8 +97,8 @@ class Originals:
     def changed(
         self, name: str, definition: Any
     ) -> dict[str, tuple[Any, tuple[str, str, str]]] | None:
-        """What a definition has otherwise now, by the path, with the part that tells, what that was
-        and became; NoAttribute for what is gone. None where nobody saw its statement."""
+        """Return what has changed in a definition, by the path, with the part that tells, what that
+        was and became; NoAttribute for what is gone. None where nobody saw its statement."""
         known = self._known.get(name)
         if known is None or known[0]() is not definition:
             return None
@@ -139,7 +139,7 @@ def _held(definition: Any) -> dict[str, Any]:
 
 
 def _state(name: str, definition: Any) -> _State:
-    """What tells of changes: the parts of an attribute, or which object it is."""
+    """Return what shows changes: the parts of an attribute, or its object's identity."""
     state: _State = {}
     for path, value in parts(name, definition):
         state[path] = {**leaves(path, value)}
@@ -171,12 +171,12 @@ class Modules:
         self._found: list[ModuleChange] = []
 
     def keep(self) -> None:
-        """The running statement asks for the world, or reads what knows it."""
+        """Keep the state before a statement that asks for the world, or reads what knows it."""
         if self._before is None:
             self._before = {name: _leaves(module) for name, module in _own_modules()}
 
     def look(self, code: CodeType, at: tuple[str, int, int]) -> None:
-        """A statement has run at that place. It may also have set what was the same before, as the
+        """Look what a statement has changed. It may also have set what was the same before, as the
         kernel's rank is 0."""
         before, self._before = self._before, None
         if before is None:

@@ -300,7 +300,8 @@ def as_now(thing: object) -> Callable[[object], bool]:
 
 
 def state_of(thing: object, depth: int = 3) -> object:
-    """What tells whether an object has got other parts; of a model those that are no weights."""
+    """Return what shows whether an object has got other parts; of a model those that are no
+    weights."""
     if isinstance(thing, _UNCHANGING):
         return thing if thing == thing else "nan"
     if not depth or isinstance(thing, _NO_STATE):

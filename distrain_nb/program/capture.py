@@ -258,7 +258,7 @@ def _import_lines(found: Mapping[str, Needed]) -> list[str]:
 def _imports(
     code: _Code, gathering: Gathering, settings: Sequence[Executed] = ()
 ) -> tuple[ImportedModule, ...]:
-    """What the program imports, as far as it is gathered."""
+    """Return the imports of the program, as far as it is gathered."""
     found = gathering.found
     items = arrange(found, gathering.history, settings)
     repeated = imports_of(ast.parse("\n".join(_import_lines(found))))

@@ -211,7 +211,7 @@ class Program:
         main.write_text(self.main, encoding="utf-8")
 
     def describe(self) -> str:
-        """What it captured and why, and its text: what `--dry-run` prints."""
+        """Return what it captured and why, and its text, as `--dry-run` prints it."""
         parts = [
             *(str(f) for f in self.findings),
             *_section("Definitions from the notebook", map(_source_line, self.sources)),

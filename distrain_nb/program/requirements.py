@@ -81,7 +81,7 @@ _OWN = "distrain-nb"
 def requirements_of(
     imports: Iterable[ImportedModule], folder: Path, *, as_script: bool = False
 ) -> tuple[str, ...]:
-    """Requirements for what is imported from installed distributions, sorted by name.
+    """Return the requirements for imports from installed distributions, sorted by name.
 
     A local part of a version (`2.13.0+cpu`) is left out: an index has only the public one.
     """
@@ -189,7 +189,8 @@ def _other_paths(given: str, folder: Path) -> Iterator[Fix[str]]:
 def unknown_modules(
     roots: Iterable[str], imports: Iterable[ImportedModule], label: str, *, for_image: bool
 ) -> list[Finding]:
-    """That modules are not installed here, or not any more, at the lines that import them."""
+    """Return findings about modules that are not installed (any more), at the lines that import
+    them."""
     lines = {i.root: i.line for i in reversed(list(imports))}
     findings = []
     for root in roots:

@@ -70,7 +70,7 @@ class Script:
 
 
 def read_script(path: str, arguments: Sequence[str], folder: Path) -> Script:
-    """What `python PATH ARGUMENT…` runs in a folder. Raises OptionError."""
+    """Return the script that `python PATH ARGUMENT…` runs in a folder. Raises OptionError."""
     file = (folder / Path(path).expanduser()).resolve()
     if not file.is_file():
         meant = did_you_mean(file.name, [path.name for path in file.parent.glob("*.py")], ".")
@@ -81,7 +81,8 @@ def read_script(path: str, arguments: Sequence[str], folder: Path) -> Script:
 
 
 def read_module(name: str, arguments: Sequence[str], folder: Path) -> Script:
-    """What `python -m NAME ARGUMENT…` runs in a folder that has the module. Raises OptionError."""
+    """Return the script that `python -m NAME ARGUMENT…` runs in a folder that has the module.
+    Raises OptionError."""
     folder = folder.resolve()
     parts = name.split(".")
     for file, package in (

@@ -44,7 +44,7 @@ def page_of(summary: StudySummary, importances: Mapping[str, float], seen: str =
 def _version(
     told: Mapping[str, Json], trials: Iterable[StudyTrial], importances: Mapping[str, float]
 ) -> str:
-    """What changes with anything but the time."""
+    """Return a key that changes with anything but the time."""
     lasting = {name: value for name, value in told.items() if name not in ("now", "left")}
     text = to_json([lasting, dict(importances)])
     parts = (text.encode(), *(trial.digest for trial in trials))

@@ -152,7 +152,7 @@ class TrialFile:
 
 @contextmanager
 def readable(folder: Path, way_out: str = "") -> Iterator[None]:
-    """Raises RunUnreadable for what of the study in that folder is not there, or damaged."""
+    """Raise RunUnreadable for files of the study in that folder that are missing or damaged."""
     try:
         yield
     except (OSError, fields.Damaged, OptionError) as error:
@@ -161,7 +161,7 @@ def readable(folder: Path, way_out: str = "") -> Iterator[None]:
 
 @contextmanager
 def writable(folder: Path) -> Iterator[None]:
-    """Raises StoreError where what is asked of the study in that folder can't be written there."""
+    """Raise StoreError where a request to the study can't be written in its folder."""
     try:
         yield
     except OSError as error:

@@ -91,7 +91,7 @@ class Importances:
         return self._thread is not None and self._thread.is_alive()
 
     def _take(self, spec: StudySpec, trials: Sequence[StudyTrial]) -> None:
-        """What can't be computed must not hide the rest of the page."""
+        """Compute a part; one that can't be computed must not hide the rest of the page."""
         try:
             with _ONE_AT_A_TIME:  # threads that import Optuna at once see it half imported
                 self._found = importances(spec, trials)

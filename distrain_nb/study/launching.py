@@ -95,7 +95,7 @@ class TrialLauncher(TrialRuns):
         self._store.delete(record)
 
     def end(self) -> None:
-        """The study has ended."""
+        """Note that the study has ended."""
         self._backend.end_trials(self._folder)
 
 

@@ -69,8 +69,8 @@ def take_spec(spec: StudySpec | None, options: dict[str, object]) -> tuple[Study
 def checked(
     spec: StudySpec, place: str, file: object = None, *, written: bool
 ) -> tuple[Finding, ...]:
-    """What is known of a study that can run. Repairs are of the text of a cell, where the study
-    is `written` there. Raises CheckFailed for one that can't."""
+    """Return the findings about a study that can run. Repairs are of the text of a cell, where the
+    study is `written` there. Raises CheckFailed for one that can't."""
     found = [
         in_cell(item, spec) if written else replace(item, fixes=()) for item in check(spec, place)
     ]
@@ -80,7 +80,7 @@ def checked(
 
 
 def _left_out(file: str) -> Iterator[Finding]:
-    """What of a file neither the study nor these options have."""
+    """Yield a warning about parts of a file that neither the study nor these options have."""
     imported = read_study_file(file)
     lost = list(imported.left_out)
     if imported.layout is not None:
@@ -317,7 +317,8 @@ def _tuned(program: Program, spec: StudySpec, values: Mapping[str, object]) -> P
 
 
 def _is_about(finding: Finding, values: Mapping[str, object]) -> bool:
-    """That a name isn't read says nothing of one that reaches the program as an argument."""
+    """Return whether a finding is about a tuned name that isn't read: it may reach the program as
+    an argument."""
     return finding.code == "capture.unused-name" and finding.where in values
 
 

@@ -113,7 +113,7 @@ class StudySummary(Overview):
         return max(0.0, mean * left - sum(begun)) / min(self.spec.parallel, left)
 
     def as_json(self) -> dict[str, Json]:
-        """What the page shows besides trials and charts, as JSON values."""
+        """Return what the page shows besides trials and charts, as JSON values."""
         return finite.without_nan(
             {
                 **{name: getattr(self, name) for name in _OF_PAGE},
@@ -167,8 +167,8 @@ def value_of(trial: StudyTrial, goal: str) -> float:
 
 
 def best_so_far(trials: Sequence[StudyTrial], goal: Goal) -> list[tuple[int, float]]:
-    """(number of the trial, value) of each that was better than all before it; stopped ones count
-    where none has succeeded."""
+    """Return (number of the trial, value) of all that were better than those before them; stopped
+    ones count where none has succeeded."""
     sign = 1 if goal.direction == "min" else -1
     for state in VALUED:
         found: list[tuple[int, float]] = []

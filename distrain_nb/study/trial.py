@@ -36,8 +36,8 @@ class StudyTrial:
     """What it tries, what it has reached, and its run."""
 
     def __init__(self, file: TrialFile) -> None:
-        """`number` counts from 1; `params` are the values that it tries, `goals` those that it has
-        reached so far, by metric."""
+        """Describe a trial: `number` counts from 1; `params` are the values that it tries, `goals`
+        those that it has reached so far, by metric."""
         self._file = file
         self.number = file.number
         self.params: Mapping[str, Value] = file.parameters
@@ -181,7 +181,7 @@ class TrialReader:
             return self._ordered
 
     def _versions(self) -> Iterator[tuple[str, _Version]]:
-        """What is another one once a file has been replaced, by its name. A trial that has ended
+        """Yield by name a key that differs once a file has been replaced. A trial that has ended
         is what it was while its inode is the same, which needs no look at the file."""
         try:
             with os.scandir(self._folder) as entries:

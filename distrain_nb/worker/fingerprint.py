@@ -250,7 +250,8 @@ def registered(cls: type) -> List[type]:
 
 
 def key_of(key: Any) -> str:
-    """What a key of a dict says in every process; empty where that is no more than its address."""
+    """Return a text for a key of a dict that is the same in all processes; empty where it is only
+    its address."""
     if isinstance(key, (type, FunctionType)):
         return key.__qualname__
     if isinstance(key, enum.Enum):

@@ -55,7 +55,7 @@ class RemotePlan(Plan, Protocol):
     def job(self) -> Job[RemoteOptions]: ...
 
     def spec(self) -> Spec:
-        """What `service` needs to know of the job's run."""
+        """Return the facts of the job's run that `service` needs."""
 
 
 RemotePlanT = TypeVar("RemotePlanT", bound=RemotePlan)
@@ -187,7 +187,8 @@ AnyRemoteBackend: TypeAlias = "RemoteBackend[Unknown, Unknown]"
 
 
 def _written(job: Job[RemoteOptions]) -> dict[str, tuple[str, ...]]:
-    """What a request, an image or the names of a job may repeat, by option, but for `_readable`."""
+    """Return by option the values that a request, an image or names of a job may repeat, without
+    those of `_readable`."""
     texts: dict[str, tuple[str, ...]] = {
         "name": (job.name,),
         "experiment": (job.experiment,),
@@ -204,7 +205,7 @@ def _written(job: Job[RemoteOptions]) -> dict[str, tuple[str, ...]]:
 
 
 def _readable(options: RemoteOptions) -> dict[str, str]:
-    """What whoever may look at the job can read of it, by name."""
+    """Return by name the values that anyone with access to the job can read."""
     texts = chain.from_iterable(options.readable().values())
     return {name: value for name, _, value in (text.partition("=") for text in texts)}
 

@@ -99,7 +99,7 @@ class Carried:
         self.put(replace(self.status, note=text))
 
     def show(self, progress: Progress) -> None:
-        """Called while code is staged and results are fetched."""
+        """Show the progress of staging code and of fetching results."""
         before = self.status.progress
         since = before.since if before and before.phase == progress.phase else time.time()
         shown = replace(progress, since=since)

@@ -82,7 +82,7 @@ def _carry(run: Carried, endpoints: Mapping[str, str], doing: Doing | None) -> N
 
 
 def give_up(run: Carried, wrong: Exception, ends_with_us: bool) -> None:
-    """The run fails, unless a job may go on without us: then somebody else is to look for it."""
+    """Let the run fail, unless its job may go on: then another process looks for it."""
     _log.error("can't go on", exc_info=wrong)
     if run.over:
         return
@@ -147,7 +147,7 @@ class Carrier:
         return observed, collector.all_of(kinds(results=succeeded), self._run.pace.fetch)
 
     def fetch_again(self) -> None:
-        """What was missing when the run had ended, if the service gives it now."""
+        """Fetch what was missing when the run had ended, if the service has it now."""
         run = self._run
         with closing(Collector(run, self._service)) as collector:
             missing = collector.all_of(tuple(run.journal.missing), 0.0)

@@ -100,8 +100,7 @@ def write_links(links: Mapping[str, str], folder: Path) -> None:
 
 
 def read_links(folder: Path) -> dict[str, str]:
-    """What `write_links` wrote; empty for a run that has none, or not yet. Raises
-    `fields.Damaged`."""
+    """Return the links that `write_links` wrote; none before it has. Raises `fields.Damaged`."""
     try:
         return fields.load_texts(folder / LINKS_FILE)
     except FileNotFoundError:

@@ -202,7 +202,7 @@ class Collector:
         return len(entries)
 
     def events(self) -> None:
-        """What event files have grown by."""
+        """Fetch the bytes by which event files have grown."""
         events(self._service.output, self._run.folder)
 
     def say(self, text: str, journal: Journal) -> None:
@@ -252,8 +252,8 @@ class Collector:
             pause = min(2 * pause, LONGEST_PAUSE_S)
 
     def _last_lines(self) -> None:
-        """The job has ended; its last lines may take a while to come. Raises Unfinished where they
-        go on coming: a machine that the service has lost may go on with its part."""
+        """Wait for the last lines of a job that has ended; they may take a while. Raises Unfinished
+        where they go on coming: a machine that the service has lost may go on with its part."""
         pace = self._run.pace
         if pace.quiet:
             self._run.show(Progress("waiting for the last lines"))
@@ -292,5 +292,5 @@ class Collector:
 
 
 def kinds(*, results: bool) -> tuple[str, ...]:
-    """What a job leaves; results only if it has succeeded."""
+    """Return the kinds of files that a job leaves; results only if it has succeeded."""
     return (LINES, EVENTS, RESULTS) if results else (LINES, EVENTS)

@@ -53,7 +53,7 @@ class Laid:
 
 
 def loose_files(program: Laid) -> Iterator[tuple[str, Path]]:
-    """What a container needs that knows nothing of us: the program and the worker."""
+    """Yield the files that any container needs: the program and the worker."""
     yield from program.files()
     for name, path in files_of_worker():
         yield f"worker/{name}", path
@@ -71,8 +71,9 @@ def pack(texts: Mapping[str, str], files: Iterable[tuple[str, Path]], archive: I
 
 
 def to_install(program: Requiring, there: Sequence[str]) -> Iterator[str]:
-    """What a container of the cloud's own is to install: what was asked for, as it was, and what
-    else is imported, without the notebook's exact versions, which its Python may not have.
+    """Yield the packages that a container of the cloud's own installs: those asked for as they
+    are, and all others that are imported without the notebook's exact versions, which its Python
+    may not have.
 
     What is `there`, be it built for other hardware, stays as it is unless it was asked for.
     """
@@ -92,7 +93,7 @@ def to_install(program: Requiring, there: Sequence[str]) -> Iterator[str]:
 
 
 def files_of_worker() -> Iterator[tuple[str, Path]]:
-    """What starts the ranks, each file with its name below a folder on PYTHONPATH."""
+    """Yield the files that start the ranks, by their names below a folder on PYTHONPATH."""
     for name, path in worker_files().items():
         yield from _files(path, name) if path.is_dir() else [(name, path)]
 

@@ -27,7 +27,7 @@ OptionsT = TypeVar("OptionsT", bound="RemoteOptions")
 
 
 def uses_of(job: Job[RemoteOptions]) -> Uses:
-    """What the program needs, by what it imports and by the framework that the layout names."""
+    """Return the devices that the program uses, by its imports and the layout's framework."""
     program, layout = job.program, job.layout
     variables = {**program.variables, **dict(named(job.options.env))}
     keras = {variables[KERAS_BACKEND]} if KERAS_BACKEND in variables else set()

@@ -94,7 +94,7 @@ def received_since(cursor: Cursor) -> int:
 def settle(
     found: Iterable[HeldLine], cursor: Cursor, now: float, lateness: Lateness, *, last: bool
 ) -> tuple[list[HeldLine], Cursor]:
-    """What has settled of the lines that were found and of those held back, and the cursor then.
+    """Return the new and held-back lines whose order is final, and the cursor after them.
 
     `last` gives them all.
     """

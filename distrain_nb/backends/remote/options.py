@@ -128,7 +128,7 @@ def plain(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def secrets(variables: Mapping[str, str], resolve: Callable[[str, str], str]) -> dict[str, str]:
-    """What the worker reads of those that name a secret; nothing if none does.
+    """Return the variables that name a secret, as the worker reads them.
 
     `resolve` gives a secret's full name by the variable and what stands after `secret://`.
     """
@@ -141,7 +141,7 @@ def secrets(variables: Mapping[str, str], resolve: Callable[[str, str], str]) ->
 
 
 def no_secret(name: str, text: str, form: str) -> OptionError:
-    """What is raised for a name that is none."""
+    """Return the error for a secret's name that is not valid."""
     return OptionError(f"invalid --env '{name}={STORED}{text}': expected {STORED}{form}")
 
 
@@ -163,7 +163,7 @@ def keep(values: Mapping[str, str], folder: Path) -> None:
 
 
 def kept(folder: Path) -> dict[str, str]:
-    """What was kept; empty once it has been forgotten."""
+    """Return the kept values; none once they have been forgotten."""
     try:
         return fields.load_texts(folder / VARIABLES_FILE)
     except FileNotFoundError:
@@ -171,7 +171,7 @@ def kept(folder: Path) -> dict[str, str]:
 
 
 def forget(folder: Path) -> None:
-    """The service has the job, or never will."""
+    """Delete the kept values: the service has the job, or never will."""
     (folder / VARIABLES_FILE).unlink(missing_ok=True)
 
 

@@ -63,7 +63,7 @@ class Doing:
             replace(status, supervisor=Owner.of(os.getpid())).write(self._folder)
 
     def hand_over(self) -> None:
-        """The services are there, and the run is carried from now on."""
+        """Start carrying the run: the services are there."""
         self._now, self._carried = None, True
 
     def before(self, state: State) -> Progress | None:

@@ -37,7 +37,7 @@ def with_report(run: Carried, state: State, error: str) -> str:
 
 
 def first_report(folder: Path, labels: Sequence[str]) -> str:
-    """What the worker that failed first reported; empty if none did.
+    """Return the report of the worker that failed first; empty if none did.
 
     `labels` name the processes of the run's log.
     """
@@ -45,7 +45,7 @@ def first_report(folder: Path, labels: Sequence[str]) -> str:
 
 
 def last_reports(folder: Path, labels: Sequence[str]) -> list[str]:
-    """What each replica reported of its failure in the last attempt, the earliest first."""
+    """Return the replicas' reports of failures in the last attempt, the earliest first."""
     reports: dict[int, list[str]] = {}
     for process, stream, text in _last_attempt(folder, labels):
         if stream != "e" or _OF_A_RANK.fullmatch(labels[process]):
@@ -58,7 +58,7 @@ def last_reports(folder: Path, labels: Sequence[str]) -> list[str]:
 
 
 def warning(folder: Path) -> str:
-    """That the ranks worked alone, where one has said so in the log; else empty."""
+    """Return the log's warning that the ranks worked alone; empty if there is none."""
     texts = (parse(record)[3] for record in _last_records(folder))
     return note_in(text.partition("] ")[2] or text for text in texts)
 
@@ -98,7 +98,7 @@ class Standstill:
 
 
 def saving(folder: Path, labels: Sequence[str]) -> str:
-    """What has become of saving in a run that was stopped, as its ranks have said; else empty."""
+    """Return what ranks said about saving in a run that was stopped; empty if nothing."""
     return stopping.note_in(
         (labels[process], text.partition("] ")[2] if text.startswith("[") else text)
         for process, _, text in _last_attempt(folder, labels)

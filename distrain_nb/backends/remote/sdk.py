@@ -80,7 +80,7 @@ class SdkRemoteBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):
 
 @contextmanager
 def needing(extra: str) -> Iterator[None]:
-    """An SDK that isn't installed is a DistrainError that says how to install it."""
+    """Turn the missing import of an SDK into a DistrainError that says how to install it."""
     try:
         yield
     except ImportError as error:
@@ -93,7 +93,7 @@ class SdkTuningBackend(
     """A remote backend whose service tunes, and whose cloud has an SDK with objects for jobs."""
 
     def foreign_study(self, job: object) -> ServiceStudy:
-        """What the service says of the study. Raises DistrainError."""
+        """Return the study as the service describes it. Raises DistrainError."""
         spec = self._foreign_spec(job)
         raw = json.loads(json.dumps(asdict(spec)))
         service = cast("TuningService", self.service(raw, {}, Path()))

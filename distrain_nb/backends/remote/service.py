@@ -162,11 +162,12 @@ class TuningService(Service, Protocol):
     """A study on a service: the job is the one that tunes."""
 
     def study(self, job: str) -> ServiceStudy:
-        """What the service was asked to try. Raises OptionError for what no `StudySpec` says."""
+        """Return the spec of the study that the service runs. Raises OptionError for what no
+        `StudySpec` says."""
 
     def trials(self, job: str) -> Sequence[ServiceTrial]:
         """Return all trials so far."""
 
     def trial_spec(self, job: str, trial: ServiceTrial) -> Spec:
-        """What the run of a trial is carried by, once that has a job; its `run` says where its
-        output is."""
+        """Return the spec by which a trial's run is carried, once that has a job; its `run` says
+        where its output is."""

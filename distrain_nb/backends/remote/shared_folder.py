@@ -87,8 +87,8 @@ class SharedSpec(Spec):
 
 
 def environment(job: Job[RemoteOptions], ranks_per_replica: int) -> dict[str, str]:
-    """What every replica of a job is told: its ranks, its launcher, the modules that are imported
-    once for all ranks, the results to save, and who the other replicas are."""
+    """Return the variables of all replicas of a job: its ranks, its launcher, the modules that are
+    imported once for all ranks, the results to save, and who the other replicas are."""
     launcher = job.layout.launcher
     launcher = choose(job.program)[0] if launcher == "auto" else launcher
     variables = {
@@ -149,8 +149,8 @@ class SharedFolderService(ABC, Generic[SpecT]):
         return list(shared.replicas(self.spec.environment.get(shared.REPLICAS_VARIABLE, "primary")))
 
     def command(self, index: int | str, python: str = "python3") -> list[str]:
-        """What starts a replica on its machine, by its number or the name of a variable there that
-        has it; names of hosts, separated by commas, may follow."""
+        """Return the command that starts a replica on its machine, by its number or the name of a
+        variable that has it; names of hosts, separated by commas, may follow."""
         return [python, str(self.folder / START), str(index)]
 
     def stage(self, program: Path, tell: Listener) -> JsonObject:
@@ -294,7 +294,7 @@ class SharedFolderService(ABC, Generic[SpecT]):
     def _error(
         self, folder: Path, key: str, cursor: Cursor
     ) -> tuple[list[LogEntry], dict[str, bool]]:
-        """What a replica says of its failure, once."""
+        """Return a replica's report of its failure, once."""
         status = None if cursor.get(key) else _status(folder)
         if status is None or not status.state.final or not status.error:
             return [], {}

@@ -54,7 +54,7 @@ class RemoteStudyPlan(StudyPlan, Protocol):
     def trial(self) -> RemotePlan: ...
 
     def spec(self) -> Spec:
-        """What `service` needs to know of the tuning job."""
+        """Return the facts of the tuning job that `service` needs."""
 
 
 class TuningBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):

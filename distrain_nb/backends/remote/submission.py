@@ -148,7 +148,7 @@ class Journal:
 
     @classmethod
     def read(cls, folder: Path) -> Journal:
-        """What the process before has written; empty where there was none. Raises
+        """Return what an earlier process has written; empty where there was none. Raises
         `fields.Damaged`."""
         try:
             return fields.read(cls, folder / JOURNAL_FILE)

@@ -39,8 +39,8 @@ def variables(job: Job[RemoteOptions]) -> dict[str, str]:
 
 
 def told(folder: Path, *, study: bool) -> str:
-    """What takes the place of `MLFLOW_RUN` for the run of a folder, or for all trials of its study:
-    as JSON, without a run where the tracker has none yet."""
+    """Return the value that replaces `MLFLOW_RUN` for a folder's run, or for all trials of its
+    study: JSON, without a run where the tracker has none yet."""
     tracked = nothing = Tracked("")
     with suppress(OSError, fields.Damaged):
         tracked = Tracked.read(folder) or nothing

@@ -243,7 +243,8 @@ class Trials:
         self._done: dict[Layout, Trial] = {}
 
     def of(self, repaired: Layout) -> Trial:
-        """What a repaired layout still has, what new errors it has, how much it changes."""
+        """Return the problems that a repaired layout still has, its new errors and the size of the
+        change."""
         if repaired not in self._done:
             after = resolve(repaired, self._job.channels, self._job.catalog, self._job.implied)
             problems = tuple(verdict(after))
@@ -268,8 +269,8 @@ class Trial(NamedTuple):
 
 
 def finding(trials: Trials, found: Rule, problems: Sequence[Problem]) -> Finding:
-    """What is wrong in the same words at one or more places, with those of the repairs of all of
-    them that work, ranked."""
+    """Return the finding for problems that share their words, with their common repairs that work,
+    ranked."""
     first, *others = problems
     marks = {_mark(found, problem) for problem in problems}
     fixes = _tried(trials, marks, _together(problems))
@@ -297,7 +298,7 @@ def _together(problems: Sequence[Problem]) -> Iterator[Repair]:
 
 
 def _apart(one: Repair, role: str) -> tuple[str, frozenset[tuple[str, Any]]]:
-    """What a repair is, whichever pool it is for."""
+    """Return a repair as a key that is the same for any pool."""
     changes = ((re.sub(rf"^{role}\b", "", path), value) for path, value in one.edit.changes)
     return one.label.replace(f"the {role}", "the pool"), frozenset(changes)
 

@@ -50,7 +50,7 @@ _ENOUGH = 0.9
 
 
 def equipment(resolved: ResolvedPool) -> Accelerators | None:
-    """What a replica has: the accelerators that are asked for, or those that come with it."""
+    """Return a replica's accelerators: those asked for, or those that come with its machine."""
     name, count = resolved.pool.accelerator, resolved.pool.accelerator_count
     if not name or count < 1:
         return accelerators_of(resolved.catalog, resolved.pool.machine or "")

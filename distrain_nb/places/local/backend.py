@@ -54,7 +54,7 @@ def job_of_trial(job: LocalJob, parallel: int) -> tuple[LocalJob, tuple[str, ...
 
 
 def launch_of(launch: Launch, trial: TrialStart) -> Launch:
-    """What starts that trial: its number, its values as arguments, and its GPUs."""
+    """Return the launch of that trial: its number, its values as arguments, and its GPUs."""
     own = {
         ARGUMENTS_VARIABLE: json.dumps(list(trial.arguments)),
         "CLOUD_ML_TRIAL_ID": str(trial.number),

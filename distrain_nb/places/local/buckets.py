@@ -113,7 +113,7 @@ def _refuse_too_much(
 def _fetched(
     system: Unknown, missing: Sequence[BucketObject], root: Path, phase: str
 ) -> Iterator[BucketObject]:
-    """Fetches objects, several at once, and gives each that is here."""
+    """Fetch several objects at once, and yield those that have come."""
     total, moved = sum(item.size for item in missing), _Moved()
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
@@ -135,7 +135,7 @@ class _Moved:
     bytes: int = 0
 
     def counter(self) -> Callable[[int], None]:
-        """What counts one object: is told how much of it has come by now."""
+        """Return a function that is called with how much of one object has come."""
         before = 0
 
         def hear(now: int) -> None:

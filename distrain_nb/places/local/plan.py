@@ -279,7 +279,8 @@ def _about_reducers(launcher: str, gpus: int) -> Iterator[Finding]:
 
 
 def _about_packages(job: LocalJob) -> Iterator[Finding]:
-    """What ranks will not find as it was asked for: they run with the notebook's packages."""
+    """Yield findings about requirements that ranks don't meet: they run with the notebook's
+    packages."""
     for text in job.program.required:
         where = f"--require {text}"
         found = job.machine.get(where)

@@ -71,7 +71,7 @@ def prepare(warming: Warming, idle: float) -> None:
 
 
 def _answer(folder: Path, ask: Callable[[Request], object]) -> str:
-    """What a server answers; empty where there is none, or where it ends before it does."""
+    """Return a server's answer; empty where there is no server, or it ends first."""
     reading, writing = os.pipe()
     with os.fdopen(reading, encoding="utf-8") as answers:
         try:

@@ -100,7 +100,7 @@ def _bucket(region: str, name: str, written: str) -> Check:
 
 
 def _simulated(region: str, caller: str, role: str) -> Check:
-    """What IAM says of calls that would send a job, which can't be tried."""
+    """Ask IAM about the calls that would send a job, which can't be tried."""
     try:
         iam = _client("iam", region)
         source = _principal(iam, caller, role)

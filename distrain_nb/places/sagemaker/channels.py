@@ -115,7 +115,7 @@ class Channel:
         }
 
     def _wrong(self) -> Iterator[str]:
-        """What the service would refuse, in plain words."""
+        """Yield in plain words what the service would refuse."""
         if self.mode and self.mode not in MODES:
             yield f"invalid mode {self.mode!r}: expected one of {', '.join(MODES)}"
         if not self.values.get("shuffle", "0").isdecimal():

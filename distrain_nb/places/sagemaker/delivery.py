@@ -79,6 +79,6 @@ def write_archive(program: Laid, framework: str | None, file: IO[bytes]) -> None
 
 
 def needed(program: Requiring, framework: str | None) -> Iterator[str]:
-    """What a framework container is to install; its own framework stays."""
+    """Return the packages that a framework container installs; its own framework stays."""
     there = PACKAGES.get(framework or "")
     return to_install(program, [there] if there else ())

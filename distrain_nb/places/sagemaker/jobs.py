@@ -225,7 +225,7 @@ def _own(find: Callable[[], str], taken: ClientError) -> str:
 
 
 def observed(answer: Description) -> Observed:
-    """What `DescribeTrainingJob` says, in our words. Raises Gone as `refuse_deleted` does."""
+    """Return the state in `DescribeTrainingJob`. Raises Gone as `refuse_deleted` does."""
     status, second = answer["TrainingJobStatus"], answer.get("SecondaryStatus", "")
     refuse_deleted(status, "the job")
     billed = answer.get("BillableTimeInSeconds")  # of all instances; on spot less than they ran
@@ -273,13 +273,13 @@ def _status_of(wrong: ClientError) -> int:
 
 
 def readable(reason: str) -> str:
-    """What the program said when it failed, without what the service puts around it."""
+    """Return the program's error without the text that the service puts around it."""
     match = _PROGRAM_FAILED.fullmatch(reason.strip())
     return match["said"] if match else reason.strip()
 
 
 def _story(transitions: Sequence[Transition]) -> tuple[str, int]:
-    """What the last statuses tell beyond their names: that instances lack, and which attempt it is,
+    """Return what the last statuses say besides their names: lacking instances, and the attempt,
     which ends with an interruption."""
     latest: Transition = transitions[-1] if transitions else {}
     message = latest.get("StatusMessage", "")

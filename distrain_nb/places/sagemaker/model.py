@@ -50,8 +50,8 @@ class Constraint(NamedTuple):
 
 @cache
 def request_shape(operation: str = "CreateTrainingJob") -> Shape | None:
-    """What a request of that operation may have, by the model that boto3 itself works by; None for
-    an operation without any."""
+    """Return the shape of that operation's request in boto3's own model; None for an operation
+    without any."""
     service: ServiceModel = Session().get_service_model("sagemaker")
     return service.operation_model(operation).input_shape
 

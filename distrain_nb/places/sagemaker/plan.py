@@ -71,7 +71,7 @@ class SageMakerPlan:
         return hardware_of(self.job.layout).processes
 
     def spec(self) -> SageMakerSpec:
-        """What a service needs later."""
+        """Return the facts that a service needs later."""
         run = run_name(self.job)
         return SageMakerSpec(
             run=run,

@@ -94,7 +94,7 @@ class RequestParts(TypedDict):
 
 
 def read(request: JsonObject) -> RequestParts:
-    """What is read again of a request."""
+    """Return the parts of a request that are read again."""
     return cast("RequestParts", request)
 
 
@@ -179,8 +179,8 @@ def _channels(job: SageMakerJob, settings: Settings, start: Start) -> tuple[Chan
 
 
 def _resources(job: SageMakerJob, settings: Settings) -> dict[str, Json]:
-    """What the layout doesn't say of the machines. Those with storage of their own encrypt it
-    themselves, and take no key."""
+    """Return the parts of a machine's request that no layout has. Those with storage of their own
+    encrypt it themselves, and take no key."""
     given, pool = job.options, hosts(job.layout)
     default = figure(current(), "sagemaker", "volume_gb_default")
     own_storage = all(map(has_own_storage, pool.machines))
@@ -234,7 +234,7 @@ def _ranks(start: Start) -> str:
 
 
 def _environment(job: SageMakerJob, start: Start) -> dict[str, str]:
-    """What our worker gets, and what the user adds."""
+    """Return the variables of our worker, with those that the user adds."""
     own = {
         "DISTRAIN_RUN": RUN,
         VARIABLE: _ranks(start),

@@ -115,8 +115,8 @@ def settled(job: SageMakerJob) -> dict[str, Found]:
 
 
 def fitting(job: SageMakerJob) -> dict[str, Found]:
-    """What was found for options that leave room for it. An image yields to a framework that was
-    asked for, and a rehearsal has none that takes a login."""
+    """Return the found settings that the options leave open. An image yields to a framework that
+    was asked for, and a rehearsal has none that takes a login."""
     chosen = {name for name in _MORE if name not in _JOINED and getattr(job.options, name)}
     if job.options.rehearsed or job.layout.framework or job.layout.image:
         chosen.add("base")
@@ -126,7 +126,7 @@ def fitting(job: SageMakerJob) -> dict[str, Found]:
 
 
 def _own_names(region: str) -> dict[str, Found]:
-    """What SageMaker's SDK calls a bucket that nobody has named, and our repository beside it."""
+    """Return the SDK's name for a bucket that nobody has named, and our repository's."""
     if not region:
         return {"bucket": _NONE, "repository": _NONE}
     home = f"{ACCOUNT}.dkr.ecr.{region}.{partition_of(region).domain}/distrain"
@@ -162,7 +162,7 @@ def wrong(settings: Settings, *, rehearsed: bool) -> Iterator[Finding]:
 
 
 def _unknown(region: str) -> Finding:
-    """It may be new: boto3 would find its way there."""
+    """Return a finding about a region that may be new: boto3 would find its way there."""
     close = " or ".join(get_close_matches(region, sorted(regions()), 2))
     asking = f"; did you mean {close}?" if close else ""
     message = f"botocore {version('botocore')} knows of no SageMaker in {region!r}{asking}"
@@ -184,8 +184,8 @@ def _ways(name: str, example: str) -> str:
 
 
 def of_machine(environ: Mapping[str, str]) -> dict[str, Found]:
-    """What the files of AWS's tools have, and what Studio tells of the space that the notebook runs
-    in. Raises OptionError for a file of SageMaker's SDK that can't be read."""
+    """Return the settings in the files of AWS's tools, and Studio's about the notebook's space.
+    Raises OptionError for a file of SageMaker's SDK that can't be read."""
     return first(_of_profile(environ), of_sdk(environ), _of_studio())
 
 

@@ -134,8 +134,8 @@ def _layers(here: Studio, *, space_first: bool = False) -> Iterator[tuple[JsonOb
 
 
 def _ask(here: Studio, operation: str, **named: str) -> JsonObject:
-    """What SageMaker answers, asked for once; empty where it does not within seconds, or where this
-    one may not ask."""
+    """Return SageMaker's answer, asked for once; empty where it takes longer than seconds, or
+    asking isn't allowed."""
     service, question = ("sagemaker", here.region), (here.region, operation, *named.values())
     if question in _answers:
         return _answers[question]

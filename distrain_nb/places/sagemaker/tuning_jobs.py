@@ -125,8 +125,8 @@ class HyperParameterTuningJobs:
                 raise
 
     def study(self, job: str) -> ServiceStudy:
-        """What it was created with. Raises DistrainError, OptionError for one whose trials are of
-        several definitions."""
+        """Return the spec it was created with. Raises DistrainError, OptionError for one whose
+        trials are of several definitions."""
         with plain_words("ask what the tuning job tries"):
             found = self._describe(job)
         if "TrainingJobDefinitions" in found:
@@ -167,8 +167,8 @@ class HyperParameterTuningJobs:
 
 
 def _observed(answer: TuningDescription) -> Observed:
-    """What `DescribeHyperParameterTuningJob` says, in our words. Raises Gone as `refuse_deleted`
-    does."""
+    """Return the state that `DescribeHyperParameterTuningJob` describes. Raises Gone as
+    `refuse_deleted` does."""
     status = answer["HyperParameterTuningJobStatus"]
     refuse_deleted(status, "the tuning job")
     if status == "Completed":
@@ -246,7 +246,8 @@ class StudyService(SageMakerService):
         return self._tuning.observe(job)
 
     def study(self, job: str) -> ServiceStudy:
-        """What it was created with. Raises DistrainError, OptionError for several definitions."""
+        """Return the spec it was created with. Raises DistrainError, OptionError for several
+        definitions."""
         return self._tuning.study(job)
 
     def trials(self, job: str) -> Sequence[ServiceTrial]:
@@ -254,8 +255,9 @@ class StudyService(SageMakerService):
         return self._tuning.trials(job)
 
     def trial_spec(self, job: str, trial: ServiceTrial) -> Spec:  # noqa: ARG002
-        """What the run of a trial is carried by: its job's own request, as far as it says where
-        log and output are. The goal is in the trial's event files, not in its log alone."""
+        """Return the spec by which a trial's run is carried: its job's own request, as far as it
+        says where log and output are. The goal is in the trial's event files, not in its log alone.
+        """
         if not self.spec.run:
             return replace(self.spec, study=False, job=trial.job)
         definition = cast("dict[str, Json]", dict(read(self.spec.request)["TrainingJobDefinition"]))

@@ -58,7 +58,7 @@ class TuningParts(TypedDict):
 
 
 def read(request: JsonObject) -> TuningParts:
-    """What is read again of a request."""
+    """Return the parts of a request that are read again."""
     return cast("TuningParts", request)
 
 
@@ -108,8 +108,8 @@ def goal_of(spec: StudySpec) -> str:
 
 
 def _metrics(job: SageMakerJob, spec: StudySpec) -> list[Json]:
-    """What is looked for in the log: a goal without a definition is in the line that `log_metrics`
-    prints of it."""
+    """Return the expressions for the log: a goal without a definition is in the line that
+    `log_metrics` prints of it."""
     goal, found = goal_of(spec), options.metrics(job.options.metric)
     line = rf"\[rank 0\] step -?[0-9]+  {re.escape(goal)} {_NUMBER}"
     return [{"Name": name, "Regex": regex} for name, regex in {goal: line, **found}.items()]
@@ -152,7 +152,7 @@ class SageMakerStudyPlan:
     findings: tuple[Finding, ...]
 
     def spec(self) -> SageMakerSpec:
-        """What a service needs later."""
+        """Return the facts that a service needs later."""
         run = study_name(self.trial.job)
         request = substituted(self.request, {RUN: run})
         return replace(self.trial.spec(), run=run, study=True, request=dict(request))
@@ -172,7 +172,7 @@ def plan_study(trial: SageMakerPlan, spec: StudySpec) -> SageMakerStudyPlan:
 
 
 def _findings(trial: SageMakerPlan, spec: StudySpec) -> Iterator[Finding]:
-    """What a tuning job can't be, or won't do."""
+    """Yield what a tuning job can't be, or won't do."""
     given = trial.job.options
     if trial.start.delivery is Delivery.FILES:
         message = (

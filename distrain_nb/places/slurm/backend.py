@@ -85,7 +85,7 @@ class SlurmBackend(ResumingBackend[SlurmOptions, "SlurmPlan"]):
             yield Check("commands", Health.MISSING, "no sbatch on this machine's PATH", remedy)
 
     def access(self, settled: Settled) -> Iterator[Check]:  # noqa: ARG002
-        """Return what the controller says of its partitions."""
+        """Yield what the controller says of its partitions."""
         from distrain_nb.places.slurm import sinfo
 
         if shutil.which("sinfo"):

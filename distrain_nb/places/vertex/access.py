@@ -92,8 +92,8 @@ def _questions(values: dict[str, str], account: str) -> Iterator[_Question]:
 
 
 def _asked(question: _Question, credentials: Credentials) -> Check:
-    """What there is not of the permissions; a bucket or a repository that is yet to be made is
-    told so. Raises NoAnswer, GoogleAuthError."""
+    """Return the missing permissions; a bucket or a repository that is yet to be made is named as
+    such. Raises NoAnswer, GoogleAuthError."""
     what, permissions = question.what, list(question.permissions)
     api = Api(question.service, credentials)
     if question.service == "storage":

@@ -117,7 +117,7 @@ def storage_client(project: str, endpoints: Mapping[str, str]) -> Client:
 
 
 def sdk_client(kind: type[Unknown], address: str) -> Unknown:
-    """What google-cloud-aiplatform is to have for its class of clients `kind`, where the services
+    """Return the client that google-cloud-aiplatform uses for its class `kind`, where the services
     of experiments are a stand-in's."""
     from google.cloud.aiplatform_v1 import MetadataServiceClient, TensorboardServiceClient
 

@@ -62,7 +62,7 @@ def write_archive(program: Laid, base: str, file: IO[bytes]) -> None:
 
 
 def needed(program: Requiring, base: str) -> Iterator[str]:
-    """What a prebuilt container is to install; its own framework stays."""
+    """Return the packages that a prebuilt container installs; its own framework stays."""
     row = prebuilt(current(), base)
     there = PACKAGES.get(row.framework) if row else None
     return to_install(program, [there] if there else ())

@@ -69,7 +69,7 @@ def _entry(line: HeldLine) -> LogEntry:
 
 
 def _of(job: str, trial_of: tuple[str, str] | None) -> list[str]:
-    """What entries of a job, or of a trial, have that others don't."""
+    """Return the filter for entries of a job, or of a trial."""
     own = f'{_JOB}="{job}"'
     if trial_of is None:
         return [_RESOURCE, own]

@@ -73,7 +73,7 @@ class VertexPlan:
         return request.deliveries(self.job)
 
     def spec(self) -> VertexSpec:
-        """What a service needs later."""
+        """Return the facts that a service needs later."""
         run = run_name(self.job)
         shown = self.shown
         sent = request.training_pipeline(shown) if self.pipeline else shown
@@ -110,11 +110,12 @@ class VertexPlan:
         )
 
     def __str__(self) -> str:
-        """What `gcloud ai custom-jobs create --config` takes, and its command line."""
+        """Print the file for `gcloud ai custom-jobs create --config`, and its command line."""
         return self.printed("custom-jobs", self.shown["jobSpec"])
 
     def printed(self, kind: str, config: Json, *more: str) -> str:
-        """What `gcloud ai KIND create --config` takes, and its command line with `more` options."""
+        """Return the file for `gcloud ai KIND create --config`, and its command line with `more`
+        options."""
         head = [
             f"gcloud ai {kind} create --config=FILE",
             f"--project={self.settings.project or 'PROJECT'}",

@@ -58,7 +58,7 @@ def custom_job(job: VertexJob, settings: Settings, ranks: int, base: str) -> dic
 
 
 def display_name(job: VertexJob) -> str:
-    """What the console calls the job."""
+    """Return the job's name in the console."""
     return job.name or "distrain"
 
 
@@ -104,7 +104,7 @@ def output_folder(settings: Settings) -> str:
 
 
 def environment(job: VertexJob, settings: Settings, ranks: int) -> dict[str, str]:
-    """What our worker gets, and what the user adds."""
+    """Return the variables of our worker, with those that the user adds."""
     own = {
         "DISTRAIN_RUN": RUN,
         "DISTRAIN_RANKS": str(ranks),
@@ -175,7 +175,7 @@ def _job_spec(job: VertexJob, settings: Settings, ranks: int, base: str) -> dict
 def _container(
     job: VertexJob, role: Role, pool: Pool, variables: Mapping[str, str], base: str
 ) -> dict[str, Json]:
-    """What a pool runs."""
+    """Return the container that a pool runs."""
     image, delivery = image_of(job.layout, role, pool), _delivery(job, role, pool)
     if delivery is None:
         return {"containerSpec": {"imageUri": image}}

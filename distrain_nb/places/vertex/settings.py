@@ -94,12 +94,12 @@ def settled(job: VertexJob) -> dict[str, Found]:
 
 
 def own_bucket(project: str, region: str) -> str:
-    """What a bucket is called that nobody has named; no name where a project's can't be in one."""
+    """Return the name of a bucket that nobody has named; none if a project's can't be in one."""
     return f"{project}-distrain-{region}" if project and region and ":" not in project else ""
 
 
 def own_repository(project: str, region: str) -> str:
-    """What a repository is called that nobody has named."""
+    """Return the name of a repository that nobody has named."""
     return f"{region}-docker.pkg.dev/{project}/distrain" if project and region else ""
 
 
@@ -146,7 +146,7 @@ def _ways(name: str, example: str) -> str:
 
 
 def of_machine(environ: Mapping[str, str]) -> dict[str, Found]:
-    """What `gcloud` has, and what the metadata server tells of a machine of Compute Engine."""
+    """Return the settings of `gcloud`, and those of Compute Engine's metadata server."""
     found = first(_of_gcloud(environ))
     machine = google.machine(environ)
     if machine is None:

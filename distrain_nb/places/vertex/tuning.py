@@ -47,14 +47,14 @@ class VertexStudyPlan:
         return tuple(self._findings())
 
     def spec(self) -> VertexSpec:
-        """What a service needs later."""
+        """Return the facts that a service needs later."""
         of_trial = self.trial.spec()
         sent = substituted(self._around(self.trial.shown), {request.RUN: of_trial.run})
         return replace(of_trial, request=sent, study=True)
 
     def __str__(self) -> str:
-        """What `gcloud ai hp-tuning-jobs create --config` takes, and its command line, which counts
-        trials by options of its own."""
+        """Print the file for `gcloud ai hp-tuning-jobs create --config`, and its command line,
+        which counts trials by options of its own."""
         config = self._around(self.trial.shown)
         for said_elsewhere in ("displayName", "labels", "encryptionSpec"):
             config.pop(said_elsewhere, None)
@@ -84,7 +84,7 @@ class VertexStudy(VertexService):
     """A study on Vertex AI, or on a rehearsal's stand-in."""
 
     def study(self, job: str) -> ServiceStudy:
-        """What it was created with. Raises DistrainError."""
+        """Return the spec it was created with. Raises DistrainError."""
         from google.protobuf.json_format import MessageToDict
 
         with client.plain_words("ask what the tuning job tries"):

@@ -98,7 +98,7 @@ def _of_tracking(job: VertexJob, settings: Settings) -> Iterator[Finding]:
 
 
 def beyond(request: JsonObject) -> Iterator[Finding]:
-    """What has a size or form in a request that the API's reference rules out."""
+    """Yield the parts of a request whose size or form the API's reference rules out."""
     name = str(request["displayName"])
     if len(name) > LONGEST_NAME:
         message = f"--name has {len(name)} characters; at most {LONGEST_NAME} are allowed"

@@ -141,7 +141,8 @@ _OF_GPUS = ("advice.ddp.device", "advice.horovod.device")
 
 
 def findings(source: str, label: str, first_line: int = 1) -> tuple[Finding, ...]:
-    """What a cell lacks, from its line `first_line` (1-based) on; lines count from the first.
+    """Return what a cell lacks, from its line `first_line` (1-based) on; lines count from the
+    first.
 
     The cell is looked at by itself. Code that can't be parsed gives nothing: capture says why.
     """
@@ -157,7 +158,7 @@ def findings_in(
     gpus: bool = True,
     remote: Sequence[RemoteFolder] = (BUCKETS,),
 ) -> tuple[Finding, ...]:
-    """What a program lacks, its definitions from other cells included.
+    """Return what a program lacks, its definitions from other cells included.
 
     `main` is the text of main.py and `segments` say which cell's lines it has. Without `gpus` which
     of them a rank uses is no matter. `remote` are folders whose files are fetched one by one.
@@ -191,8 +192,8 @@ def own_processes(
     ranks_per_replica: int,
     modules: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Finding, ...]:
-    """What starts processes itself in a program that is started as several ranks, or gives each of
-    them the same place: an error where it is sure to fail, which repairs of the cell put right.
+    """Return the calls that start processes themselves in a program of several ranks, or give all
+    ranks the same address: an error where it is sure to fail, which repairs of the cell put right.
     `modules` are the texts of the program's own modules, by their files."""
     first, trees, places = main.count("\n") + 2, [], [*segments]
     for file, text in modules.items():
@@ -208,7 +209,7 @@ def own_processes(
 
 
 def avoids_nccl(main: str) -> str:
-    """What a program exchanges gradients by in NCCL's place, `gloo` or `RING`; empty for none."""
+    """Return what a program uses instead of NCCL, `gloo` or `RING`; empty for nothing."""
     tree = plain(main).tree
     return without_nccl(Code(taken(tree))) if tree is not None else ""
 

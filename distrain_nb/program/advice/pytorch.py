@@ -87,7 +87,7 @@ _ITERATED = {
 
 
 def pytorch(code: Code) -> Iterator[Note]:
-    """What is missing around DDP and FSDP; nothing where a library sees to it."""
+    """Yield what is missing around DDP and FSDP; nothing where a library does it."""
     wraps = [c for c in code.called("DistributedDataParallel", *WRAPS) if code.runs(c)]
     if not wraps or is_cared_for(code):
         return
@@ -207,7 +207,7 @@ def _kind_of(code: Code, loader: ast.Call) -> str:
 
 
 def dataset(loader: ast.Call) -> list[ast.expr]:
-    """What a loader is to read, if it says so."""
+    """Return the data set of a loader, if it names one."""
     return loader.args[:1] or [n for n in [keyword(loader, "dataset")] if n is not None]
 
 

@@ -134,7 +134,8 @@ class Code:
         ]
 
     def body_of(self, call: ast.Call) -> Function | None:
-        """What a call runs, where the code defines it: a function, a method, a constructor."""
+        """Return the definition that a call runs, where the code has it: a function, a method, a
+        constructor."""
         name = last(self.name(call.func))
         if name in self.classes:
             body = self.classes[name].body
@@ -142,7 +143,7 @@ class Code:
         return self.functions.get(name)
 
     def returned(self, function: Function | None) -> list[ast.expr]:
-        """What a function returns; nothing for a constructor."""
+        """Return the expressions that a function returns; none for a constructor."""
         if function is None or function.name == "__init__":
             return []
         returns = (node for node in ast.walk(function) if isinstance(node, ast.Return))
@@ -263,7 +264,7 @@ def given(call: ast.Call) -> list[ast.expr]:
 
 
 def keyword(call: ast.Call, *names: str) -> ast.expr | None:
-    """What a call is given under one of these names."""
+    """Return the argument of a call under one of these names."""
     return next((k.value for k in call.keywords if k.arg in names), None)
 
 
@@ -317,7 +318,7 @@ def parameters(function: Function | ast.Lambda) -> list[ast.arg]:
 
 
 def arguments(call: ast.Call, function: Function | None) -> dict[ast.arg, ast.expr]:
-    """What a call gives the parameters of a function: by name, by position or by default."""
+    """Return a call's arguments by parameter, whether by name, by position or by default."""
     if function is None:
         return {}
     placed, named = parameters(function), {k.arg: k.value for k in call.keywords}

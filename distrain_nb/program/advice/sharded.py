@@ -42,7 +42,7 @@ _TOGETHER = ("optim_state_dict", "full_optim_state_dict", "summon_full_params", 
 
 
 def sharded(code: Code) -> Iterator[Note]:
-    """What is wrong with the state of models under FSDP and `fully_shard` on one rank."""
+    """Yield mistakes with the state of models under FSDP and `fully_shard` on one rank."""
     states = _States(code, Values(code, _SAME))
     written = {state for save in saves(code, guarded=True) for state in states.saved(save)}
     for call in code.called("state_dict", *_TOGETHER) if code.called(*WRAPS) else ():
@@ -152,7 +152,7 @@ def _model_of(wrap: ast.Call) -> ast.expr | None:
 
 
 def _held(node: ast.expr) -> list[ast.expr]:
-    """What a dictionary, a list or a tuple that is written out holds."""
+    """Return the items of a dictionary, a list or a tuple that is written out."""
     if isinstance(node, ast.Dict):
         return node.values
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":

@@ -77,8 +77,8 @@ class _Started(NamedTuple):
 
 
 def starters(code: Code, text: str, ranks_per_replica: int) -> Iterator[Note]:
-    """What starts a world in each rank of one: an error where several ranks of a machine are sure
-    to get there. `text` is the program's."""
+    """Yield the calls that start a world in each rank of one: an error where several ranks of a
+    machine are sure to get there. `text` is the program's."""
     if ranks_per_replica < 2 and any(map(_NODES.fullmatch, code.texts)):
         return  # it starts the processes of each machine, as one of several
     for call, bound, starter in _started(code):
@@ -171,7 +171,7 @@ def _is_one(code: Code, call: ast.Call, starter: _Starter) -> bool:
 
 
 def _function(call: ast.Call, starter: _Starter) -> ast.expr | None:
-    """What the processes call."""
+    """Return the function that the processes call."""
     first = call.args[0] if call.args and starter.function not in ("", "target") else None
     return keyword(call, starter.function) or first
 
@@ -236,8 +236,8 @@ _MEETS = ("init_process_group", "init_distributed", "Accelerator", "Fabric", "Tr
 
 
 def own_place(code: Code, text: str, ranks_per_replica: int) -> Iterator[Note]:
-    """A rank that the program writes out: an error where the ranks of a machine are sure to listen
-    at the same port. `text` is the program's."""
+    """Yield ranks that the program writes out: an error where the ranks of a machine are sure to
+    listen at the same port. `text` is the program's."""
     if ranks_per_replica < 2:
         return
     places = [

@@ -100,7 +100,8 @@ def _known(path: str, remote: Sequence[RemoteFolder]) -> RemoteFolder | None:
 
 
 def storage(code: Code, remote: Sequence[RemoteFolder]) -> Iterator[Note]:
-    """What reads small files below folders that are `remote`, and loaders without workers there."""
+    """Yield reads of small files below folders that are `remote`, and loaders without workers
+    there."""
     readers = set()
     for folder in _named(code, remote):
         if folder.is_quick:
@@ -129,7 +130,7 @@ def _named(code: Code, remote: Sequence[RemoteFolder]) -> Iterator[RemoteFolder]
 
 
 def _origin(code: Code, folder: RemoteFolder) -> Origin:
-    """What holds a folder's path; parsed arguments do whose default it is."""
+    """Return the expression that holds a folder's path; parsed arguments do whose default it is."""
     origin = Origin(frozenset(), folder.names, folder.variables, frozenset({folder.path}))
     flow = Flow(code, origin)
     added = [c for c in code.called("add_argument") if flow.holds(keyword(c, "default"))]
@@ -138,7 +139,7 @@ def _origin(code: Code, folder: RemoteFolder) -> Origin:
 
 
 def _does(code: Code, call: ast.Call, flow: Flow, folder: RemoteFolder) -> str:
-    """What a call does that reads a file for each sample, in words; else nothing."""
+    """Return in words what a call does that reads a file for each sample; else nothing."""
     name, gets = last(code.name(call.func)), any(map(flow.holds, given(call)))
     if gets and (name in _TREES or (name == "load_dataset" and _is_folder(call))):
         return f"{name} opens a file for each sample"
@@ -164,7 +165,7 @@ def _ends(node: ast.AST, suffixes: tuple[str, ...]) -> bool:
 
 
 def _opened(call: ast.Call) -> ast.expr | None:
-    """What is opened: the first argument, or the path whose method it is."""
+    """Return the path that is opened: the first argument, or the path whose method it is."""
     receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
     is_mode = receiver is not None and isinstance(next(iter(call.args), None), ast.Constant)
     return call.args[0] if call.args and not is_mode else receiver

@@ -30,7 +30,7 @@ _MODELS = ("Sequential", "Model", "Functional", "load_model", "clone_model", "mo
 
 
 def tensorflow(code: Code) -> Iterator[Note]:
-    """What is missing around a strategy of `tf.distribute`."""
+    """Yield what is missing around a strategy of `tf.distribute`."""
     strategies = [call for call in code.calls if _is_strategy(code.name(call.func))]
     if not strategies:
         return

@@ -208,7 +208,8 @@ def without_nccl(code: Code) -> str:
 
 
 def _backends(code: Code, call: ast.Call) -> Iterator[ast.expr | None]:
-    """What a call names as the backend of the processes, None where it leaves that to PyTorch."""
+    """Yield the backends that a call names for the processes; None where it leaves that to
+    PyTorch."""
     if last(code.name(call.func)) in _JOINS:
         yield keyword(call, "backend", "dist_backend") or next(iter(call.args), None)
     elif named := keyword(call, *_BACKENDS):

@@ -75,7 +75,7 @@ class Values:
         return [bound.value for bound in self._bound_to(name)]
 
     def stored(self, name: ast.expr) -> list[ast.expr]:
-        """What is put under keys of a name: `state["model"] = …`."""
+        """Return the values that are put under keys of a name: `state["model"] = …`."""
         return [bound.value for bound in self.code.bindings.get(f"{ast.unparse(name)}[]", ())]
 
     def arguments(self, name: ast.expr) -> list[tuple[ast.Call, ast.expr]]:
@@ -100,7 +100,7 @@ class Values:
             yield from self._made(step, rest, seen)
 
     def _back(self, node: ast.expr, path: Path) -> Iterable[tuple[ast.expr, Path]]:
-        """What an expression, or an item of it, has its value from; nothing if that is open."""
+        """Return the sources of an expression's value, or of an item's; none if that is open."""
         if isinstance(node, (ast.List, ast.Tuple, ast.Set, ast.Dict)):
             items = node.values if isinstance(node, ast.Dict) else node.elts
             if path and path[0] is not ANY and not isinstance(node, ast.Dict):
@@ -135,7 +135,8 @@ class Values:
         return [call.func.value] if isinstance(call.func, ast.Attribute) else []
 
     def _bound_to(self, node: ast.expr) -> list[Binding]:
-        """What sets a name, an attribute or an item where it can be read here."""
+        """Return the expressions that set a name, an attribute or an item, as far as they can be
+        read."""
         found = self.code.bindings.get(ast.unparse(node), [])
         if not isinstance(node, ast.Name):
             holder = self.code.innermost(node, ast.ClassDef)
@@ -247,7 +248,7 @@ class Flow:
         return False
 
     def _from(self, node: ast.AST) -> Iterator[ast.AST]:
-        """What an expression has its value from: its parts, and what its names are set to."""
+        """Yield the sources of an expression's value: its parts, and what its names are set to."""
         if isinstance(node, ast.ClassDef):  # it may look at it itself, as a dataset does
             yield from ast.walk(node) if self.through else ()
             return
@@ -261,7 +262,7 @@ class Flow:
         yield from ast.iter_child_nodes(node)
 
     def _named(self, text: str) -> Iterator[ast.AST]:
-        """What a name is set to, and what a function of that name returns."""
+        """Yield the values of a name, and those that a function of that name returns."""
         for key in (text, f"{text}[]"):
             for bound in self.code.bindings.get(key, ()):
                 yield bound.value

@@ -124,7 +124,7 @@ def _keep_chains(found: Mapping[str, Needed], before: dict[Key, set[Key]]) -> No
 
 
 def _keep_values(items: Mapping[Key, PreludeItem], before: dict[Key, set[Key]]) -> None:
-    """A value comes behind a statement that would bind its name by the way."""
+    """Put a value behind a statement that also binds its name."""
     for key, item in items.items():
         if item.executed is None:
             continue

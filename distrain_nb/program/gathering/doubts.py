@@ -97,7 +97,7 @@ def run_that_defines(name: str, notebook: Notebook) -> tuple[str, tuple[Fix[str]
 
 
 def _run_file(text: str, folder: Path) -> Path | None:
-    """What `%run` reads: names of scripts may lack their ending."""
+    """Return the file that `%run` reads: names of scripts may lack their ending."""
     files = (folder / text, folder / f"{text}.py", folder / f"{text}.ipynb")
     return next((file for file in files if file.is_file()), None)
 

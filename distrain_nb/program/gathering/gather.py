@@ -226,7 +226,7 @@ class Gathering:
                     self._travels(wanted.where, weight)
 
     def _data(self, wanted: PendingName, value: Any) -> None:
-        """A value travels, unless each process has to make its own."""
+        """Return how a value travels, unless each process has to make its own."""
         if wanted.deleted:
             self._carry(wanted, None)
             return

@@ -120,7 +120,7 @@ def _asking_bases(needed: Needed, gathering: Gathering) -> Iterator[str]:
 
 
 def asking(needed: Needed, world: World) -> Iterator[str]:
-    """What ranks have otherwise, as its statement asks for the world or the machine."""
+    """Yield what differs in ranks because its statement asks for the world or the machine."""
     assert isinstance(needed.how, SourceCode)
     for executed in needed.how.chain:
         node = executed.statement.node

@@ -85,7 +85,7 @@ def notebook_of(shell: Any) -> Notebook:
 
 
 def label(number: int) -> str:
-    """What IPython calls a cell in tracebacks."""
+    """Return IPython's name for a cell in tracebacks."""
     return f"Cell In[{number}]"
 
 
@@ -118,7 +118,7 @@ def of_function(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tupl
 def _around(
     function: FunctionType, own: Mapping[str, Any], given: Mapping[str, Any], *, main: bool
 ) -> Notebook:
-    """What the cell finds: the running notebook's names and cells, or those of the script."""
+    """Return the names and cells around the cell: the notebook's, or those of the script."""
     here = current_notebook() if own is vars(sys.modules["__main__"]) else None
     if here is not None:
         return replace(here, given=given)

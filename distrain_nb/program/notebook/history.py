@@ -54,7 +54,7 @@ class Statement:
 
     @lru_cache(maxsize=_MOST_STATEMENTS)  # noqa: B019 (kept by the cell's text anyway)
     def names(self, late_annotations: bool = False) -> Names:
-        """What the statement needs and binds."""
+        """Return the names that the statement needs and binds."""
         return names_of([self.node], late_annotations=late_annotations)
 
     @lru_cache(maxsize=_MOST_STATEMENTS)  # noqa: B019
@@ -96,8 +96,8 @@ class Statement:
         return replace(self, node=definitions[-1]) if definitions else None
 
     def gives(self, name: str) -> object:
-        """What tells if another statement binds a name to the same: of an import what it imports,
-        else the text."""
+        """Return a key that is equal for statements which bind a name to the same: an import's
+        target, else the text."""
         alias, module = self.alias(name), getattr(self.node, "module", None)
         return (module, alias.name if module or alias.asname else name) if alias else self.text
 
@@ -283,7 +283,7 @@ class SeenReads:
         return self.watched and not {label, name} & self.observer.unseen
 
     def reads(self, statement: Statement, name: str, value: Any) -> Iterator[SeenRead]:
-        """What a statement asked that matters to the value that a name stands for.
+        """Yield the questions of a statement that matter to a name's value.
 
         Packages ask for many reasons, so what they made counts if it is a rank, a size or a name.
         """

@@ -295,7 +295,7 @@ def _evaluates(node: ast.stmt) -> bool:
 
 
 def _root(node: ast.AST) -> str:
-    """`a` of `a.b[0].c()`, and of `vars(a)["b"]`."""
+    """Return `a` of `a.b[0].c()`, and of `vars(a)["b"]`."""
     while isinstance(node, (*_PLACES, ast.Call)):
         if isinstance(node, ast.Call):
             by_name = isinstance(node.func, ast.Name) and node.func.id in ("vars", "getattr")

@@ -153,7 +153,7 @@ class Reaches:
     _known: dict[Statement, Reach] = field(default_factory=dict)
 
     def of(self, statement: Statement, module: OwnModule) -> Reach:
-        """What a statement of a module reads."""
+        """Return the names that a statement of a module reads."""
         if statement not in self._known:
             self._known[statement] = _Look(self.modules, module).at(statement.node)
         return self._known[statement]
@@ -184,7 +184,8 @@ class _Look:
         return self.reach
 
     def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
-        """A definition calls its decorators, and what its bases do when a class is made of them."""
+        """Follow a definition: it calls its decorators, and what its bases do when a class is made
+        of them."""
         for decorator in node.decorator_list:
             self._enter(resolve(decorator, self.module.namespace))
         for base in getattr(node, "bases", ()):
@@ -295,7 +296,7 @@ def resolve(node: ast.AST, namespace: Any) -> Any:
 
 
 def member(base: Any, name: str) -> Any:
-    """What a module, a class or an object's class has by a name."""
+    """Return the attribute of a module, a class or an object's class by its name."""
     if base is NOTHING or is_bound(base):
         return NOTHING
     if isinstance(base, ModuleType):

@@ -64,7 +64,7 @@ class World:
         return {module.partition(".")[0] for module in self._modules.gone}
 
     def learned(self, name: str) -> Reading | None:
-        """What a name of the notebook has learned, itself or through what it was made from."""
+        """Return the questions on which a notebook's name depends, also through its sources."""
         return self.asked_in(self._notebook, name)
 
     def asks_itself(self, executed: Executed) -> bool:
@@ -75,12 +75,12 @@ class World:
         return self.asked_by(executed) is not None
 
     def asked_in(self, module: OwnModule, name: str) -> Reading | None:
-        """What a name of a module has learned of the world or the machine."""
+        """Return the questions about the world or the machine on which a module's name depends."""
         return _first(self._asked([(module, name)]))
 
     def asked_by(self, executed: Executed, but: Collection[str] = ()) -> Reading | None:
-        """What a statement of the notebook asks of the world or the machine while it runs, itself
-        or by names that it reads `but` some."""
+        """Return the questions about the world or the machine of a notebook's statement, its own or
+        by names that it reads `but` some."""
         statement = executed.statement
         for read in self.seen.asked(statement):
             return Reading("world", read.what, read.where)
@@ -169,7 +169,8 @@ class World:
                 waiting.extend((*item, plain) for item in following)
 
     def _asked(self, names: Iterable[Name]) -> Iterator[Reading]:
-        """What was asked on the way to values; of the machine only where all there is settings."""
+        """Yield the questions on the way to values; those about the machine only where all there
+        is settings."""
         for module, name, plain in self._behind(names):
             if (module, name) not in self._known:
                 self._known[module, name] = [*self._readings(module, name)]
@@ -196,7 +197,8 @@ class World:
             yield from self._of_text(executed.statement, module)
 
     def _of_text(self, statement: Statement, module: OwnModule) -> Iterator[Reading]:
-        """What the text of a statement takes from packages, and what it asks if nobody saw it."""
+        """Yield what the text of a statement takes from packages, and its questions if nobody saw
+        them."""
         reach = self._reaches.of(statement, module)
         known = [reach.knows] if reach.knows else []
         asked = [] if self.seen.saw(statement, module) else reach.asks
@@ -206,7 +208,7 @@ class World:
             yield Reading("device", f"{reach.machine}()", statement.where)
 
     def _chain(self, module: OwnModule, name: str) -> tuple[Executed, ...]:
-        """What made a name; of a class what has filled it since its definition."""
+        """Return the statements that made a name; of a class also those that filled it since."""
         if isinstance(module.namespace.get(name), _CODE):
             defined = module is self._notebook and self.history.of(name)[:1]
             return tuple(self.makings.fillings(name, defined[0])) if defined else ()

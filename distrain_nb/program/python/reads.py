@@ -94,7 +94,8 @@ class ExpressionWalker(ast.NodeVisitor):
         self.call(read.name)
 
     def call(self, name: str) -> None:
-        """A function may be called from here on: what its body reads must be there."""
+        """Note that a function may be called from here on: the names that its body reads must be
+        there."""
         for inner in self.bodies.pop(name, ()):
             self.read_now(inner, certain=False)
 
@@ -172,7 +173,8 @@ class ExpressionWalker(ast.NodeVisitor):
     # -- names by text ------------------------------------------------------------------------
 
     def _by_text(self, node: ast.Call) -> None:
-        """What `globals().get("lr")` and `eval("lr")` read; else that names are read by text."""
+        """Return the names that `globals().get("lr")` and `eval("lr")` read; else that names are
+        read by text."""
         function = node.func
         if isinstance(function, ast.Attribute) and self._has_all_names(function.value):
             gets = function.attr == "get" and node.args and self._reads(node.args[0], node)
@@ -255,7 +257,7 @@ class ExpressionWalker(ast.NodeVisitor):
                 self.read_now(read, certain=False)
 
     def function(self, node: ast.Lambda) -> None:
-        """A lambda that is only given a name here."""
+        """Note a lambda that only gets a name here."""
         self.defaults(node.args)
         with self.inside(function_scope(node.args, [node.body])):
             self.visit(node.body)

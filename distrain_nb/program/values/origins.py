@@ -99,7 +99,7 @@ def _makes(place: FunctionText, code: CodeType, *, exactly: bool) -> bool:
 
 
 def held(function: FunctionType) -> dict[str, Any]:
-    """What a function has beside its code."""
+    """Return the objects that a function holds beside its code."""
     state: dict[str, Any] = {
         "__defaults__": function.__defaults__,
         "__kwdefaults__": function.__kwdefaults__,

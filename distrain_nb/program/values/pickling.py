@@ -283,7 +283,7 @@ def try_value(name: str, value: Any, definitions: Definitions, limit: int) -> Pi
 
 
 def unreadable(name: str, value: Any, definitions: Definitions) -> PickleProblem | None:
-    """What keeps a value from being read where it was pickled, by reading it here.
+    """Return why a pickled value can't be read, by reading it here.
 
     Functions and classes of the notebook stand for themselves, so that none of its code runs but
     what reading the value runs.

@@ -123,7 +123,7 @@ HEAD = "Traceback (most recent call last)"
 
 
 def folds(lines: Sequence[Line]) -> Iterator[tuple[int, int]]:
-    """Return the first and the last place of each traceback, up to the line that names the
+    """Yield the first and the last place of each traceback, up to the line that names the
     exception.
 
     One that another process's lines part is given as far as it stands in one piece.

@@ -245,7 +245,7 @@ def _set(points: Points, name: str, columns: Rows, kind: str) -> None:
 
 
 def _by_tag(columns: Rows) -> list[tuple[str, NDArray[np.int64] | slice[None, None, None]]]:
-    """Yield (tag, the rows that have it), for tags of one length."""
+    """Return (tag, the rows that have it), for tags of one length."""
     varying = np.flatnonzero((columns != columns[0]).any(axis=0))
     if not len(varying):
         return [(_text(columns[0].tobytes()), slice(None))]

@@ -57,7 +57,7 @@ class ValueAxis:
         return [(share, text) for share, text in found if share is not None]
 
     def as_json(self) -> dict[str, object]:
-        """What a page needs to say what stands at a share of it."""
+        """Return the axis as a page needs it to name the value at a share of its length."""
         return {
             "name": self.name,
             "kind": self.kind,

@@ -34,14 +34,14 @@ _END = ")\n"  # of a call in Python
 
 
 def own_fields(place: str) -> Iterator[tuple[str, Field]]:
-    """The fields of a place, each with its path."""
+    """Yield the fields of a place, each with its path."""
     for option in _labelled(place):
         name = f"{OWN}-{option.field}"  # the page's class for it, which others have of theirs
         yield f"{OWN}.{option.field}", replace(Field.of(option), name=name)
 
 
 def own_choices(layout: Layout) -> dict[str, tuple[Choice, ...]]:
-    """What they can take beside a layout, by path, of those that say so."""
+    """Return by path the values that those fields can take beside a layout, where they say so."""
     choices = {}
     for option in _labelled(layout.on):
         if option.choices:
@@ -52,7 +52,7 @@ def own_choices(layout: Layout) -> dict[str, tuple[Choice, ...]]:
 
 
 def own_words(place: str, texts: Mapping[str, str]) -> list[str]:
-    """The options of a cell that say the same as the texts of a place's fields, by name."""
+    """Return by name the options of a cell that equal the texts of a place's fields."""
     return [word for option in _labelled(place) for word in _words(option, texts)]
 
 
@@ -91,7 +91,7 @@ def own_findings(layout: Layout, texts: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def from_line(line: str) -> tuple[str, dict[str, str]]:
-    """A line without the options that fields of its place stand for, and their texts by name."""
+    """Return a line without the options that fields of its place show, and their texts by name."""
     all_words = words_of(line)
     options = {option.name: option for option in _labelled(_place(all_words))}
     left, texts, words = [], dict[str, str](), iter(all_words)
@@ -183,7 +183,7 @@ def _with_arguments(text: str, chosen: Mapping[Option, Json]) -> tuple[str, list
 
 
 def _place(words: list[str]) -> str:
-    """What `--on` says, of which the last counts."""
+    """Return the place of the last `--on`."""
     named = [after for word, after in pairwise(words) if word == "--on"]
     named += [word.partition("=")[2] for word in words if word.startswith("--on=")]
     return named[-1] if named else ""

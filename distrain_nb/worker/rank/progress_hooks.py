@@ -80,7 +80,7 @@ def _change_lightning(module: Any) -> None:
 
 
 def _change_rich(module: Any) -> None:
-    """The outermost bar counts, which is the first of a `Progress`."""
+    """Count by the outermost bar, which is the first of a `Progress`."""
     bars = module.Progress
 
     def moved(self: Any, *_: Any, **__: Any) -> None:

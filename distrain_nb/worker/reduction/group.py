@@ -184,7 +184,7 @@ def _one_by_one(_: Any, name: str) -> Callable[..., Any]:
 
 
 def _devices(torch: Any, values: Any) -> Iterator[Any]:
-    """Return the devices of tensors, in lists too; and the one that options name."""
+    """Yield the devices of tensors, in lists too; and the one that options name."""
     for value in values:
         if isinstance(value, torch.Tensor):
             yield value.device
