@@ -134,6 +134,16 @@ def test_nothing_is_measured_outside_a_run(tmp_path: Path, monkeypatch: pytest.M
     assert not [*tmp_path.iterdir()]
 
 
+def test_a_variable_of_the_notebook_turns_it_off_in_runs_here(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISTRAIN_STEP_TIMES", "0")
+    code = "import distrain_nb\nfor _ in range(20):\n    with distrain_nb.timed('data'): pass"
+    run = api.submit(code, wait=True)
+    assert run.state == "succeeded"
+    assert not (run.folder / EVENTS_FOLDER / STEP_TIMES_FOLDER).exists()
+
+
 def test_a_program_runs_as_without_the_hooks(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     said = {

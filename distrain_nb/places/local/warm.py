@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import distrain_nb.worker
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
+from distrain_nb.worker.files.folder import STEP_TIMES_VARIABLE
 from distrain_nb.worker.files.request import TAKEN, Request, Warming, send
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def _environment() -> dict[str, str]:
     environment = {
         name: value
         for name, value in os.environ.items()
-        if name not in _PASSING_NAMES and not name.startswith(_PASSING)
+        if name == STEP_TIMES_VARIABLE or not (name in _PASSING_NAMES or name.startswith(_PASSING))
     }
     if environment.get("MPLBACKEND", "").startswith("module://"):
         environment["MPLBACKEND"] = "agg"  # the kernel's own draws into its cells

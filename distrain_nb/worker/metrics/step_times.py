@@ -20,10 +20,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, DefaultDict, Dict, Iterator, Optional, Set
 
-from distrain_nb.worker.files.folder import STEP_TIMES_FOLDER
+from distrain_nb.worker.files.folder import STEP_TIMES_FOLDER, STEP_TIMES_VARIABLE
 from distrain_nb.worker.metrics.writer import FOLDER_VARIABLE, append
 
-OFF_VARIABLE = "DISTRAIN_STEP_TIMES"  # "0": nothing is measured
 DATA, COMPUTE, EXCHANGE, SAVE, REST = KINDS = ("data", "compute", "exchange", "save", "rest")
 STEPS, GRADIENT_BYTES, LOADER_WORKERS = FACTS = ("steps", "gradient bytes", "loader workers")
 _SETUP = ""  # before the first step
@@ -153,7 +152,7 @@ os.register_at_fork(after_in_child=lambda: setattr(CLOCK, "thread", 0))
 def begin() -> bool:
     """Measure this rank, and say whether it is: its metrics need a folder."""
     folder, rank = os.environ.get(FOLDER_VARIABLE), os.environ.get("RANK")
-    if not folder or rank is None or os.environ.get(OFF_VARIABLE) == "0":
+    if not folder or rank is None or os.environ.get(STEP_TIMES_VARIABLE) == "0":
         return False
     CLOCK.begin(Path(folder, STEP_TIMES_FOLDER, f"rank-{rank}"))
     return True
