@@ -19,6 +19,7 @@ from distrain_nb.observed.changes import Changes, PartChange
 from distrain_nb.observed.definitions import Modules, Originals
 from distrain_nb.observed.frames import (
     as_now,
+    asking,
     column_of,
     frames_to,
     held,
@@ -48,9 +49,8 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
 
 _PASSING = {"__getitem__", "__iter__", "__contains__", "get"}  # wrappers of other extensions
-# How deep in a package a question matters: to give all of the environment to a process, or to ask
-# whether there is a group, is part of other work.
 _ARGUMENTS = (Namespace, SimpleNamespace)  # `init_distributed_device(args)` sets `args.rank`
+# How deep in a package a question matters. Deeper ones are part of other work.
 _MOST_FRAMES, _MOST_DEPTH = 2, {"os.environ": 0}
 _ALONE_WITHIN_S = 1.0
 
@@ -249,25 +249,25 @@ class Observer:
     def see(self, what: str, frame: FrameType, package: str = "") -> None:
         """Note a read, unless *package* asks itself or no statement of the notebook led here."""
         line = self._statement.f_lineno if self._statement else 0
-        if (what, id(frame.f_code), frame.f_lasti, line) in self._again or not self.active:
+        asker = asking(frame)
+        if (what, id(asker.f_code), asker.f_lasti, line) in self._again or not self.active:
             return
         if package and root_of(frame.f_globals) == package:
             return
         with self._alone():
-            self._see(what, frame)
+            self._see(what, frame, asker)
 
-    def _see(self, what: str, frame: FrameType) -> None:
+    def _see(self, what: str, frame: FrameType, asker: FrameType) -> None:
         self._asked = True
         try:
             top = top_of(frame, self.namespace) or top_of(main_thread(), self.namespace)
-            code, line = frame.f_code, frame.f_lineno
-            key = (what, id(code), line, id(top), top and (id(top.f_code), top.f_lineno))
+            code = asker.f_code
+            key = (what, id(code), asker.f_lineno, id(top), top and (id(top.f_code), top.f_lineno))
             if key not in self._seen:
                 self._seen[key] = (code, top)  # kept, so that no other gets its id
                 self._note(what, frame, top)
             self._statement = top
-            again = (what, id(code), frame.f_lasti, top.f_lineno if top else 0)
-            self._again[again] = code
+            self._again[what, id(code), asker.f_lasti, top.f_lineno if top else 0] = code
         except Exception:  # whatever is odd about a frame: the user's code goes on
             return
 

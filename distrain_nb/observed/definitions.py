@@ -17,7 +17,7 @@ from distrain_nb.worker.fingerprint import dict_of, is_own
 from distrain_nb.worker.functions import NoAttribute
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
 _State = dict[str, dict[str, Any]]
 OF_CLASSES = ("__doc__", "__annotations__")  # which their statements give them, and may change
@@ -168,6 +168,7 @@ class Modules:
     def __init__(self, namespace: Mapping[str, Any]) -> None:
         self.namespace = namespace
         self._before: _Leaves | None = None
+        self._imported: _Leaves = {}
         self._found: list[ModuleChange] = []
 
     def keep(self) -> None:
@@ -182,13 +183,33 @@ class Modules:
         if before is None:
             return
         for name, module in _own_modules():
-            if name in before:  # else it has just been imported, which is the file's own matter
-                now, then = _leaves(module), before[name]
-                changed = {p for p in {**then, **now} if then.get(p, _NOTHING) != now.get(p)}
-                changed |= {p for p in _may_set(code, module, self.namespace) if p in now}
-                self._found += [
-                    ModuleChange(*at, name, p, now.get(p, _NOTHING)) for p in sorted(changed)
-                ]
+            now = _leaves(module)
+            if name not in before:  # it has just been imported, which is the file's own matter
+                self._imported[name] = now
+                continue
+            then = before[name]
+            changed = {p for p in {**then, **now} if then.get(p, _NOTHING) != now.get(p)}
+            changed |= {p for p in _may_set(code, module, self.namespace) if p in now}
+            self._found += [
+                ModuleChange(*at, name, p, now.get(p, _NOTHING)) for p in sorted(changed)
+            ]
+
+    def since_import(self, name: str) -> Callable[[str], str]:
+        """Return what tells by the path of a part what has happened to it since a statement that
+        asked for the world imported the module: `set` to another value, `changed` in parts, or
+        nothing."""
+        known = name in self._imported and name in sys.modules
+        imported = self._imported[name] if known else {}
+        present = _leaves(sys.modules[name]) if known else {}
+
+        def since(path: str) -> str:
+            then, now = ({p: v for p, v in state.items() if _is_part(p, path)}
+                         for state in (imported, present))  # fmt: skip
+            if then == now:
+                return ""
+            return "set" if not then or {*then, *now} == {path} else "changed"
+
+        return since
 
     def changes(self, modules: Collection[str]) -> Iterator[ModuleChange]:
         """Yield what statements that knew the world changed in modules, and nothing has since."""
@@ -197,6 +218,11 @@ class Modules:
             module = now.get(change.module)
             if module is not None and module.get(change.path, _NOTHING) == change.after:
                 yield change
+
+
+def _is_part(path: str, whole: str) -> bool:
+    path = path.removeprefix("len(").rstrip(")")
+    return path == whole or path.startswith((f"{whole}.", f"{whole}["))
 
 
 def _may_set(code: CodeType, module: ModuleType, namespace: Mapping[str, Any]) -> set[str]:

@@ -29,9 +29,19 @@ _LOADS = {"LOAD_NAME", "LOAD_GLOBAL"}
 _FUNCTION = 0x1  # CO_OPTIMIZED, which bodies of classes and modules lack
 
 
+_READERS = ("os", "collections.abc")
+
+
 def is_top_level(frame: FrameType) -> bool:
     name = frame.f_code.co_name
     return name == "<module>" or name.startswith("<cell line")
+
+
+def asking(frame: FrameType) -> FrameType:
+    """Return the frame that reads a variable, behind Python's own `os.getenv` and `get`."""
+    while frame.f_back is not None and frame.f_globals.get("__name__") in _READERS:
+        frame = frame.f_back
+    return frame
 
 
 def main_thread() -> FrameType | None:

@@ -118,23 +118,40 @@ def module_state(files: Iterable[str], world: World) -> Iterator[tuple[str, Any]
 
 
 def _of_module(module: ModuleType, own: OwnModule, world: World) -> Iterator[tuple[str, Any]]:
+    since = world.seen.observer.modules.since_import(module.__name__)
     for name, value in list(vars(module).items()):
         bound = [executed.statement for executed in own.history.of(name)]
         node = bound[0].node if bound else None
         if name.startswith("__") or isinstance(value, ModuleType) or is_tool(value):
             continue
-        if node and (bound[0].is_import or asks_machine(node)):
+        is_set = since(name) == "set"
+        if node and (bound[0].is_import or (asks_machine(node) and not is_set)):
             continue
         made_here = isinstance(value, (type, FunctionType)) and value.__module__ == module.__name__
         if made_here and isinstance(value, type) and isinstance(node, ast.ClassDef):
-            yield from _of_class(name, value, node)
+            for attribute, part in _of_class(value, node):
+                path = f"{name}.{attribute}"
+                if since(path) == "set" or not _is_by_rank(own, name, attribute, node, world):
+                    yield path, part
             continue
         defined = made_here and node is not None and _defines(node)
-        if not (defined or (len(bound) == 1 and _writes(node, value)) or world.asked_in(own, name)):
+        if defined or (len(bound) == 1 and _writes(node, value)):
+            continue
+        if is_set or not world.asked_in(own, name):
             yield name, value
 
 
-def _of_class(name: str, cls: type, node: ast.ClassDef) -> Iterator[tuple[str, Any]]:
+def _is_by_rank(
+    own: OwnModule, name: str, attribute: str, node: ast.ClassDef, world: World
+) -> bool:
+    """Return whether each rank sets a class's attribute by itself: the part of the class that sets
+    it asks for the world, or without one the class as a whole, or a statement that fills it."""
+    parts = [part for part in node.body if bound_names([part]) == {attribute}]
+    others = [node, *(executed.statement.node for executed in world.filling(own, name))]
+    return any(world.asked_within(own, part) for part in parts or others)
+
+
+def _of_class(cls: type, node: ast.ClassDef) -> Iterator[tuple[str, Any]]:
     """Yield the attributes that the class's statement does not surely give."""
     for attribute, value in attributes(cls):
         function = getattr(value, "__func__", getattr(value, "fget", getattr(value, "func", value)))
@@ -143,10 +160,10 @@ def _of_class(name: str, cls: type, node: ast.ClassDef) -> Iterator[tuple[str, A
         )
         written = [part for part in node.body if bound_names([part]) == {attribute}]
         is_text = qualified == f"{cls.__qualname__}.{attribute}" or any(
-            _writes(p, value) for p in written
+            _writes(part, value) for part in written
         )
         if attribute in vars(cls) and not (is_text or attribute.startswith("__")):
-            yield f"{name}.{attribute}", value
+            yield attribute, value
 
 
 def _defines(node: ast.stmt) -> bool:
@@ -187,7 +204,39 @@ def from_the_world(
             f" ({reading.where}). Move that line into the cell"
         )
         sets[module, inner] = Finding("capture.not-portable", Severity.ERROR, module, message)
-    return [*sets.values()], proofs
+    return [*sets.values(), *_changed_in_parts(modules, world)], proofs
+
+
+def _changed_in_parts(modules: Iterable[str], world: World) -> Iterator[Finding]:
+    """Refuse what each rank makes by itself as it imports a module, and the notebook has changed in
+    parts since: neither of the two is right in a rank."""
+    for module in modules:
+        own, since = world.module(module), world.seen.observer.modules.since_import(module)
+        for name in list(own.namespace) if own else ():
+            if own is None or not since(name):
+                continue
+            reading = world.asked_in(own, name)
+            for path in _made_by_rank(own, name, world) if reading else ():
+                if since(path) == "changed" and reading and reading.kind == "world":
+                    message = (
+                        f"`{module}.{path}` has changed since the import of {module}, which makes"
+                        f" it by `{reading.what}` ({reading.where}): ranks would miss the change."
+                        " Make it in the cell"
+                    )
+                    yield Finding("capture.not-portable", Severity.ERROR, module, message)
+
+
+def _made_by_rank(own: OwnModule, name: str, world: World) -> Iterator[str]:
+    """Yield the path of a module's part, or the paths of those attributes of a class that each rank
+    sets."""
+    value, bound = own.namespace[name], own.history.of(name)
+    node = bound[0].statement.node if bound else None
+    if not isinstance(value, type) or not isinstance(node, ast.ClassDef):
+        yield name
+        return
+    for attribute, _ in attributes(value):
+        if _is_by_rank(own, name, attribute, node, world):
+            yield f"{name}.{attribute}"
 
 
 def variables_of_the_world(repeated: Collection[Executed], world: World) -> Iterator[Finding]:

@@ -155,8 +155,12 @@ class Reaches:
     def of(self, statement: Statement, module: OwnModule) -> Reach:
         """Return the names that a statement of a module reads."""
         if statement not in self._known:
-            self._known[statement] = _Look(self.modules, module).at(statement.node)
+            self._known[statement] = self.within(statement.node, module)
         return self._known[statement]
+
+    def within(self, node: ast.AST, module: OwnModule) -> Reach:
+        """Return the names that a part of a module's text reads."""
+        return _Look(self.modules, module).at(node)
 
 
 @dataclass
@@ -172,6 +176,7 @@ class _Look:
                 self._text(node.value)
             elif isinstance(node, ast.Call):
                 self._enter(resolve(node.func, self.module.namespace))
+                self._look_up(node)
                 self._pass([*node.args, *(k.value for k in node.keywords)])
             elif isinstance(node, _DEFINITIONS):
                 self._define(node)
@@ -179,6 +184,7 @@ class _Look:
                 self.reach.attributes.add(node.id)
                 if node.id in self.module.namespace:
                     self.reach.names[self.module, node.id] = None
+                    self._imported(self.module.namespace[node.id])
             elif isinstance(node, ast.Attribute):
                 self._attribute(node)
         return self.reach
@@ -216,6 +222,26 @@ class _Look:
             names[own, name] = None
         elif isinstance(found, property):
             self._enter(found.fget)
+
+    def _imported(self, value: Any) -> None:
+        """Add the definition of what the module has by an import."""
+        own = self.modules.of(_module_of(value))
+        name = getattr(value, "__name__", "")
+        if own not in (None, self.module) and own.namespace.get(name) is value:
+            self.reach.names[own, name] = None
+
+    def _look_up(self, call: ast.Call) -> None:
+        """Add the names that `vars` and `getattr` take from a module."""
+        function = resolve(call.func, self.module.namespace)
+        if function not in (vars, getattr) or not call.args:
+            return
+        base = resolve(call.args[0], self.module.namespace)
+        own = self.modules.of(base.__name__) if isinstance(base, ModuleType) else None
+        key = call.args[1] if call.args[1:] else None
+        if own and isinstance(key, ast.Constant):
+            self._member(base, str(key.value), ast.unparse(call), self.reach.names)
+        elif own:
+            self.reach.names |= {(own, name): None for name in own.history.bindings}
 
     def _pass(self, arguments: Iterable[ast.expr]) -> None:
         inside = _Look(self.modules, self.module)

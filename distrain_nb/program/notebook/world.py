@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
 
 _CODE = (type, FunctionType, BuiltinFunctionType, ModuleType)
+_BLOCKS = (ast.For, ast.While, ast.With, ast.If, ast.Try)
 _SCALARS = (bool, int, float, complex, str, bytes, type(None), Enum, PurePath)
 _MOST_PARTS = 1000
 
@@ -77,6 +78,18 @@ class World:
     def asked_in(self, module: OwnModule, name: str) -> Reading | None:
         """Return the questions about the world or the machine on which a module's name depends."""
         return _first(self._asked([(module, name)]))
+
+    def filling(self, module: OwnModule, name: str) -> list[Executed]:
+        """Return the statements of a module's file, but definitions, that may fill a class."""
+        every = (e for e in module.history.executed if name in e.statement.mentions())
+        return [e for e in every if isinstance(e.statement.node, _BLOCKS) or not e.statement.binds]
+
+    def asked_within(self, module: OwnModule, node: ast.AST) -> bool:
+        """Return whether a part of a module's text, as of a class, asks for the world, or reads
+        what knows it."""
+        reach = self._reaches.within(node, module)
+        known = _first(self._asked(reach.names | reach.inner))
+        return bool(reach.knows or reach.asks or (known and known.kind == "world"))
 
     def asked_by(self, executed: Executed, but: Collection[str] = ()) -> Reading | None:
         """Return the questions about the world or the machine of a notebook's statement, its own or
@@ -193,7 +206,8 @@ class World:
             }
             if names_known and not self.seen.only_used(statement, name, value):
                 yield Reading("world", min(names_known), statement.where)
-        for executed in () if isinstance(value, _CODE) else chain:
+        is_own_code = isinstance(value, _CODE) and module is self._notebook
+        for executed in () if is_own_code else chain:
             yield from self._of_text(executed.statement, module)
 
     def _of_text(self, statement: Statement, module: OwnModule) -> Iterator[Reading]:
@@ -210,8 +224,10 @@ class World:
     def _chain(self, module: OwnModule, name: str) -> tuple[Executed, ...]:
         """Return the statements that made a name; of a class also those that filled it since."""
         if isinstance(module.namespace.get(name), _CODE):
-            defined = module is self._notebook and self.history.of(name)[:1]
-            return tuple(self.makings.fillings(name, defined[0])) if defined else ()
+            defined = module.history.of(name)[:1]
+            if defined and module is self._notebook:
+                return tuple(self.makings.fillings(name, defined[0]))
+            return (*defined, *self.filling(module, name))
         making = self._makings_of(module).of(name)
         return making.chain if making else ()
 
