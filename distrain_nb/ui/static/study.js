@@ -1296,6 +1296,9 @@ function dress(made, given) {
 
 // src/study/axes.js
 var ROOM = 0.04;
+var SIDE = 1e3;
+var NEAR_DOT_PX = 14;
+var NEAR_LINE_PX = 8;
 var ABSENT = -0.07;
 function textAt({ kind: kind2, low, high, values }, share) {
   if (kind2 === "listed") return values[Math.min(values.length - 1, Math.floor(share * values.length))] ?? "";
@@ -1315,12 +1318,38 @@ function within(shares, spans) {
   });
   return new Set(Object.keys(shares).filter((trial2) => passes(shares[trial2])).map(Number));
 }
-function nearestLine(shares, { x, y, width, height }, near) {
+function marksOf(trial2, path) {
+  return path.split("M").slice(1).map((piece) => ({
+    trial: trial2,
+    points: [...piece.matchAll(/(?:^|L)([\d.-]+) ([\d.-]+)/g)].map(([, x, y]) => [Number(x) / SIDE, Number(y) / SIDE])
+  }));
+}
+function nearestMark(marks, at) {
+  let best = [Infinity, null];
+  for (const { trial: trial2, points } of marks) {
+    const far = distance(points, at);
+    if (far < best[0] && far < (points.length > 1 ? NEAR_LINE_PX : NEAR_DOT_PX)) best = [far, trial2];
+  }
+  return best[1];
+}
+function distance(points, { x, y, width, height }) {
+  let least = Infinity;
+  let [left, top] = [NaN, NaN];
+  points.forEach(([across2, down], place) => {
+    const [right, bottom] = [across2 * width - x, down * height - y];
+    const [dx, dy] = place ? [right - left, bottom - top] : [0, 0];
+    const along2 = Math.min(1, Math.max(0, (right * dx + bottom * dy) / (dx * dx + dy * dy || 1)));
+    least = Math.min(least, Math.hypot(right - along2 * dx, bottom - along2 * dy));
+    [left, top] = [right, bottom];
+  });
+  return least;
+}
+function nearestLine(shares, { x, y, width, height }) {
   const gaps = Math.max(1, (Object.values(shares)[0]?.length ?? 1) - 1);
   const place = Math.min(gaps - 1e-9, Math.max(0, x / width * gaps));
   const first = Math.floor(place);
   const at = (share, isLast) => isLast ? share : share ?? ABSENT;
-  let best = [near, null];
+  let best = [NEAR_LINE_PX, null];
   for (const [trial2, places] of Object.entries(shares)) {
     const [a, b] = [at(places[first], false), at(places[first + 1], first + 1 === gaps)];
     if (a === null || b === null || a === void 0 || b === void 0) continue;
@@ -1506,7 +1535,8 @@ function nested(drawing, origin) {
     drawing.cloneNode(true)
   );
   const { left, top, width, height } = drawing.getBoundingClientRect();
-  const place = { x: left - origin.left, y: top - origin.top, width, height, overflow: "visible", fill: "none" };
+  const overflow = getComputedStyle(drawing).clipPath === "none" ? "visible" : "hidden";
+  const place = { x: left - origin.left, y: top - origin.top, width, height, overflow, fill: "none" };
   for (const [name, value] of Object.entries(place)) copy.setAttribute(name, String(value));
   const shown = drawing.querySelectorAll("path");
   copy.querySelectorAll("path").forEach((path, number2) => {
@@ -1544,9 +1574,6 @@ function texts(sheet, origin) {
 }
 
 // src/study/charts.js
-var SIDE = 1e3;
-var NEAR_DOT_PX = 14;
-var NEAR_LINE_PX = 8;
 var PARALLEL = "parallel coordinates";
 var StudyCharts = class {
   /**
@@ -1561,7 +1588,7 @@ var StudyCharts = class {
     this.hot = null;
     this.waiting = [];
     this.due = 0;
-    this.dots = /* @__PURE__ */ new WeakMap();
+    this.marks = /* @__PURE__ */ new WeakMap();
     this.brushes = new Brushes(() => this.brushed());
     this.clear = button("Clear brushes", () => this.brushes.clear(), { disabled: true });
     this.note = element("span", { class: "dn-chart-note", role: "status" });
@@ -1629,7 +1656,7 @@ var StudyCharts = class {
     const [next, ...others] = this.waiting;
     if (!next) return;
     renewed(...next);
-    this.dots = /* @__PURE__ */ new WeakMap();
+    this.marks = /* @__PURE__ */ new WeakMap();
     this.mark(next[0]);
     this.waiting = others;
     this.due = requestAnimationFrame(() => this.renew());
@@ -1664,7 +1691,7 @@ var StudyCharts = class {
       /** @type {HTMLElement | null} */
       area.closest(".dn-chart")
     );
-    const trial2 = chart?.dataset.tag === PARALLEL ? nearestLine(this.shown, at, NEAR_LINE_PX) : this.nearestDot(area, at);
+    const trial2 = chart?.dataset.tag === PARALLEL ? nearestLine(this.shown, at) : this.nearest(area, at);
     this.light(trial2);
     if (trial2 !== null) this.put(clientX, clientY);
   }
@@ -1674,20 +1701,17 @@ var StudyCharts = class {
     return passing ? Object.fromEntries(Object.entries(shares).filter(([trial2]) => passing.has(Number(trial2)))) : shares;
   }
   /**
+   * The trial of what is drawn next to a place, and not brushed away.
    * @param {Element} area
-   * @param {{x: number, y: number, width: number, height: number}} at
+   * @param {Place} at
    */
-  nearestDot(area, { x, y, width, height }) {
+  nearest(area, at) {
     const drawing = area.firstElementChild ?? area;
-    const dots = this.dots.get(drawing) ?? dotsOf(drawing);
-    this.dots.set(drawing, dots);
-    let best = [NEAR_DOT_PX, null];
-    for (const dot of dots) {
-      if (this.passing?.has(dot.trial) === false) continue;
-      const far = Math.hypot(dot.x * width - x, dot.y * height - y);
-      if (far < best[0]) best = [far, dot.trial];
-    }
-    return best[1];
+    const drawn2 = [...drawing.querySelectorAll("[data-trial]")];
+    const marks = this.marks.get(drawing) ?? drawn2.flatMap((mark) => marksOf(trialOf(mark), mark.getAttribute("d") ?? ""));
+    this.marks.set(drawing, marks);
+    const { passing } = this;
+    return nearestMark(passing ? marks.filter(({ trial: trial2 }) => passing.has(trial2)) : marks, at);
   }
   /** @param {number | null} trial */
   light(trial2) {
@@ -1713,12 +1737,6 @@ var StudyCharts = class {
 };
 function trialOf(mark) {
   return Number(mark.getAttribute("data-trial"));
-}
-function dotsOf(area) {
-  return [...area.querySelectorAll("[data-trial]")].map((mark) => {
-    const [, x, y] = mark.getAttribute("d")?.match(/^M(\S+) ([^hv]+)[hv]/) ?? [];
-    return { trial: trialOf(mark), x: Number(x) / SIDE, y: Number(y) / SIDE };
-  });
 }
 function sameCharts(there, fresh) {
   const [old, now] = [there, fresh].map((sheet) => [.../** @type {NodeListOf<HTMLElement>} */

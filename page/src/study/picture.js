@@ -48,7 +48,8 @@ function asSvg(figure, ground) {
 function nested(drawing, origin) {
   const copy = /** @type {SVGSVGElement} */ (drawing.cloneNode(true));
   const { left, top, width, height } = drawing.getBoundingClientRect();
-  const place = { x: left - origin.left, y: top - origin.top, width, height, overflow: "visible", fill: "none" };
+  const overflow = getComputedStyle(drawing).clipPath === "none" ? "visible" : "hidden";
+  const place = { x: left - origin.left, y: top - origin.top, width, height, overflow, fill: "none" };
   for (const [name, value] of Object.entries(place)) copy.setAttribute(name, String(value));
   const shown = drawing.querySelectorAll("path");
   copy.querySelectorAll("path").forEach((path, number) => {
