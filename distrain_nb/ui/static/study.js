@@ -1508,7 +1508,17 @@ var Brush = class {
 
 // src/study/picture.js
 var SCALE = 2;
-var STROKES = ["stroke", "stroke-width", "stroke-linecap", "stroke-linejoin", "opacity", "vector-effect", "fill"];
+var STROKES = [
+  "stroke",
+  "stroke-width",
+  "stroke-linecap",
+  "stroke-linejoin",
+  "stroke-opacity",
+  "stroke-dasharray",
+  "opacity",
+  "vector-effect",
+  "fill"
+];
 async function savePicture(figure, name, ground) {
   const { width, height } = figure.getBoundingClientRect();
   const image = new Image();

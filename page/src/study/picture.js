@@ -4,7 +4,9 @@ import { saveAs } from "../dom.js";
 import { escaped } from "../markup.js";
 
 const SCALE = 2;
-const STROKES = ["stroke", "stroke-width", "stroke-linecap", "stroke-linejoin", "opacity", "vector-effect", "fill"];
+const STROKES = [
+  "stroke", "stroke-width", "stroke-linecap", "stroke-linejoin", "stroke-opacity", "stroke-dasharray", "opacity", "vector-effect", "fill",
+];
 
 /**
  * @param {HTMLElement} figure
