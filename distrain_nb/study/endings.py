@@ -7,7 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from distrain_nb.run.metrics.events import EventFolder
+from distrain_nb.run.metrics.records import POINT
+from distrain_nb.run.metrics.smooth import downsample
 from distrain_nb.study.files import TrialState
 from distrain_nb.tuning.loop import HypertuneReports, by_step, final_values
 from distrain_nb.worker.files.failure import was_killed
@@ -46,11 +50,20 @@ class TrialMetrics:
 
     def rows(self, metric: str) -> list[Row]:
         """Return a metric's values so far, by step: of several for one step the last."""
-        rows = self._of_events(metric)
+        rows = self._of_events(metric).tolist()
         if not rows:
             reports = (report.rows(metric) for report in self._reports.values())
             rows = next(filter(None, reports), [])
         return by_step(rows)
+
+    def curve(self, metric: str, count: int) -> Points:
+        """Return a metric's values as `rows` has them, thinned to *count* points."""
+        points = self._of_events(metric)
+        if not len(points):
+            points = np.array(self.rows(metric), POINT)
+        points = points[np.argsort(points["step"], kind="stable")]
+        is_last = np.append(np.diff(points["step"]) != 0, True)[: len(points)]
+        return downsample(points[is_last], count)
 
     def values(self, metric: str) -> list[float]:
         """Return a metric's values so far, in the order of their steps."""
@@ -63,12 +76,11 @@ class TrialMetrics:
         names += [name for report in self._reports.values() for name in report.names]
         return list(dict.fromkeys(names))
 
-    def _of_events(self, metric: str) -> list[Row]:
+    def _of_events(self, metric: str) -> Points:
         keys = [key for key in self._events.keys if metric in (key.tag, f"{key.series}/{key.tag}")]
         if not keys:
-            return []
-        points: Points = self._events.points(min(keys, key=lambda key: key.series not in _OWN))
-        return [(int(p["step"]), float(p["wall_time"]), float(p["value"])) for p in points]
+            return np.empty(0, POINT)
+        return self._events.points(min(keys, key=lambda key: key.series not in _OWN))
 
 
 @dataclass(frozen=True)

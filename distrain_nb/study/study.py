@@ -202,8 +202,9 @@ class Study(Ends):
 
     @property
     def figures(self) -> dict[str, go.Figure]:
-        """Its charts as figures of plotly, by the names on the page: `loss` by trial, `loss by lr`,
-        `parallel coordinates` and, from eight trials on, `importance`.
+        """Its charts as figures of plotly, by the names on the page: `loss` by trial, `learning
+        curves of loss`, `loss by lr`, `parallel coordinates` and, from eight trials on,
+        `importance`.
 
         Raises RunNotReady before there is a trial, DistrainError where plotly is missing.
         """

@@ -17,28 +17,65 @@ from typing import TYPE_CHECKING
 from distrain_nb import escapes
 from distrain_nb.errors import RunNotReady
 from distrain_nb.run.metrics import finite
+from distrain_nb.run.metrics.smooth import downsample
+from distrain_nb.run.store import RUNS_FOLDER
+from distrain_nb.study.endings import TrialMetrics
 from distrain_nb.study.files import TRIALS_FOLDER, TrialFile, TrialState
 from distrain_nb.study.launching import run_of
 from distrain_nb.tuning.engine import Outcome
 from distrain_nb.worker.files import fields
+from distrain_nb.worker.files.status import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from distrain_nb.run import Run
+    from distrain_nb.run.metrics.records import Points
     from distrain_nb.run.results import Results
     from distrain_nb.tuning.spec import StudySpec, Value
     from distrain_nb.types import Json
 
 
+POINTS_OF_CURVE = 256  # at most
+
+
+class RunCurves:
+    """The curves of the run in *folder*, read as it goes on. Threads may share them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._metrics: TrialMetrics | None = None
+        self._reading = Lock()
+
+    def read(self, metrics: Sequence[str]) -> dict[str, Points]:
+        """Return the curves of these metrics so far, thinned to POINTS_OF_CURVE points each."""
+        with self._reading:
+            is_over = self.is_over
+            reader = self._metrics or TrialMetrics(self.folder)
+            reader.read()
+            self._metrics = None if is_over else reader
+            return {metric: reader.curve(metric, POINTS_OF_CURVE) for metric in metrics}
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing comes any more: a cloud's files may arrive after the trial's end."""
+        try:
+            return Status.read(self.folder).state.final
+        except (OSError, ValueError):
+            return True
+
+
 class StudyTrial:
     """What it tries, what it has reached, and its run."""
 
-    def __init__(self, file: TrialFile) -> None:
+    def __init__(self, file: TrialFile, run_curves: RunCurves | None = None) -> None:
         """Describe a trial: `number` counts from 1; `params` are the values that it tries, `goals`
         those that it has reached so far, by metric."""
         self._file = file
+        self.run_curves = run_curves
+        self._curves: dict[int, dict[str, Points]] = {}  # by their number of points
+        self._is_lasting = False
         self.number = file.number
         self.params: Mapping[str, Value] = file.parameters
         self.goals: Mapping[str, float] = file.goals
@@ -87,6 +124,20 @@ class StudyTrial:
     def results(self) -> Results:
         """What its run brought back. Raises what `Run.results` does."""
         return self.run.results
+
+    def curves(self, goals: Sequence[str], count: int) -> Mapping[str, Points]:
+        """Return what its run has reported of these goals, by step, thinned to *count* points;
+        empty without a run. What has not ended tells what it knew when it was first asked."""
+        if self.run_curves is None:
+            return {}
+        curves = self._curves
+        if not curves or not self._is_lasting:
+            self._is_lasting = not self.state.final or self.run_curves.is_over
+            self._curves = curves = {POINTS_OF_CURVE: self.run_curves.read(goals)}
+        if count not in curves:
+            whole = curves[POINTS_OF_CURVE]
+            curves[count] = {goal: downsample(whole[goal], count) for goal in whole}
+        return curves[count]
 
     def scores(self, spec: StudySpec) -> tuple[float, ...]:
         """Return its values, of which larger ones are better; NaN for one that it hasn't."""
@@ -159,6 +210,7 @@ class TrialReader:
     def __init__(self, folder: Path) -> None:
         """*folder* is the study's."""
         self._folder = folder / TRIALS_FOLDER
+        self._runs = folder.parents[1] / RUNS_FOLDER
         self._known: dict[str, tuple[_Version, StudyTrial]] = {}
         self._ordered: tuple[StudyTrial, ...] = ()
         self._reading = Lock()
@@ -169,7 +221,7 @@ class TrialReader:
         with self._reading:
             versions = dict(self._versions())
             fresh = {
-                name: (version, StudyTrial(fields.read(TrialFile, self._folder / name)))
+                name: (version, self._trial(name))
                 for name, version in versions.items()
                 if name not in self._known or self._known[name][0] != version
             }
@@ -179,6 +231,14 @@ class TrialReader:
                 trials = (trial for _, trial in self._known.values())
                 self._ordered = tuple(sorted(trials, key=lambda trial: trial.number))
             return self._ordered
+
+    def _trial(self, name: str) -> StudyTrial:
+        file = fields.read(TrialFile, self._folder / name)
+        if file.run is None:
+            return StudyTrial(file)
+        folder, known = self._runs / str(file.run), self._known.get(name)
+        curves = known[1].run_curves if known else None
+        return StudyTrial(file, curves if curves and curves.folder == folder else RunCurves(folder))
 
     def _versions(self) -> Iterator[tuple[str, _Version]]:
         """Yield by name a key that differs once a file has been replaced. A trial that has ended

@@ -140,6 +140,7 @@ SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.1, 1.0
 SHARE_OF_TIME = 0.2
 BYTES_A_SECOND = 500_000
 BYTES_A_POINT = 12
+BYTES_OF_RANGE = 8  # more for a point of a thinned line
 ARRIVES_WITHIN_S = 10.0  # plotly's code, in the page
 
 
@@ -189,7 +190,10 @@ class LiveCharts:
         if stale:
             self._draw(stale)
         spent = time.monotonic() - now
-        sent = sum(len(line.x) for line in self._lines.values()) * BYTES_A_POINT
+        sent = sum(
+            len(line.x) * (BYTES_A_POINT + line.is_thinned * BYTES_OF_RANGE)
+            for line in self._lines.values()
+        )
         wait = max(SHORTEST_WAIT_S, spent / SHARE_OF_TIME, sent / BYTES_A_SECOND)
         self._due = time.monotonic() + min(wait, LONGEST_WAIT_S)
 

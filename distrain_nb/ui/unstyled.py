@@ -37,7 +37,7 @@ _POINTS = 60
 _WIDTH, _LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT = 400, 60, 24, 330, 120  # pixels
 _INK = "fill:#808080;font:11px sans-serif"
 _PICTURE_STYLE = (
-    "path{fill:none;stroke-width:1.5;vector-effect:non-scaling-stroke}"
+    "path:not([fill]){fill:none}.dn-spread{fill-opacity:.2}path{stroke-width:1.5;vector-effect:non-scaling-stroke}"
     ".dn-rows{stroke:#8884}.dn-ground{stroke:#808080}"
     ".dn-dots{stroke-width:5;stroke-linecap:round}"
     f"text{{{_INK}}}"

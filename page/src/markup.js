@@ -9,9 +9,10 @@ const TAGS = {
   [SVG]: new Set(["g", "path", "rect", "svg", "text", "tspan"]),
 };
 const ATTRIBUTES = new Set([
-  "aria-label", "d", "data-group", "data-most", "data-series", "data-tag", "data-trial", "dx", "height", "open",
+  "aria-label", "d", "data-group", "data-most", "data-series", "data-tag", "data-trial", "dx", "fill", "height", "open",
   "preserveAspectRatio", "role", "rx", "scope", "stroke", "title", "viewBox", "width", "x", "y",
 ]);
+const PAINTS = new Set(["fill", "stroke"]);
 const COLOUR = /^#[0-9a-f]{3,8}$/i;
 const STYLE = /^(?:left|top|width|--dn-[a-z]+)$/;
 const VALUE = /^(?:-?[0-9.]+(?:px|%)?|#[0-9a-f]{3,8}|var\(--dn-[a-z]+\))$/i;
@@ -50,7 +51,7 @@ export function built(node) {
   const names = [...node.classList].filter((name) => name.startsWith("dn-"));
   if (names.length) made.setAttribute("class", names.join(" "));
   for (const { name, value } of node.attributes) {
-    if (ATTRIBUTES.has(name) && (name !== "stroke" || COLOUR.test(value))) made.setAttribute(name, value);
+    if (ATTRIBUTES.has(name) && (!PAINTS.has(name) || COLOUR.test(value))) made.setAttribute(name, value);
   }
   dress(made.style, /** @type {HTMLElement | SVGElement} */ (node).style);
   made.append(...[...node.childNodes].map(built).filter((child) => child !== null));

@@ -246,13 +246,18 @@ export interface Shape {
   thinned: boolean;
 }
 
-/** Numbers as bytes, little-endian: `wide` steps are float64, everything else float32. */
+/**
+ * Numbers as bytes, little-endian: `wide` steps are float64, everything else float32. From `low` to
+ * `high` are the values of all points around each; empty where all are there.
+ */
 export interface PackedLine {
   step: DataView;
   wide: boolean;
   value: DataView;
   seconds: DataView;
   began: number;
+  low: DataView;
+  high: DataView;
 }
 
 export interface CurveAnswer {
@@ -261,6 +266,8 @@ export interface CurveAnswer {
   step: number[];
   value: (number | null)[];
   wall_time: (number | null)[];
+  low: (number | null)[] | null;
+  high: (number | null)[] | null;
 }
 
 export interface MediaRow {

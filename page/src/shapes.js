@@ -156,6 +156,7 @@ const studyCharts = record({
 /** @type {Shape<protocol.CurveAnswer>} */
 const curve = record({
   run: text, tag: text, step: list(number), value: list(maybe(number)), wall_time: list(maybe(number)),
+  low: maybe(list(maybe(number))), high: maybe(list(maybe(number))),
 });
 const curves = record({ lines: list(curve), notes: list(text) });
 /** @type {Shape<protocol.MediaRow["kind"]>} */
@@ -191,7 +192,7 @@ const drawnCharts = record({
     })),
     newest: byName(text), dots: number, thinned: flag,
   }),
-  lines: list(record({ step: text, wide: flag, value: text, seconds: text, began: number })),
+  lines: list(record({ step: text, wide: flag, value: text, seconds: text, began: number, low: text, high: text })),
 });
 // Of one image, text or histogram, what its kind has.
 const medium = record({

@@ -5,12 +5,13 @@ import { test } from "node:test";
 import { apart, bandOf } from "../src/charts/band.js";
 import { choiceOf, Kept } from "../src/charts/kept.js";
 import { asPicture, hoverMode } from "../src/charts/layout.js";
-import { across, byNumber, csv, refined, smoothed, stepsWithin, unpacked } from "../src/charts/lines.js";
+import { across, byNumber, csv, isThinned, refined, smoothed, stepsWithin, unpacked } from "../src/charts/lines.js";
 import { ridges } from "../src/charts/ridges.js";
 
 /** @param {number[]} step */
 function line(...step) {
-  return { step, value: step.map((at) => at * 10), wall: step.map((at) => 1000 + at) };
+  const value = step.map((at) => at * 10);
+  return { step, value, wall: step.map((at) => 1000 + at), low: value, high: value };
 }
 
 test("numbers are read wherever they begin in what came", () => {
@@ -22,17 +23,20 @@ test("numbers are read wherever they begin in what came", () => {
   const packed = {
     step: at(Float64Array.of(2 ** 53), 1), wide: true,
     value: at(Float32Array.of(0.5, 1.5), 9), seconds: at(Float32Array.of(0, 2), 17), began: 100,
+    low: new DataView(bytes.buffer, 0, 0), high: new DataView(bytes.buffer, 0, 0),
   };
   const read = unpacked(packed);
+  assert.ok(!isThinned(read) && isThinned(unpacked({ ...packed, low: packed.value, high: packed.value })));
   assert.deepEqual([[...read.step], [...read.value], [...read.wall]], [[2 ** 53], [0.5, 1.5], [100, 102]]);
 });
 
 test("lines of an answer find their numbers; what is no number becomes NaN", () => {
   /** @type {[string, string][]} */
   const keys = [["a", "loss"], ["b", "loss"]];
-  const found = byNumber([{ run: "b", tag: "loss", step: [1], value: [null], wall_time: [null] }], keys);
+  const found = byNumber([{ run: "b", tag: "loss", step: [1], value: [null], wall_time: [null], low: [null], high: [2] }], keys);
   assert.deepEqual([...found.keys()], [1]);
-  assert.deepEqual(found.get(1)?.value, [NaN]);
+  const { value, low, high } = found.get(1) ?? {};
+  assert.deepEqual([value, low, high], [[NaN], [NaN], [2]]);
 });
 
 test("smoothing is not pulled towards zero and skips what is no number", () => {
@@ -45,6 +49,11 @@ test("finer points take the place of those between them", () => {
   const joined = refined(line(0, 10, 20, 30), line(9, 10, 11, 20));
   assert.deepEqual(joined.step, [0, 9, 10, 11, 20, 30]);
   assert.deepEqual(joined.value, [0, 90, 100, 110, 200, 300]);
+  assert.ok(!isThinned(joined));
+  const coarse = { ...line(0, 10, 20, 30), low: [-1, -2, -3, -4], high: [500, 501, 502, 503] };
+  const within = refined(coarse, line(9, 10, 11, 20));
+  assert.deepEqual(within.low, [-1, 90, 100, 110, 200, -4]);
+  assert.deepEqual(within.high, [500, 90, 100, 110, 200, 503]);
 });
 
 test("the x axis is steps, seconds or the reader's time of day", () => {
@@ -64,7 +73,7 @@ test("what is seen of an axis is found in steps, with the point before it", () =
 });
 
 test("a table quotes what would end a cell", () => {
-  const table = csv([{ run: 'a "b"', tag: "x,y", step: [1], value: [null], wall_time: [2] }]);
+  const table = csv([{ run: 'a "b"', tag: "x,y", step: [1], value: [null], wall_time: [2], low: null, high: null }]);
   assert.equal(table, 'run,tag,step,wall_time,value\n"a ""b""","x,y",1,2,nan\n');
 });
 
@@ -92,13 +101,19 @@ test("what many lines say at a step is said of the nearest one", () => {
 });
 
 test("many lines have a band, at the steps of the one with the most points", () => {
-  const line = (/** @type {number[]} */ step, /** @type {number[]} */ value) => ({ step, value, wall: step });
+  const line = (/** @type {number[]} */ step, /** @type {number[]} */ value) => ({ step, value, wall: step, low: value, high: value });
   const { low, mean, high, far } = bandOf([line([0, 2], [0, 4]), line([0, 1, 2], [1, 1, NaN]), line([1, 2], [6, 5])]);
   assert.deepEqual([...low.value], [0, 1, 4]);
   assert.deepEqual([...mean.value], [0.5, 3, 4.5]);
   assert.deepEqual([...high.value], [1, 6, 5]);
   assert.deepEqual(low.step, [0, 1, 2]);
   assert.equal(far.length, 3);
+});
+
+test("what is left out of many lines is in their band", () => {
+  const whole = { ...line(0, 1, 2), low: [0, 5, 5], high: [10, 10, 99] };
+  const { low, high } = bandOf([whole, line(0, 1, 2)]);
+  assert.deepEqual([[...low.value], [...high.value]], [[0, 5, 5], [10, 10, 99]]);
 });
 
 test("those stand out that are several times as far from the middle as most, three at most", () => {

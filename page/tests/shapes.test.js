@@ -20,10 +20,10 @@ const studyRow = {
 const trial = {
   id: 1, state: "running", final: false, parameters: { lr: 0.5 }, goals: { loss: 1 }, steps: 4, begin: 1, end: 2, run: 7, why: "",
 };
-const curves = { lines: [{ run: "r", tag: "t", step: [1], value: [2], wall_time: [3] }], notes: ["n"] };
+const curves = { lines: [{ run: "r", tag: "t", step: [1], value: [2], wall_time: [3], low: [1], high: [3] }], notes: ["n"] };
 const line = [0, 1.5, 0, "o", false, "text"];
 const drawn = {
-  sheet: "<div>", lines: [{ step: "AA==", wide: false, value: "AA==", seconds: "AA==", began: 0 }],
+  sheet: "<div>", lines: [{ step: "AA==", wide: false, value: "AA==", seconds: "AA==", began: 0, low: "", high: "" }],
   shape: {
     keys: [["", "t"]], newest: { t: "1" }, dots: 9, thinned: false,
     traces: [{ type: "scatter", name: "t", xaxis: "x", yaxis: "y2", line: { color: "#123456", width: 2 }, marker: { size: 5 } }],

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sorted } from "../src/runs/columns.js";
-import { nearestLine, stepOf, textAt, within } from "../src/study/axes.js";
+import { marksOf, nearestLine, nearestMark, stepOf, textAt, within } from "../src/study/axes.js";
 import { asCsv, columnsOf, told } from "../src/study/columns.js";
 
 /** @import { StudyAxis, StudySummary, Trial } from "../src/protocol.d.ts" */
@@ -51,13 +51,32 @@ test("brushes let those pass that stand within all of them", () => {
 test("between two axes the line that passes nearest is found", () => {
   const shares = { 1: [0, 0, 1], 2: [1, 1, null] };
   const at = { width: 100, height: 100 };
-  assert.equal(nearestLine(shares, { ...at, x: 10, y: 97 }, 8), 1);
-  assert.equal(nearestLine(shares, { ...at, x: 10, y: 2 }, 8), 2);
-  assert.equal(nearestLine(shares, { ...at, x: 75, y: 52 }, 8), 1);
-  assert.equal(nearestLine(shares, { ...at, x: 75, y: 2 }, 8), null);
+  assert.equal(nearestLine(shares, { ...at, x: 10, y: 97 }), 1);
+  assert.equal(nearestLine(shares, { ...at, x: 10, y: 2 }), 2);
+  assert.equal(nearestLine(shares, { ...at, x: 75, y: 52 }), 1);
+  assert.equal(nearestLine(shares, { ...at, x: 75, y: 2 }), null);
   const absent = { 1: [0.5, null, 0.5], 2: [0, 1, 0] };
-  assert.equal(nearestLine(absent, { ...at, x: 50, y: 107 }, 8), 1);
-  assert.equal(nearestLine({}, { ...at, x: 75, y: 2 }, 8), null);
+  assert.equal(nearestLine(absent, { ...at, x: 50, y: 107 }), 1);
+  assert.equal(nearestLine({}, { ...at, x: 75, y: 2 }), null);
+});
+
+test("a path is a dot, or a line of pieces", () => {
+  assert.deepEqual(marksOf(3, "M250.0 500.5h0"), [{ trial: 3, points: [[0.25, 0.5005]] }]);
+  assert.deepEqual(marksOf(3, "M250.0 1000v-40"), [{ trial: 3, points: [[0.25, 1]] }]);
+  assert.deepEqual(marksOf(4, "M0 -100L500 200M700 300L1000 400"), [
+    { trial: 4, points: [[0, -0.1], [0.5, 0.2]] }, { trial: 4, points: [[0.7, 0.3], [1, 0.4]] },
+  ]);
+});
+
+test("of dots and lines the nearest is found, a line also between its points", () => {
+  const marks = [...marksOf(1, "M0 0L1000 1000"), ...marksOf(2, "M0 1000L400 1000M800 1000L1000 1000"), ...marksOf(3, "M900 100h0")];
+  const at = { width: 200, height: 100 };
+  assert.equal(nearestMark(marks, { ...at, x: 100, y: 55 }), 1);
+  assert.equal(nearestMark(marks, { ...at, x: 100, y: 60 }), null);
+  assert.equal(nearestMark(marks, { ...at, x: 40, y: 96 }), 2);
+  assert.equal(nearestMark(marks, { ...at, x: 120, y: 99 }), null);  // where it is interrupted
+  assert.equal(nearestMark(marks, { ...at, x: 190, y: 17 }), 3);
+  assert.equal(nearestMark([], { ...at, x: 0, y: 0 }), null);
 });
 
 test("trials are sorted by goals and parameters, those without a value last", () => {

@@ -52,7 +52,8 @@ SHAPE = {
     "dots": 9,
     "thinned": False,
 }
-LINE = {"step": "AAAAAA==", "wide": False, "value": "AAAAAA==", "seconds": "AAAAAA==", "began": 0}
+LINE = {"step": "AAAAAA==", "wide": False, "value": "AAAAAA==", "seconds": "AAAAAA==", "began": 0,
+        "low": "", "high": ""}  # fmt: skip
 DRAWN = {"sheet": SHEET, "shape": SHAPE, "lines": [LINE]}
 SUMMARY = {
     "id": 1, "name": MARKUP, "state": "running", "phase": MARKUP, "final": False,

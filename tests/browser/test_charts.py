@@ -50,8 +50,15 @@ LEGEND_PX = 56  # of a picture with two pixels for each of the page, above its f
 GESTURES = 5
 GESTURE_S = 10.0  # long enough for a busy machine: what comes late isn't undone by a second one
 FRAME = ".distrain-charts iframe.dn-plot"
-DATA = "plot.data"
+IS_LINE = "({ uid }) => !/ (low|high)$/.test(uid)"  # and no edge of its band
+DATA = f"plot.data.filter({IS_LINE})"
+FULL_DATA = f"plot._fullData.filter({IS_LINE})"
 LAYOUT = "plot.layout"
+# Of each band its colour, and where it is higher than nothing.
+BANDS = """() => plot.data.flatMap((high, place) => (high.fill ? [{
+    colour: high.fillcolor, x: [...high.x],
+    inside: [...high.y].map((y, at) => y > plot.data[place - 1].y[at]),
+}] : []))"""
 POINTS_OF = f"{DATA}.map(({{ x, y }}) => ({{ x: [...x], y: [...y] }}))"
 
 
@@ -134,7 +141,7 @@ def training(page: Page, lab: Lab, folder: Path) -> Charts:
     )
     opened.run_cells(2)
     shown = Charts(opened, stop)
-    expect(shown.figure.locator(".scatterlayer .trace")).to_have_count(4, timeout=150_000)
+    expect(shown.figure.locator(".scatterlayer .trace").first).to_be_attached(timeout=150_000)
     shown.wait(f"{DATA}[0].x.length === 1000 && {DATA}[0].x.at(-1) > {QUICK_STEPS}")
     return shown
 
@@ -195,11 +202,12 @@ def test_hover_tells_of_all_lines_and_the_legend_hides_them(charts: Charts) -> N
     expect(beside.locator("span")).to_contain_text("rank-1: 0.")
     last = charts.page.locator(".dn-legend").first.get_by_role("button").last
     last.click()
-    charts.wait("plot._fullData.filter((trace) => trace.visible === false).length === 2")
+    charts.wait(f"{FULL_DATA}.filter((trace) => trace.visible === false).length === 2")
     expect(last).to_have_attribute("aria-pressed", "false")
     length = charts.frame.evaluate(f"{DATA}[0].x.at(-1)")
     charts.wait(f"(length) => {DATA}[0].x.at(-1) > length", length)  # and more has come
     shown = charts.frame.evaluate("plot._fullData.map(({ name, visible }) => [name, visible])")
+    assert len(shown) == 3 * 4, "each line has a band"
     hidden = last.inner_text()
     assert hidden == "rank-1", "ranks are in the order of their numbers"
     assert all(visible is (name != hidden) for name, visible in shown)
@@ -233,6 +241,28 @@ def test_zoom_fetches_every_point(charts: Charts) -> None:
     expect(charts.page.get_by_role("button", name="Reset zoom").first).to_be_enabled()
     charts.wait_after(double_click, f"{LAYOUT}.xaxis.autorange === true")
     charts.wait(f"{DATA}[0].x.length <= 1000")
+
+
+def test_what_a_line_leaves_out_is_in_its_band_until_a_zoom_shows_it(charts: Charts) -> None:
+    def bands() -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = charts.frame.evaluate(BANDS)
+        return found
+
+    charts.wait(f"{DATA}.length === 4 && {DATA}[0].x.length === 1000")
+    expected = [f"{colour}33" for colour in COLOURS[:2]]
+    assert sorted(band["colour"] for band in bands()) == sorted(2 * expected)
+    whole = bands()[0]
+    assert sum(whole["inside"]) > 0.9 * len(whole["inside"])
+    charts.wait("plot.querySelectorAll('.scatterlayer .fills path').length >= 4")
+    charts.frame.evaluate("Plotly.relayout(plot, {'xaxis.range': [1000.5, 1200.5]})")
+    charts.wait(f"{DATA}[0].x.filter((x) => x > 1000 && x < 1200).length > 198")
+    zoomed = bands()[0]
+    within = [inside for x, inside in zip(zoomed["x"], zoomed["inside"], strict=True)
+              if 1010 < x < 1190]  # fmt: skip
+    assert len(within) > 170 and not any(within), "all points are drawn"
+    assert any(zoomed["inside"]), "elsewhere they are not"
+    charts.page.get_by_role("button", name="Reset zoom").first.click()
+    charts.wait(f"{LAYOUT}.xaxis.autorange === true && {DATA}[0].x.length <= 1000")
 
 
 def test_points_and_pictures_are_saved(charts: Charts, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from tests.browser.test_accessibility import violations
 from tests.browser.test_chart_looks import report
 from tests.browser.waits import becomes
 from tests.server.stored import stored_run
-from tests.study.stored import stored_study, stored_trial
+from tests.study.stored import report_curve, stored_curves, stored_study, stored_trial
 
 TRIALS, AT_ONCE = 200, 5
 LOAD = "%load_ext distrain_nb"
@@ -48,6 +48,12 @@ INKS = """() => ["stopped", "running", "succeeded", "failed"].map((state) => {
     const row = document.querySelector(`section.distrain-study tr[data-state=${state}]`);
     return getComputedStyle(row.querySelector(".dn-state")).color;
 })"""
+CURVES = "[data-tag='learning curves of val/loss']"
+MIDDLE = """(line) => {
+    const { x, y } = line.getPointAtLength(line.getTotalLength() * 0.7);
+    const { left, top, width, height } = line.ownerSVGElement.getBoundingClientRect();
+    return [left + (width * x) / 1000, top + (height * y) / 1000];
+}"""
 NARROW_PX = 460  # of a page
 WORKED = ("ScriptDuration", "LayoutDuration", "RecalcStyleDuration")
 # What costs the page's thread something, too, on this machine and beside whatever else it does.
@@ -247,6 +253,63 @@ def test_a_study_is_looked_at_and_looked_after(
     expect(view.locator(".dn-head")).to_contain_text("58 of 87 trials")
     view.get_by_role("button", name="Stop", exact=True).first.click()
     becomes_stopped(sweep)
+
+
+@pytest.fixture
+def learning(lab: Lab) -> Iterator[Study]:
+    """A study whose trials have curves: the last one still runs."""
+    store, study = Store(lab.home), new_study(lab, 12, 20)
+    runs = [stored_run(store) for _ in range(12)]
+    trials = read_trials(study.folder)
+    for trial, run in zip(trials, runs, strict=True):
+        replace(trial, run=run.id).write(study.folder)
+    stored_curves(study, 400)
+    last = replace(trials[-1], run=runs[-1].id, state=TrialState.RUNNING, end=0.0)
+    last.write(study.folder)
+    Status(State.RUNNING).write(runs[-1].folder)
+    yield study
+    Status.read(study.folder).enter(State.CANCELLED, "cancelled").write(study.folder)
+    for run in runs:
+        store.delete(run.record)
+
+
+def middle_of(view: Locator, trial: int) -> tuple[float, float]:
+    """A place on a trial's curve, on the page."""
+    line = view.locator(f"{CURVES} [data-trial='{trial}']")
+    x, y = line.evaluate(MIDDLE)
+    return float(x), float(y)
+
+
+def test_learning_curves_answer_to_the_mouse(
+    lab: Lab, page: Page, learning: Study, axe: str
+) -> None:
+    view = opened_study(in_notebook(lab, page, learning))
+    chart = view.locator(CURVES)
+    expect(chart.locator(".dn-trial")).to_have_count(12)
+    expect(chart.locator(".dn-trial").last).to_have_class("dn-trial dn-best")
+    expect(chart.locator(".dn-trial.dn-is-stopped")).to_have_count(1)
+    chart.scroll_into_view_if_needed()
+    best = learning.best.number
+    page.mouse.move(*middle_of(view, best))
+    expect(view.locator(".dn-trial-hint")).to_contain_text(f"trial {best}, succeeded")
+    lit = view.locator(f"[data-trial='{best}'].dn-hot")
+    expect(lit).to_have_count(view.locator(f"[data-trial='{best}']").count())
+    page.mouse.click(*middle_of(view, best))
+    row = view.get_by_role("row", name=f"trial {best}, succeeded", exact=True)
+    expect(row).to_be_focused()
+    assert violations(page, axe, VIEW) == []
+
+    running = chart.locator(".dn-trial.dn-is-running")
+    before = running.get_attribute("d")
+    trial = read_trials(learning.folder)[-1]
+    report_curve(Store(lab.home).get(str(trial.run)).folder, [0.01] * 400, first=160)
+    replace(trial, steps=560).write(learning.folder)
+    expect(running).not_to_have_attribute("d", before or "")
+
+    for _ in range(5):
+        grip(view, "lr from").press("PageUp")
+    expect(chart.locator(".dn-trial:not(.dn-out)")).not_to_have_count(12)
+    expect(chart.locator(".dn-out").first).to_have_css("opacity", "0.08")
 
 
 def test_names_of_axes_and_colours_of_states_can_be_told_apart(

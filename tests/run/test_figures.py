@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -12,11 +13,13 @@ import pytest
 from distrain_nb import api
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.run import Run, Store
+from distrain_nb.run.charts import drawing
+from distrain_nb.run.charts.lines import Metrics
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
 from distrain_nb.worker.metrics.writer import append
 from tests.server.stored import stored_run
-from tests.study.stored import stored_study
+from tests.study.stored import report_curve, stored_curves, stored_study
 
 
 def reported(home: Path, ranks: int = 2) -> Run:
@@ -73,6 +76,19 @@ def test_what_to_install_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) ->
         run.figure("loss")
 
 
+def test_a_thinned_line_has_a_band_in_its_colour(home: Path) -> None:
+    run = stored_run(Store(home))
+    report_curve(run.folder, [5.0 if step in (700, 702) else 1.0 for step in range(3_000)], "loss")
+    metrics = Metrics(run.folder)
+    metrics.read()
+    drawn = drawing.charts(metrics)
+    band, line = re.findall(r'class="(dn-spread|dn-line)" d="[^"]+"[^>]*(#[0-9a-f]+)"', drawn)
+    assert band == ("dn-spread", line[1])
+    low, high, line = run.figure("loss").data
+    assert (high.fill, high.hoverinfo, max(high.y), min(low.y)) == ("tonexty", "skip", 5.0, 1.0)
+    assert [trace.showlegend for trace in (low, high, line)] == [False, False, True]
+
+
 def test_a_study_has_a_figure_for_each_chart(home: Path) -> None:
     study = stored_study(home, 12, 12)
     figures = study.figures
@@ -86,3 +102,13 @@ def test_a_study_has_a_figure_for_each_chart(home: Path) -> None:
     lines = figures["parallel coordinates"].data[0].dimensions
     assert [line.label for line in lines] == [*names, "val/loss"]
     assert set(lines[3].ticktext) == set(study.trials["optimizer"])
+
+
+def test_a_study_s_figure_has_a_learning_curve_for_each_trial(home: Path) -> None:
+    study = stored_study(home, 12, 12)
+    stored_curves(study, 40)
+    lines = study.figures["learning curves of val/loss"].data
+    assert {line.name for line in lines} >= {"trial 1, succeeded", "trial 9, stopped"}
+    assert len(lines) == 12 and lines[-1].name == f"trial {study.best.number}, succeeded"
+    assert lines[-1].line.width > lines[0].line.width
+    assert list(lines[0].x) == list(range(40))

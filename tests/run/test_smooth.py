@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from distrain_nb.errors import OptionError
 from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.run.metrics.records import POINT
-from distrain_nb.run.metrics.smooth import smooth
+from distrain_nb.run.metrics.smooth import smooth, thin
 from distrain_nb.run.pages.query import curves
 from distrain_nb.run.streams import Scalars
 from distrain_nb.worker.metrics import writer
@@ -63,3 +63,31 @@ def test_a_page_gets_averages_of_what_it_can_t_see(tmp_path: Path) -> None:
 def test_a_weight_is_less_than_one(wrong: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=f"invalid smoothing '?{wrong}'?: expected a number"):
         curves(Scalars(EventFolder(tmp_path)), {"smoothing": wrong})
+
+
+@given(VALUES, st.integers(3, 200))
+@settings(max_examples=several(100), deadline=None)
+def test_a_band_has_all_points_that_a_thinned_line_leaves_out(
+    values: np.ndarray, count: int
+) -> None:
+    points = np.zeros(len(values), POINT)
+    points["step"], points["value"] = np.arange(len(values)), values
+    thinned, low, high = thin(points, count)
+    assert len(thinned) == min(len(values), count)
+    finite = np.isfinite(values)
+    for edge, is_beyond in ((low, np.less), (high, np.greater)):
+        there = np.isfinite(edge)
+        drawn = np.interp(points["step"], thinned["step"][there], edge[there]) if there.any() else 0
+        assert not is_beyond(values[finite], np.broadcast_to(drawn, len(values))[finite]).any()
+
+
+def test_a_page_gets_the_range_of_what_it_doesn_t_get(tmp_path: Path) -> None:
+    values = [9.0 if n == 777 else -9.0 if n == 778 else n % 3 / 2 for n in range(5_000)]
+    data = b"".join(writer.record(writer.event(0.0, n, {"a": v})) for n, v in enumerate(values))
+    (tmp_path / "events.out.tfevents.1").write_bytes(data)
+    scalars = Scalars(EventFolder(tmp_path))
+    (line,) = curves(scalars, {"points": "50"})["lines"]
+    assert len(line["low"] or []) == len(line["high"] or []) == 50
+    assert (min(line["low"] or []), max(line["high"] or [])) == (-9.0, 9.0)
+    (line,) = curves(scalars, {"points": "50", "from": "770", "to": "790"})["lines"]
+    assert line["low"] is line["high"] is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from dataclasses import replace
@@ -11,6 +12,7 @@ import pytest
 
 from distrain_nb.study.answers import page_of
 from distrain_nb.study.charts.axes import ValueAxis, goal_axis, parameter_axes, power
+from distrain_nb.study.charts.curves import POINTS_IN_ALL, LearningCurves
 from distrain_nb.study.charts.drawing import MOST_TRIALS, StudyDrawing
 from distrain_nb.study.files import TrialFile, TrialState
 from distrain_nb.study.importances import FEWEST_TRIALS, Importances, importances
@@ -21,7 +23,7 @@ from distrain_nb.tuning import options
 from distrain_nb.tuning.spec import Goal
 from distrain_nb.ui.study_table import StudyTable
 from distrain_nb.worker.files.status import Progress, State, Status
-from tests.study.stored import stored_study
+from tests.study.stored import report_curve, stored_curves, stored_study
 
 LOSS = Goal("loss", "min")
 
@@ -97,6 +99,93 @@ def test_each_trial_is_drawn_where_it_stands(tmp_path: Path) -> None:
     best = summary.front[0].number
     assert f'class="dn-trial dn-best" data-trial="{best}"' in sheet
     assert '<i style="width:75.0%"></i></td><td>75%</td>' in sheet
+
+
+def test_each_trial_has_a_learning_curve(tmp_path: Path) -> None:
+    study = stored_study(tmp_path, 30, 60)
+    stored_curves(study, 100)
+    summary = summary_of(study)
+    curves = LearningCurves(summary.trials, "val/loss", ["val/loss"])
+    assert list(curves.points) == [trial.number for trial in summary.trials]
+    assert (len(curves.points[1]), len(curves.points[9])) == (100, 40)  # the 9th was stopped
+    assert (curves.across.low, curves.across.high, curves.note) == (0.0, 99.0, "")
+    sheet = StudyDrawing(summary, {}).sheet()
+    tags = re.findall(r'data-tag="([^"]+)"', sheet)
+    assert tags[:3] == ["val/loss", "learning curves of val/loss", "parallel coordinates"]
+    drawn = sheet[sheet.index('data-tag="learning') : sheet.index('data-tag="parallel')]
+    order = re.findall(r'class="dn-trial (\S+)" data-trial="(\d+)" d="M40 \d+L[^M"]+"', drawn)
+    assert len(order) == 30 and order[-1] == ("dn-best", str(summary.front[0].number))
+    faint = {number for kind, number in order[:4]}  # stopped and failed, below the others
+    assert faint == {"9", "18", "27", "25"}
+
+
+def test_values_that_were_reported_once_are_no_curve(tmp_path: Path) -> None:
+    study = stored_study(tmp_path, 3, 3)
+    for trial in study.each():
+        report_curve(tmp_path / "runs" / str(trial.run_id), [0.5])
+    assert "learning curves" not in StudyDrawing(summary_of(study), {}).sheet()
+    none = stored_study(tmp_path / "none", 3, 3)  # whose runs were deleted
+    assert "learning curves" not in StudyDrawing(summary_of(none), {}).sheet()
+
+
+def test_a_curve_goes_on_with_its_trial(tmp_path: Path) -> None:
+    study = stored_study(tmp_path, 1, 3)
+    running = replace(study.each()[0]._file, state=TrialState.RUNNING, end=0.0)
+    running.write(study.folder)
+    run = tmp_path / "runs" / "1"
+    report_curve(run, [3.0, 2.0])
+    Status(State.RUNNING).write(run)
+
+    def values() -> list[float]:
+        (trial,) = study.each()
+        return [float(value) for value in trial.curves(["val/loss"], 256)["val/loss"]["value"]]
+
+    assert values() == [3.0, 2.0]
+    report_curve(run, [1.0], first=2)
+    assert values() == [3.0, 2.0]  # as of then
+    replace(running, steps=3).write(study.folder)
+    assert values() == [3.0, 2.0, 1.0]
+    replace(running, state=TrialState.SUCCEEDED, run=2).write(study.folder)
+    report_curve(tmp_path / "runs" / "2", [7.0, 6.0])
+    assert values() == [7.0, 6.0]  # of the run that tried again
+
+
+def test_a_cloud_s_values_may_come_after_a_trial_s_end(tmp_path: Path) -> None:
+    study, run = stored_study(tmp_path, 1, 1), tmp_path / "runs" / "1"
+    run.mkdir(parents=True)
+    Status(State.RUNNING).write(run)
+    (trial,) = study.each()
+    assert len(trial.curves(["val/loss"], 256)["val/loss"]) == 0
+    report_curve(run, [2.0, 1.0])
+    Status(State.SUCCEEDED).write(run)
+    assert len(trial.curves(["val/loss"], 256)["val/loss"]) == 2
+
+
+def test_trials_that_diverge_leave_the_others_apart(tmp_path: Path) -> None:
+    def curves_of(*values: list[float]) -> LearningCurves:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        study = stored_study(folder, len(values), len(values))
+        for trial, own in zip(study.each(), values, strict=True):
+            report_curve(folder / "runs" / str(trial.run_id), own)
+        return LearningCurves(study.each(), "val/loss", ["val/loss"])
+
+    fall = [2.0 / (step + 1) for step in range(50)]
+    lost = curves_of(fall, fall, [1.0, 1e9, 1e30, math.inf, math.nan])
+    assert (lost.axis.high, lost.note) == (2.0, "shown: 0.04 to 2")
+    assert lost.path(3).count("M") == 1 and "-1000" in lost.path(3)
+    wide = curves_of(fall, [1e3 * value for value in fall])
+    assert (wide.axis.kind, wide.axis.high, wide.note) == ("log", 2000.0, "")
+    assert not curves_of([math.nan, math.nan], [math.inf] * 3)
+
+
+def test_many_long_curves_are_drawn_by_few_points(tmp_path: Path) -> None:
+    study = stored_study(tmp_path, 200, 200)
+    spike = [9.0 if step == 321 else 1.0 + step % 7 / 10 for step in range(1000)]
+    for trial in study.each():
+        report_curve(tmp_path / "runs" / str(trial.run_id), spike)
+    curves = LearningCurves(study.each(), "val/loss", ["val/loss"])
+    assert sum(map(len, curves.points.values())) <= POINTS_IN_ALL
+    assert all(points["value"].max() == 9.0 for points in curves.points.values())
 
 
 def test_of_very_many_trials_the_newest_are_drawn_and_the_best(tmp_path: Path) -> None:

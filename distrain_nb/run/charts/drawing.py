@@ -242,6 +242,10 @@ def plot(
     draw = _area if stacked else _line
     has_band = in_bands and not stacked and len(lines) > figure.MANY
     drawn = _band(lines, x_range, y_range) if has_band else ""
+    if not stacked and len(lines) <= figure.MANY:
+        drawn += "".join(
+            _spread(line, x_range, y_range, colours[key.series]) for key, line in lines.items()
+        )
     order = list(colours)
     first = min(lines, key=lambda key: order.index(key.series), default=None)
     drawn += "".join(
@@ -298,9 +302,9 @@ def _x_range(lines: Lines) -> Range:
 
 
 def _y_range(lines: Lines, height: float, stacked: bool = False) -> Range:
-    low, high = _extent(line.y for line in lines.values())
     if stacked:
-        return 0.0, high * 1.05 or 1.0
+        return 0.0, _extent(line.y for line in lines.values())[1] * 1.05 or 1.0
+    low, high = _extent(edge for line in lines.values() for edge in (line.low, line.high))
     dots = any(len(line.x) <= figure.DOTS_UP_TO for line in lines.values())
     return padded(low, high, height, dots)
 
@@ -314,20 +318,43 @@ def _extent(arrays: Iterable[Numbers]) -> Range:
 def _band(lines: Lines, x_range: Range, y_range: Range) -> str:
     """Return the area from the least to the greatest of many lines, and their mean."""
     longest = max(lines.values(), key=lambda line: len(line.x))
-    values = np.stack(
-        [np.interp(longest.x, line.x, line.y, np.nan, np.nan) for line in lines.values()]
-    )
+    values = _along(lines, longest.x, "y")
     there = np.isfinite(values).any(axis=0)
-    values, steps = np.where(np.isfinite(values), values, np.nan)[:, there], longest.x[there]
-    x = _share(steps.astype(np.float64), x_range) * SIDE
-    low, high = np.fmin.reduce(values), np.fmax.reduce(values)
-    mean = np.nanmean(values, axis=0)
-    edge = np.concatenate([low, high[::-1]])
-    y = SIDE - _share(edge, y_range) * SIDE
-    points = zip(np.concatenate([x, x[::-1]]).tolist(), y.tolist(), strict=True)
-    path = "L".join(f"{a:.1f} {b:.1f}" for a, b in points)
+    steps, mean = longest.x[there], np.nanmean(values[:, there], axis=0)
+    low = np.fmin.reduce(_along(lines, steps, "low"))
+    high = np.fmax.reduce(_along(lines, steps, "high"))
+    path = _ring(steps, low, high, x_range, y_range)
     middle = replace(longest, x=steps, y=mean.astype(np.float32))
-    return f'<path class="dn-band" d="M{path}Z"/>{_line(middle, x_range, y_range, "#808080")}'
+    return f'<path class="dn-band" d="{path}"/>{_line(middle, x_range, y_range, "#808080")}'
+
+
+def _along(lines: Lines, steps: Numbers, name: str) -> NDArray[np.float64]:
+    """Return an attribute of each line at these steps; NaN where it has no finite value."""
+    values = [
+        np.interp(steps, line.x, getattr(line, name), np.nan, np.nan) for line in lines.values()
+    ]
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def _spread(line: ChartLine, x_range: Range, y_range: Range, colour: str) -> str:
+    """Return the area from the least to the greatest of all points, where some are left out."""
+    if not line.is_thinned:
+        return ""
+    there = np.isfinite(line.low)
+    if not there.any():
+        return ""
+    path = _ring(line.x[there], line.low[there], line.high[there], x_range, y_range)
+    return f'<path class="dn-spread" d="{path}" fill="{colour}"/>'
+
+
+def _ring(x: Numbers, low: Numbers, high: Numbers, x_range: Range, y_range: Range) -> str:
+    """Return the outline of an area between two lines, as a path: from point to point, which is
+    half as long as by places."""
+    across = _share(np.concatenate([x, x[::-1]]).astype(np.float64), x_range) * SIDE
+    down = SIDE - _share(np.concatenate([low, high[::-1]]).astype(np.float64), y_range) * SIDE
+    places = np.rint(np.stack([across, down], axis=1)).astype(np.int64)
+    first, moves = places[0].tolist(), np.diff(places, axis=0).tolist()
+    return f"M{first[0]} {first[1]}l{' '.join(f'{a} {b}' for a, b in moves)}Z"
 
 
 def _sums(lines: Lines) -> Lines:

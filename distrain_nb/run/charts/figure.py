@@ -148,16 +148,19 @@ def shape(metrics: Metrics, lines: Mapping[Key, ChartLine]) -> dict[str, object]
         "traces": traces(tuple(lines), stacked=metrics.stacked),
         "newest": {tag: brief(last[tag]) if tag in last else "" for tag in metrics.tags},
         "dots": DOTS_UP_TO,
-        "thinned": any(len(line.x) < line.count for line in lines.values()),
+        "thinned": any(line.is_thinned for line in lines.values()),
     }
 
 
 def packed(line: ChartLine) -> dict[str, object]:
-    """Return numbers as bytes, little-endian; `wide` steps are float64, everything else float32."""
+    """Return numbers as bytes, little-endian; `wide` steps are float64, everything else float32.
+    `low` and `high` are empty where no point is left out."""
     return {
         "step": line.x.tobytes(),
         "wide": line.x.itemsize == 8,
         "value": line.y.tobytes(),
         "seconds": line.seconds.tobytes(),
         "began": line.began,
+        "low": line.low.tobytes() if line.is_thinned else b"",
+        "high": line.high.tobytes() if line.is_thinned else b"",
     }

@@ -5,15 +5,18 @@ The package is the extra `plotly`, imported with the first figure.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import DistrainError, OptionError, did_you_mean
 from distrain_nb.run.charts import figure
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import plotly.graph_objects as go
 
-    from distrain_nb.run.charts.lines import Metrics
+    from distrain_nb.run.charts.lines import ChartLine, Metrics
 
 HEIGHT_PX = 320  # of each chart
 
@@ -50,8 +53,11 @@ def figure_of(metrics: Metrics, tags: tuple[str, ...], caller: str) -> go.Figure
     names = figure.tags_of(keys)
     charts: go.Figure = make_subplots(rows=len(names), subplot_titles=names)
     named: set[str] = set()
+    counts = Counter(key.tag for key in keys)
     for key, trace in zip(keys, figure.traces(keys, stacked=metrics.stacked), strict=True):
         line = metrics.line(key, figure.points_a_line(drawn))
+        if line.is_thinned and counts[key.tag] <= figure.MANY and not metrics.stacked:
+            charts.add_traces(_band(trace, line, key.series, colours[key.series]))
         dots = "+markers" if len(line.x) <= figure.DOTS_UP_TO else ""
         charts.add_trace(
             {
@@ -67,3 +73,20 @@ def figure_of(metrics: Metrics, tags: tuple[str, ...], caller: str) -> go.Figure
         named.add(key.series)
     charts.update_xaxes(title_text="step", row=len(names))
     return charts.update_layout(height=HEIGHT_PX * len(names), template="plotly_white")
+
+
+def _band(
+    trace: Mapping[str, object], line: ChartLine, series: str, colour: str
+) -> tuple[dict[str, object], dict[str, object]]:
+    """Return the edges of the area that has the points which are left out."""
+    edge = {
+        **trace,
+        "x": line.x,
+        "mode": "lines",
+        "line": {"width": 0},
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "legendgroup": series,
+    }
+    filled = {"y": line.high, "fill": "tonexty", "fillcolor": f"{colour}33"}
+    return {**edge, "y": line.low}, {**edge, **filled}

@@ -10,7 +10,7 @@ import numpy as np
 
 from distrain_nb.run.metrics.events import EventFolder, Key
 from distrain_nb.run.metrics.non_scalars import NonScalars
-from distrain_nb.run.metrics.smooth import downsample
+from distrain_nb.run.metrics.smooth import thin
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class ChartLine:
     """One series of one metric: `x` is the step, `last` the newest value of all `count` points.
 
     `began` is the wall time of the first point, in seconds since the epoch, and `seconds` what had
-    passed since then at each point.
+    passed since then at each point. From `low` to `high` are the values of all points around each.
     """
 
     x: Numbers
@@ -42,6 +42,13 @@ class ChartLine:
     began: float
     seconds: NDArray[np.float32]
     count: int
+    low: NDArray[np.float32]
+    high: NDArray[np.float32]
+
+    @property
+    def is_thinned(self) -> bool:
+        """Whether points are left out."""
+        return len(self.x) < self.count
 
 
 class Metrics:
@@ -164,15 +171,15 @@ def chart_line(points: Points, count: int) -> ChartLine:
     """Return the line of these points, downsampled."""
     if not len(points):
         none = np.empty(0, np.float32)
-        return ChartLine(none, none, float("nan"), 0.0, none, 0)
+        return ChartLine(none, none, float("nan"), 0.0, none, 0, none, none)
     last, began = float(points["value"][-1]), float(points["wall_time"][0])
     began = began if math.isfinite(began) else 0.0
-    thinned = downsample(points, count)
+    thinned, low, high = thin(points, count)
     x = _steps(thinned["step"])
-    with np.errstate(over="ignore"):
-        value = thinned["value"].astype(np.float32)
     seconds = (thinned["wall_time"] - began).astype(np.float32)
-    return ChartLine(x, value, last, began, seconds, len(points))
+    with np.errstate(over="ignore"):
+        value, *band = (each.astype(np.float32) for each in (thinned["value"], low, high))
+    return ChartLine(x, value, last, began, seconds, len(points), *band)
 
 
 def _steps(steps: NDArray[np.int64]) -> Numbers:

@@ -5,7 +5,7 @@ Fewer points that draw the same line.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,12 +15,38 @@ if TYPE_CHECKING:
     from distrain_nb.run.metrics.records import Points
 
 
+class Thinned(NamedTuple):
+    """Some of many points. From `low` to `high` are the finite values of all points from the one
+    before to the one behind; NaN where there is none."""
+
+    points: Points
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
 def downsample(points: Points, count: int) -> Points:
     """Return `count` of the points at most, in order of their steps, chosen so that peaks stay."""
+    ordered = _ordered(points)
+    return ordered[_chosen(ordered, count)] if len(points) > count else ordered
+
+
+def thin(points: Points, count: int) -> Thinned:
+    """Return the points as `downsample` does, with the range of those around them."""
+    ordered = _ordered(points)
+    if len(points) <= count:
+        return Thinned(ordered, ordered["value"], ordered["value"])
+    chosen = _chosen(ordered, count).astype(np.intp)
+    values = np.where(np.isfinite(ordered["value"]), ordered["value"], np.nan)
+    # Up to the next point each; a line's band is to have all of them, so the ones before count too.
+    low, high = np.fmin.reduceat(values, chosen), np.fmax.reduceat(values, chosen)
+    low[1:], high[1:] = np.fmin(low[1:], low[:-1]), np.fmax(high[1:], high[:-1])
+    return Thinned(ordered[chosen], low, high)
+
+
+def _ordered(points: Points) -> Points:
+    """Return the points in order of their steps."""
     steps = points["step"]
-    if (np.diff(steps) < 0).any():
-        points = points[np.argsort(steps, kind="stable")]
-    return points[_chosen(points, count)] if len(points) > count else points
+    return points[np.argsort(steps, kind="stable")] if (np.diff(steps) < 0).any() else points
 
 
 def _chosen(points: Points, count: int) -> NDArray[np.uint64]:

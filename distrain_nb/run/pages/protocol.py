@@ -28,13 +28,16 @@ class LogAnswer(TypedDict):
 
 
 class CurveAnswer(TypedDict):
-    """A line of a chart; what is not finite is a gap."""
+    """A line of a chart; what is not finite is a gap. `low` and `high` are the range of all points
+    around each, None where no point is left out."""
 
     run: str
     tag: str
     step: list[int]
     wall_time: list[float | None]
     value: list[float | None]
+    low: list[float | None] | None
+    high: list[float | None] | None
 
 
 class CurvesAnswer(TypedDict):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.errors import OptionError
 from distrain_nb.run.log.index import Filter
 from distrain_nb.run.metrics.finite import all_or_none
-from distrain_nb.run.metrics.smooth import downsample, smooth
+from distrain_nb.run.metrics.smooth import smooth, thin
 
 if TYPE_CHECKING:
     from distrain_nb.run.metrics.records import Points
@@ -105,7 +105,7 @@ def curves(scalars: Scalars, query: Query) -> CurvesAnswer:
         chosen = [(key, events.points(key)) for key in events.keys if tag in ("", key[1])]
         notes = list(events.notes)
         lines = [
-            _curve(run, name, downsample(_between(smooth(points, weight), first, last), count))
+            _curve(run, name, _between(smooth(points, weight), first, last), count)
             for (run, name), points in chosen
         ]
     return {"lines": lines, "notes": notes}
@@ -118,11 +118,15 @@ def _between(points: Points, first: int, last: int) -> Points:
     return points[(steps >= first) & (steps <= last)]
 
 
-def _curve(run: str, tag: str, points: Points) -> CurveAnswer:
+def _curve(run: str, tag: str, whole: Points, count: int) -> CurveAnswer:
+    points, low, high = thin(whole, count)
+    is_thinned = len(points) < len(whole)
     return {
         "run": run,
         "tag": tag,
         "step": points["step"].tolist(),
         "wall_time": all_or_none(points["wall_time"].tolist()),
         "value": all_or_none(points["value"].tolist()),
+        "low": all_or_none(low.tolist()) if is_thinned else None,
+        "high": all_or_none(high.tolist()) if is_thinned else None,
     }

@@ -6,12 +6,16 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+import numpy as np
+
 from distrain_nb.run.charts.drawing import MINUS, Axis, ticks
 from distrain_nb.study.summary import written
 from distrain_nb.tuning.spec import Categorical, Discrete, Double, Integer, same
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
 
     from distrain_nb.tuning.spec import Parameter, StudySpec, Value
 
@@ -43,6 +47,18 @@ class ValueAxis:
             return None
         along = self._along(value)
         return None if along is None else ROOM + (1 - 2 * ROOM) * along
+
+    def shares(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return `share` of each number, for an axis that is linear or logarithmic; NaN for what
+        has no place on it."""
+        with np.errstate(all="ignore"):
+            if self.high <= self.low:
+                along = np.where(np.isfinite(values), 0.5, np.nan)
+            elif self.kind == "log":
+                along = np.log(values / self.low) / math.log(self.high / self.low)
+            else:
+                along = (values - self.low) / (self.high - self.low)
+        return np.where(np.isfinite(along), ROOM + (1 - 2 * ROOM) * along, np.nan)
 
     @property
     def ticks(self) -> list[tuple[float, str]]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.run.charts.drawing import SIDE, Plot, chart, framed, ground, group, left_of
 from distrain_nb.run.summary import brief, plural
 from distrain_nb.study.charts.axes import ValueAxis, goal_axis, parameter_axes
+from distrain_nb.study.charts.curves import LearningCurves
 from distrain_nb.study.files import TrialState
 from distrain_nb.study.summary import best_so_far, qualities, value_of
 
@@ -86,10 +87,16 @@ class StudyDrawing:
             )
             for goal, axis in goals
         ]
-        texts = [text for axis in self._goals for _, text in axis.ticks]
+        goals_of = self._summary.goals
+        curves = [LearningCurves(self._trials, goal, goals_of) for goal in goals_of]
+        curves = [drawn for drawn in curves if drawn]
+        lines = group("", [self._learning(drawn) for drawn in curves]) if curves else ""
+        axes = [*self._goals, *(drawn.axis for drawn in curves)]
+        texts = [text for axis in axes for _, text in axis.ticks]
         return (
             f'<div class="dn-sheet dn-study-sheet" style="--dn-left:{left_of(texts):.0f}px">'
-            f"{self._legend()}{group('', first)}{group('', [self._parallel()])}{''.join(slices)}"
+            f"{self._legend()}{group('', first)}{lines}{group('', [self._parallel()])}"
+            f"{''.join(slices)}"
             f"{self._notes()}</div>"
         )
 
@@ -121,6 +128,25 @@ class StudyDrawing:
         rows = _rows(axis)
         plot = Plot(f"{ground(rows)}{marks}", rows, _columns(across))
         return chart(across.name, "", "", framed(plot, f"{axis.name} by {across.name}"))
+
+    def _learning(self, curves: LearningCurves) -> str:
+        """With running trials above those that have ended, and the best above all."""
+        ordered = sorted(
+            (trial for trial in self._ordered if trial.number in curves.points),
+            key=lambda t: (
+                t.number in self._front,
+                not t.state.final,
+                t.state is TrialState.SUCCEEDED,
+            ),
+        )
+        lines = "".join(
+            f'<path class="dn-trial {self._kind(trial)}" {_mark(trial)}'
+            f' d="{curves.path(trial.number)}"/>'
+            for trial in ordered
+        )
+        rows, columns = _rows(curves.axis), _columns(curves.across)
+        plot = Plot(f"{ground(rows)}{lines}", rows, columns)
+        return chart(curves.name, curves.note, "", framed(plot, f"{curves.name} by step"))
 
     def _parallel(self) -> str:
         axes = self.axes

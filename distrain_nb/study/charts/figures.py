@@ -5,10 +5,12 @@ Colours are those of the page's light theme (`page/styles/study.css`).
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from distrain_nb.run.charts.figures import require_plotly
 from distrain_nb.study.charts.axes import parameter_axes
+from distrain_nb.study.charts.curves import LearningCurves
 from distrain_nb.study.charts.drawing import PARALLEL
 from distrain_nb.study.files import TrialState
 from distrain_nb.study.summary import best_so_far, qualities, value_of
@@ -24,12 +26,14 @@ if TYPE_CHECKING:
 TOP, GOOD, POOR = "#d9480f", "#1864ab", "#c5d5e4"
 STOPPED, RUNNING, FAILED = "#9aa4ae", "#0f9d58", "#cf222e"
 _OF_STATES = {TrialState.STOPPED: STOPPED, TrialState.RUNNING: RUNNING, TrialState.FAILED: FAILED}
+_FAINT = (TrialState.STOPPED, TrialState.FAILED, TrialState.CANCELLED)
 _SCALE = ((0.0, POOR), (1.0, GOOD))
 
 
 def figures(summary: StudySummary, importances: Mapping[str, float]) -> dict[str, go.Figure]:
-    """Return a history for each goal, by its name, `loss by lr` for each parameter, parallel
-    coordinates, and `importance` where there is one. Raises DistrainError where plotly is missing.
+    """Return a history for each goal, by its name, `learning curves of loss`, `loss by lr` for each
+    parameter, parallel coordinates, and `importance`, the last and the second where there are any.
+    Raises DistrainError where plotly is missing.
     """
     require_plotly("study.figures")
     charts: dict[str, go.Figure] = {}
@@ -45,6 +49,9 @@ def figures(summary: StudySummary, importances: Mapping[str, float]) -> dict[str
             "y": [*(value for _, value in best), best[-1][1]] if best else [],
         }  # fmt: skip
         charts[goal.metric] = _figure([dots, line], "trial", goal.metric)
+        curves = LearningCurves(summary.trials, goal.metric, summary.goals)
+        if curves:
+            charts[curves.name] = _learning(summary, curves)
         for name in names:
             values = [trial.params.get(name) for trial in valued]
             slice_of = _dots(summary, valued, goal.metric, values)
@@ -85,6 +92,34 @@ def _dots(
             "line": {"color": edges, "width": 2},
         },
     }
+
+
+def _learning(summary: StudySummary, curves: LearningCurves) -> go.Figure:
+    """Return a line for each trial, the best ones above the others."""
+    front = {trial.number for trial in summary.front}
+    shown = (trial for trial in summary.trials if trial.number in curves.points)
+    lines = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": f"trial {trial.number}, {trial.state}",
+            "x": curves.points[trial.number]["step"],
+            "y": curves.points[trial.number]["value"],
+            "opacity": 1.0 if trial.number in front else 0.3 if trial.state in _FAINT else 0.6,
+            "line": {
+                "color": TOP if trial.number in front else _OF_STATES.get(trial.state, GOOD),
+                "width": 3 if trial.number in front else 1.5,
+            },
+        }
+        for trial in sorted(shown, key=lambda trial: trial.number in front)
+    ]
+    chart = _figure(lines, "step", curves.axis.name)
+    low, high = curves.axis.low, curves.axis.high
+    is_log = curves.axis.kind == "log"
+    ends = [math.log10(low), math.log10(high)] if is_log else [low, high]
+    bounds = {"yaxis_range": ends} if curves.is_cut else {}
+    kind = "log" if is_log else "linear"
+    return chart.update_layout(showlegend=False, hovermode="closest", yaxis_type=kind, **bounds)
 
 
 def _parallel(summary: StudySummary, names: Sequence[str]) -> go.Figure:

@@ -86,6 +86,7 @@ var ATTRIBUTES = /* @__PURE__ */ new Set([
   "data-tag",
   "data-trial",
   "dx",
+  "fill",
   "height",
   "open",
   "preserveAspectRatio",
@@ -99,6 +100,7 @@ var ATTRIBUTES = /* @__PURE__ */ new Set([
   "x",
   "y"
 ]);
+var PAINTS = /* @__PURE__ */ new Set(["fill", "stroke"]);
 var COLOUR = /^#[0-9a-f]{3,8}$/i;
 var STYLE = /^(?:left|top|width|--dn-[a-z]+)$/;
 var VALUE = /^(?:-?[0-9.]+(?:px|%)?|#[0-9a-f]{3,8}|var\(--dn-[a-z]+\))$/i;
@@ -120,7 +122,7 @@ function built(node) {
   const names = [...node.classList].filter((name) => name.startsWith("dn-"));
   if (names.length) made.setAttribute("class", names.join(" "));
   for (const { name, value } of node.attributes) {
-    if (ATTRIBUTES.has(name) && (name !== "stroke" || COLOUR.test(value))) made.setAttribute(name, value);
+    if (ATTRIBUTES.has(name) && (!PAINTS.has(name) || COLOUR.test(value))) made.setAttribute(name, value);
   }
   dress(
     made.style,

@@ -251,7 +251,9 @@ var curve = record({
   tag: text,
   step: list(number),
   value: list(maybe(number)),
-  wall_time: list(maybe(number))
+  wall_time: list(maybe(number)),
+  low: maybe(list(maybe(number))),
+  high: maybe(list(maybe(number)))
 });
 var curves = record({ lines: list(curve), notes: list(text) });
 var kind = one((value) => ["histogram", "image", "text"].includes(value), "histogram, image or text");
@@ -291,7 +293,7 @@ var drawnCharts = record({
     dots: number,
     thinned: flag
   }),
-  lines: list(record({ step: text, wide: flag, value: text, seconds: text, began: number }))
+  lines: list(record({ step: text, wide: flag, value: text, seconds: text, began: number, low: text, high: text }))
 });
 var medium = record({
   step: absent(number),

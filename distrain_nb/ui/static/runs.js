@@ -280,7 +280,9 @@ var curve = record({
   tag: text,
   step: list(number),
   value: list(maybe(number)),
-  wall_time: list(maybe(number))
+  wall_time: list(maybe(number)),
+  low: maybe(list(maybe(number))),
+  high: maybe(list(maybe(number)))
 });
 var curves = record({ lines: list(curve), notes: list(text) });
 var kind = one((value) => ["histogram", "image", "text"].includes(value), "histogram, image or text");
@@ -320,7 +322,7 @@ var drawnCharts = record({
     dots: number,
     thinned: flag
   }),
-  lines: list(record({ step: text, wide: flag, value: text, seconds: text, began: number }))
+  lines: list(record({ step: text, wide: flag, value: text, seconds: text, began: number, low: text, high: text }))
 });
 var medium = record({
   step: absent(number),
@@ -1092,7 +1094,7 @@ var Overlay = class {
 var MANY = 8;
 var MOST_APART = 3;
 var APART = 4;
-function along({ step, value }, steps) {
+function along(step, value, steps) {
   const at = new Float64Array(steps.length).fill(NaN);
   let next = 0;
   for (let place = 0; place < steps.length; place++) {
@@ -1110,15 +1112,18 @@ function median(values) {
 }
 function bandOf(lines) {
   const longest = lines.reduce((a, b) => b.step.length > a.step.length ? b : a);
-  const values = lines.map((line2) => along(line2, longest.step));
+  const [values, lows, highs] = (
+    /** @type {const} */
+    ["value", "low", "high"].map((name) => lines.map((line2) => along(line2.step, line2[name], longest.step)))
+  );
   const [low, mean, high] = [0, 1, 2].map(() => new Float64Array(longest.step.length).fill(NaN));
   const far = lines.map(() => 0);
   for (let place = 0; place < longest.step.length; place++) {
     const here = values.map((value) => value[place]);
     const finite = here.filter(Number.isFinite);
     if (!finite.length) continue;
-    low[place] = Math.min(...finite);
-    high[place] = Math.max(...finite);
+    low[place] = Math.min(...lows.map((value) => value[place]).filter(Number.isFinite));
+    high[place] = Math.max(...highs.map((value) => value[place]).filter(Number.isFinite));
     mean[place] = finite.reduce((a, b) => a + b) / finite.length;
     const middle = median(finite);
     here.forEach((value, line2) => {
@@ -1166,10 +1171,12 @@ function numbers(view, Kind) {
   return new Kind(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
 }
 function unpacked(line2) {
-  const seconds = numbers(line2.seconds, Float32Array);
+  const [value, seconds] = [numbers(line2.value, Float32Array), numbers(line2.seconds, Float32Array)];
   return {
     step: line2.wide ? numbers(line2.step, Float64Array) : numbers(line2.step, Float32Array),
-    value: numbers(line2.value, Float32Array),
+    value,
+    low: line2.low.byteLength ? numbers(line2.low, Float32Array) : value,
+    high: line2.high.byteLength ? numbers(line2.high, Float32Array) : value,
     wall: Float64Array.from(seconds, (passed) => line2.began + passed)
   };
 }
@@ -1179,8 +1186,12 @@ function byNumber(lines, keys) {
     asLine(line2)
   ]));
 }
-function asLine({ step, value, wall_time }) {
-  return { step, value: value.map(orNaN), wall: wall_time.map(orNaN) };
+function asLine({ step, value: values, wall_time, low, high }) {
+  const value = values.map(orNaN);
+  return { step, value, wall: wall_time.map(orNaN), low: low?.map(orNaN) ?? value, high: high?.map(orNaN) ?? value };
+}
+function isThinned({ value, low }) {
+  return low !== value;
 }
 function orNaN(value) {
   return value ?? NaN;
@@ -1203,7 +1214,9 @@ function refined(coarse, fine) {
     ...fine[name],
     ...coarse[name].filter((_, at) => coarse.step[at] > to)
   ];
-  return { step: joined("step"), wall: joined("wall"), value: joined("value") };
+  const value = joined("value");
+  const [low, high] = isThinned(coarse) || isThinned(fine) ? [joined("low"), joined("high")] : [value, value];
+  return { step: joined("step"), wall: joined("wall"), value, low, high };
 }
 function across(line2, mode, start) {
   if (mode === "step") return line2.step;
@@ -1690,6 +1703,7 @@ var ATTRIBUTES = /* @__PURE__ */ new Set([
   "data-tag",
   "data-trial",
   "dx",
+  "fill",
   "height",
   "open",
   "preserveAspectRatio",
@@ -1703,6 +1717,7 @@ var ATTRIBUTES = /* @__PURE__ */ new Set([
   "x",
   "y"
 ]);
+var PAINTS = /* @__PURE__ */ new Set(["fill", "stroke"]);
 var COLOUR = /^#[0-9a-f]{3,8}$/i;
 var STYLE = /^(?:left|top|width|--dn-[a-z]+)$/;
 var VALUE = /^(?:-?[0-9.]+(?:px|%)?|#[0-9a-f]{3,8}|var\(--dn-[a-z]+\))$/i;
@@ -1724,7 +1739,7 @@ function built(node) {
   const names = [...node.classList].filter((name) => name.startsWith("dn-"));
   if (names.length) made.setAttribute("class", names.join(" "));
   for (const { name, value } of node.attributes) {
-    if (ATTRIBUTES.has(name) && (name !== "stroke" || COLOUR.test(value))) made.setAttribute(name, value);
+    if (ATTRIBUTES.has(name) && (!PAINTS.has(name) || COLOUR.test(value))) made.setAttribute(name, value);
   }
   dress(
     made.style,
@@ -2092,7 +2107,9 @@ var Charts = class {
     const all = [...charts2];
     const bands = all.filter(([, numbers2]) => this.sheet.many && !this.sheet.all && numbers2.length > MANY);
     const single = all.filter((chart) => !bands.includes(chart)).flatMap(([, numbers2]) => numbers2).sort((a, b) => a - b);
+    const alone = all.filter(([, numbers2]) => numbers2.length <= MANY).flatMap(([, numbers2]) => numbers2);
     const data = [
+      ...alone.flatMap((number2) => this.spread(number2)),
       ...single.flatMap((number2) => this.traces(number2, dots)),
       ...bands.flatMap(([tag, numbers2]) => this.band(tag, numbers2, dots, kept))
     ];
@@ -2129,6 +2146,20 @@ var Charts = class {
       made("max", high, { line: { width: 0 }, fill: "tonexty", fillcolor: "rgba(128,128,128,.25)" }),
       made("mean", smooth, { line: { width: 2, color: "#808080" } }),
       ...numbers2.filter((_, place) => own.has(series[place])).flatMap((number2) => this.traces(number2, dots))
+    ];
+  }
+  /**
+   * The traces of a line's band, which has the points that are left out.
+   * @param {number} number of a line
+   */
+  spread(number2) {
+    const [trace, line2] = [this.trace(number2), this.shown[number2]];
+    if (trace.stackgroup || !isThinned(line2)) return [];
+    const visible = !this.sheet.hidden.has(this.keys[number2][0]);
+    const edge = { ...trace, visible, x: across(line2, this.mode, this.start), mode: "lines", line: { width: 0 }, hoverinfo: "skip", connectgaps: true };
+    return [
+      { ...edge, uid: `${number2} low`, y: line2.low },
+      { ...edge, uid: `${number2} high`, y: line2.high, fill: "tonexty", fillcolor: `${trace.line.color}33` }
     ];
   }
   /** @param {number} number of a line */
@@ -2870,7 +2901,8 @@ function bytes(text2) {
   return new DataView(Uint8Array.from(atob(text2), (letter) => letter.charCodeAt(0)).buffer);
 }
 function packed(line2) {
-  return { ...line2, step: bytes(line2.step), value: bytes(line2.value), seconds: bytes(line2.seconds) };
+  const { step, value, seconds, low, high } = line2;
+  return { ...line2, step: bytes(step), value: bytes(value), seconds: bytes(seconds), low: bytes(low), high: bytes(high) };
 }
 var ServedCharts = class {
   /**

@@ -802,7 +802,9 @@ var curve = record({
   tag: text,
   step: list(number),
   value: list(maybe(number)),
-  wall_time: list(maybe(number))
+  wall_time: list(maybe(number)),
+  low: maybe(list(maybe(number))),
+  high: maybe(list(maybe(number)))
 });
 var curves = record({ lines: list(curve), notes: list(text) });
 var kind = one((value) => ["histogram", "image", "text"].includes(value), "histogram, image or text");
@@ -842,7 +844,7 @@ var drawnCharts = record({
     dots: number,
     thinned: flag
   }),
-  lines: list(record({ step: text, wide: flag, value: text, seconds: text, began: number }))
+  lines: list(record({ step: text, wide: flag, value: text, seconds: text, began: number, low: text, high: text }))
 });
 var medium = record({
   step: absent(number),
@@ -1240,6 +1242,7 @@ var ATTRIBUTES = /* @__PURE__ */ new Set([
   "data-tag",
   "data-trial",
   "dx",
+  "fill",
   "height",
   "open",
   "preserveAspectRatio",
@@ -1253,6 +1256,7 @@ var ATTRIBUTES = /* @__PURE__ */ new Set([
   "x",
   "y"
 ]);
+var PAINTS = /* @__PURE__ */ new Set(["fill", "stroke"]);
 var COLOUR2 = /^#[0-9a-f]{3,8}$/i;
 var STYLE = /^(?:left|top|width|--dn-[a-z]+)$/;
 var VALUE = /^(?:-?[0-9.]+(?:px|%)?|#[0-9a-f]{3,8}|var\(--dn-[a-z]+\))$/i;
@@ -1277,7 +1281,7 @@ function built(node) {
   const names = [...node.classList].filter((name) => name.startsWith("dn-"));
   if (names.length) made.setAttribute("class", names.join(" "));
   for (const { name, value } of node.attributes) {
-    if (ATTRIBUTES.has(name) && (name !== "stroke" || COLOUR2.test(value))) made.setAttribute(name, value);
+    if (ATTRIBUTES.has(name) && (!PAINTS.has(name) || COLOUR2.test(value))) made.setAttribute(name, value);
   }
   dress(
     made.style,
@@ -1296,6 +1300,9 @@ function dress(made, given) {
 
 // src/study/axes.js
 var ROOM = 0.04;
+var SIDE = 1e3;
+var NEAR_DOT_PX = 14;
+var NEAR_LINE_PX = 8;
 var ABSENT = -0.07;
 function textAt({ kind: kind2, low, high, values }, share) {
   if (kind2 === "listed") return values[Math.min(values.length - 1, Math.floor(share * values.length))] ?? "";
@@ -1315,12 +1322,38 @@ function within(shares, spans) {
   });
   return new Set(Object.keys(shares).filter((trial2) => passes(shares[trial2])).map(Number));
 }
-function nearestLine(shares, { x, y, width, height }, near) {
+function marksOf(trial2, path) {
+  return path.split("M").slice(1).map((piece) => ({
+    trial: trial2,
+    points: [...piece.matchAll(/(?:^|L)([\d.-]+) ([\d.-]+)/g)].map(([, x, y]) => [Number(x) / SIDE, Number(y) / SIDE])
+  }));
+}
+function nearestMark(marks, at) {
+  let best = [Infinity, null];
+  for (const { trial: trial2, points } of marks) {
+    const far = distance(points, at);
+    if (far < best[0] && far < (points.length > 1 ? NEAR_LINE_PX : NEAR_DOT_PX)) best = [far, trial2];
+  }
+  return best[1];
+}
+function distance(points, { x, y, width, height }) {
+  let least = Infinity;
+  let [left, top] = [NaN, NaN];
+  points.forEach(([across2, down], place) => {
+    const [right, bottom] = [across2 * width - x, down * height - y];
+    const [dx, dy] = place ? [right - left, bottom - top] : [0, 0];
+    const along2 = Math.min(1, Math.max(0, (right * dx + bottom * dy) / (dx * dx + dy * dy || 1)));
+    least = Math.min(least, Math.hypot(right - along2 * dx, bottom - along2 * dy));
+    [left, top] = [right, bottom];
+  });
+  return least;
+}
+function nearestLine(shares, { x, y, width, height }) {
   const gaps = Math.max(1, (Object.values(shares)[0]?.length ?? 1) - 1);
   const place = Math.min(gaps - 1e-9, Math.max(0, x / width * gaps));
   const first = Math.floor(place);
   const at = (share, isLast) => isLast ? share : share ?? ABSENT;
-  let best = [near, null];
+  let best = [NEAR_LINE_PX, null];
   for (const [trial2, places] of Object.entries(shares)) {
     const [a, b] = [at(places[first], false), at(places[first + 1], first + 1 === gaps)];
     if (a === null || b === null || a === void 0 || b === void 0) continue;
@@ -1475,7 +1508,17 @@ var Brush = class {
 
 // src/study/picture.js
 var SCALE = 2;
-var STROKES = ["stroke", "stroke-width", "stroke-linecap", "stroke-linejoin", "opacity", "vector-effect", "fill"];
+var STROKES = [
+  "stroke",
+  "stroke-width",
+  "stroke-linecap",
+  "stroke-linejoin",
+  "stroke-opacity",
+  "stroke-dasharray",
+  "opacity",
+  "vector-effect",
+  "fill"
+];
 async function savePicture(figure, name, ground) {
   const { width, height } = figure.getBoundingClientRect();
   const image = new Image();
@@ -1506,7 +1549,8 @@ function nested(drawing, origin) {
     drawing.cloneNode(true)
   );
   const { left, top, width, height } = drawing.getBoundingClientRect();
-  const place = { x: left - origin.left, y: top - origin.top, width, height, overflow: "visible", fill: "none" };
+  const overflow = getComputedStyle(drawing).clipPath === "none" ? "visible" : "hidden";
+  const place = { x: left - origin.left, y: top - origin.top, width, height, overflow, fill: "none" };
   for (const [name, value] of Object.entries(place)) copy.setAttribute(name, String(value));
   const shown = drawing.querySelectorAll("path");
   copy.querySelectorAll("path").forEach((path, number2) => {
@@ -1544,9 +1588,6 @@ function texts(sheet, origin) {
 }
 
 // src/study/charts.js
-var SIDE = 1e3;
-var NEAR_DOT_PX = 14;
-var NEAR_LINE_PX = 8;
 var PARALLEL = "parallel coordinates";
 var StudyCharts = class {
   /**
@@ -1561,7 +1602,7 @@ var StudyCharts = class {
     this.hot = null;
     this.waiting = [];
     this.due = 0;
-    this.dots = /* @__PURE__ */ new WeakMap();
+    this.marks = /* @__PURE__ */ new WeakMap();
     this.brushes = new Brushes(() => this.brushed());
     this.clear = button("Clear brushes", () => this.brushes.clear(), { disabled: true });
     this.note = element("span", { class: "dn-chart-note", role: "status" });
@@ -1629,7 +1670,7 @@ var StudyCharts = class {
     const [next, ...others] = this.waiting;
     if (!next) return;
     renewed(...next);
-    this.dots = /* @__PURE__ */ new WeakMap();
+    this.marks = /* @__PURE__ */ new WeakMap();
     this.mark(next[0]);
     this.waiting = others;
     this.due = requestAnimationFrame(() => this.renew());
@@ -1664,7 +1705,7 @@ var StudyCharts = class {
       /** @type {HTMLElement | null} */
       area.closest(".dn-chart")
     );
-    const trial2 = chart?.dataset.tag === PARALLEL ? nearestLine(this.shown, at, NEAR_LINE_PX) : this.nearestDot(area, at);
+    const trial2 = chart?.dataset.tag === PARALLEL ? nearestLine(this.shown, at) : this.nearest(area, at);
     this.light(trial2);
     if (trial2 !== null) this.put(clientX, clientY);
   }
@@ -1674,20 +1715,17 @@ var StudyCharts = class {
     return passing ? Object.fromEntries(Object.entries(shares).filter(([trial2]) => passing.has(Number(trial2)))) : shares;
   }
   /**
+   * The trial of what is drawn next to a place, and not brushed away.
    * @param {Element} area
-   * @param {{x: number, y: number, width: number, height: number}} at
+   * @param {Place} at
    */
-  nearestDot(area, { x, y, width, height }) {
+  nearest(area, at) {
     const drawing = area.firstElementChild ?? area;
-    const dots = this.dots.get(drawing) ?? dotsOf(drawing);
-    this.dots.set(drawing, dots);
-    let best = [NEAR_DOT_PX, null];
-    for (const dot of dots) {
-      if (this.passing?.has(dot.trial) === false) continue;
-      const far = Math.hypot(dot.x * width - x, dot.y * height - y);
-      if (far < best[0]) best = [far, dot.trial];
-    }
-    return best[1];
+    const drawn2 = [...drawing.querySelectorAll("[data-trial]")];
+    const marks = this.marks.get(drawing) ?? drawn2.flatMap((mark) => marksOf(trialOf(mark), mark.getAttribute("d") ?? ""));
+    this.marks.set(drawing, marks);
+    const { passing } = this;
+    return nearestMark(passing ? marks.filter(({ trial: trial2 }) => passing.has(trial2)) : marks, at);
   }
   /** @param {number | null} trial */
   light(trial2) {
@@ -1713,12 +1751,6 @@ var StudyCharts = class {
 };
 function trialOf(mark) {
   return Number(mark.getAttribute("data-trial"));
-}
-function dotsOf(area) {
-  return [...area.querySelectorAll("[data-trial]")].map((mark) => {
-    const [, x, y] = mark.getAttribute("d")?.match(/^M(\S+) ([^hv]+)[hv]/) ?? [];
-    return { trial: trialOf(mark), x: Number(x) / SIDE, y: Number(y) / SIDE };
-  });
 }
 function sameCharts(there, fresh) {
   const [old, now] = [there, fresh].map((sheet) => [.../** @type {NodeListOf<HTMLElement>} */
@@ -1916,7 +1948,7 @@ Source {
 var MANY = 8;
 var MOST_APART = 3;
 var APART = 4;
-function along({ step, value }, steps) {
+function along(step, value, steps) {
   const at = new Float64Array(steps.length).fill(NaN);
   let next = 0;
   for (let place = 0; place < steps.length; place++) {
@@ -1934,15 +1966,18 @@ function median(values) {
 }
 function bandOf(lines) {
   const longest = lines.reduce((a, b) => b.step.length > a.step.length ? b : a);
-  const values = lines.map((line2) => along(line2, longest.step));
+  const [values, lows, highs] = (
+    /** @type {const} */
+    ["value", "low", "high"].map((name) => lines.map((line2) => along(line2.step, line2[name], longest.step)))
+  );
   const [low, mean, high] = [0, 1, 2].map(() => new Float64Array(longest.step.length).fill(NaN));
   const far = lines.map(() => 0);
   for (let place = 0; place < longest.step.length; place++) {
     const here = values.map((value) => value[place]);
     const finite = here.filter(Number.isFinite);
     if (!finite.length) continue;
-    low[place] = Math.min(...finite);
-    high[place] = Math.max(...finite);
+    low[place] = Math.min(...lows.map((value) => value[place]).filter(Number.isFinite));
+    high[place] = Math.max(...highs.map((value) => value[place]).filter(Number.isFinite));
     mean[place] = finite.reduce((a, b) => a + b) / finite.length;
     const middle = median(finite);
     here.forEach((value, line2) => {
@@ -1963,10 +1998,12 @@ function numbers(view, Kind) {
   return new Kind(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
 }
 function unpacked(line2) {
-  const seconds = numbers(line2.seconds, Float32Array);
+  const [value, seconds] = [numbers(line2.value, Float32Array), numbers(line2.seconds, Float32Array)];
   return {
     step: line2.wide ? numbers(line2.step, Float64Array) : numbers(line2.step, Float32Array),
-    value: numbers(line2.value, Float32Array),
+    value,
+    low: line2.low.byteLength ? numbers(line2.low, Float32Array) : value,
+    high: line2.high.byteLength ? numbers(line2.high, Float32Array) : value,
     wall: Float64Array.from(seconds, (passed) => line2.began + passed)
   };
 }
@@ -1976,8 +2013,12 @@ function byNumber(lines, keys) {
     asLine(line2)
   ]));
 }
-function asLine({ step, value, wall_time }) {
-  return { step, value: value.map(orNaN), wall: wall_time.map(orNaN) };
+function asLine({ step, value: values, wall_time, low, high }) {
+  const value = values.map(orNaN);
+  return { step, value, wall: wall_time.map(orNaN), low: low?.map(orNaN) ?? value, high: high?.map(orNaN) ?? value };
+}
+function isThinned({ value, low }) {
+  return low !== value;
 }
 function orNaN(value) {
   return value ?? NaN;
@@ -2000,7 +2041,9 @@ function refined(coarse, fine) {
     ...fine[name],
     ...coarse[name].filter((_, at) => coarse.step[at] > to)
   ];
-  return { step: joined("step"), wall: joined("wall"), value: joined("value") };
+  const value = joined("value");
+  const [low, high] = isThinned(coarse) || isThinned(fine) ? [joined("low"), joined("high")] : [value, value];
+  return { step: joined("step"), wall: joined("wall"), value, low, high };
 }
 function across(line2, mode, start) {
   if (mode === "step") return line2.step;
@@ -2822,7 +2865,9 @@ var Charts = class {
     const all = [...charts2];
     const bands = all.filter(([, numbers2]) => this.sheet.many && !this.sheet.all && numbers2.length > MANY);
     const single = all.filter((chart) => !bands.includes(chart)).flatMap(([, numbers2]) => numbers2).sort((a, b) => a - b);
+    const alone = all.filter(([, numbers2]) => numbers2.length <= MANY).flatMap(([, numbers2]) => numbers2);
     const data = [
+      ...alone.flatMap((number2) => this.spread(number2)),
       ...single.flatMap((number2) => this.traces(number2, dots)),
       ...bands.flatMap(([tag, numbers2]) => this.band(tag, numbers2, dots, kept2))
     ];
@@ -2859,6 +2904,20 @@ var Charts = class {
       made("max", high, { line: { width: 0 }, fill: "tonexty", fillcolor: "rgba(128,128,128,.25)" }),
       made("mean", smooth, { line: { width: 2, color: "#808080" } }),
       ...numbers2.filter((_, place) => own.has(series[place])).flatMap((number2) => this.traces(number2, dots))
+    ];
+  }
+  /**
+   * The traces of a line's band, which has the points that are left out.
+   * @param {number} number of a line
+   */
+  spread(number2) {
+    const [trace, line2] = [this.trace(number2), this.shown[number2]];
+    if (trace.stackgroup || !isThinned(line2)) return [];
+    const visible = !this.sheet.hidden.has(this.keys[number2][0]);
+    const edge = { ...trace, visible, x: across(line2, this.mode, this.start), mode: "lines", line: { width: 0 }, hoverinfo: "skip", connectgaps: true };
+    return [
+      { ...edge, uid: `${number2} low`, y: line2.low },
+      { ...edge, uid: `${number2} high`, y: line2.high, fill: "tonexty", fillcolor: `${trace.line.color}33` }
     ];
   }
   /** @param {number} number of a line */
@@ -3468,7 +3527,8 @@ function bytes(text2) {
   return new DataView(Uint8Array.from(atob(text2), (letter) => letter.charCodeAt(0)).buffer);
 }
 function packed(line2) {
-  return { ...line2, step: bytes(line2.step), value: bytes(line2.value), seconds: bytes(line2.seconds) };
+  const { step, value, seconds, low, high } = line2;
+  return { ...line2, step: bytes(step), value: bytes(value), seconds: bytes(seconds), low: bytes(low), high: bytes(high) };
 }
 var ServedCharts = class {
   /**

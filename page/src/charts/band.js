@@ -8,10 +8,11 @@ const APART = 4;         // times as far from the middle as half of the lines
 
 /**
  * Where a line is at these steps; NaN before its first and after its last point.
- * @param {ChartLine} line
+ * @param {ChartLine["step"]} step
+ * @param {ChartLine["value"]} value
  * @param {ArrayLike<number>} steps
  */
-function along({ step, value }, steps) {
+function along(step, value, steps) {
   const at = new Float64Array(steps.length).fill(NaN);
   let next = 0;
   for (let place = 0; place < steps.length; place++) {
@@ -38,15 +39,16 @@ function median(values) {
  */
 export function bandOf(lines) {
   const longest = lines.reduce((a, b) => (b.step.length > a.step.length ? b : a));
-  const values = lines.map((line) => along(line, longest.step));
+  const [values, lows, highs] = /** @type {const} */ (["value", "low", "high"])
+    .map((name) => lines.map((line) => along(line.step, line[name], longest.step)));
   const [low, mean, high] = [0, 1, 2].map(() => new Float64Array(longest.step.length).fill(NaN));
   const far = lines.map(() => 0);
   for (let place = 0; place < longest.step.length; place++) {
     const here = values.map((value) => value[place]);
     const finite = here.filter(Number.isFinite);
     if (!finite.length) continue;
-    low[place] = Math.min(...finite);
-    high[place] = Math.max(...finite);
+    low[place] = Math.min(...lows.map((value) => value[place]).filter(Number.isFinite));
+    high[place] = Math.max(...highs.map((value) => value[place]).filter(Number.isFinite));
     mean[place] = finite.reduce((a, b) => a + b) / finite.length;
     const middle = median(finite);
     here.forEach((value, line) => { if (Number.isFinite(value)) far[line] += Math.abs(value - middle) / longest.step.length; });

@@ -8,7 +8,7 @@ import { Found, traceLike } from "./found.js";
 import { PlotFrame } from "./frame.js";
 import { Kept } from "./kept.js";
 import { asPicture, axisNumber, hoverMode, layoutFor } from "./layout.js";
-import { across, byNumber, csv, refined, smoothed, stepsWithin, unpacked, wholeLines } from "./lines.js";
+import { across, byNumber, csv, isThinned, refined, smoothed, stepsWithin, unpacked, wholeLines } from "./lines.js";
 import { Sheet } from "./sheet.js";
 
 /** @import { ChartsState, CurveAnswer, Model, Shape } from "../protocol.d.ts" */
@@ -143,7 +143,9 @@ export class Charts {
     const all = [...charts];
     const bands = all.filter(([, numbers]) => this.sheet.many && !this.sheet.all && numbers.length > MANY);
     const single = all.filter((chart) => !bands.includes(chart)).flatMap(([, numbers]) => numbers).sort((a, b) => a - b);
+    const alone = all.filter(([, numbers]) => numbers.length <= MANY).flatMap(([, numbers]) => numbers);
     const data = [
+      ...alone.flatMap((number) => this.spread(number)),
       ...single.flatMap((number) => this.traces(number, dots)),
       ...bands.flatMap(([tag, numbers]) => this.band(tag, numbers, dots, kept)),
     ];
@@ -175,6 +177,21 @@ export class Charts {
       made("max", high, { line: { width: 0 }, fill: "tonexty", fillcolor: "rgba(128,128,128,.25)" }),
       made("mean", smooth, { line: { width: 2, color: "#808080" } }),
       ...numbers.filter((_, place) => own.has(series[place])).flatMap((number) => this.traces(number, dots)),
+    ];
+  }
+
+  /**
+   * The traces of a line's band, which has the points that are left out.
+   * @param {number} number of a line
+   */
+  spread(number) {
+    const [trace, line] = [this.trace(number), this.shown[number]];
+    if (trace.stackgroup || !isThinned(line)) return [];
+    const visible = !this.sheet.hidden.has(this.keys[number][0]);
+    const edge = { ...trace, visible, x: across(line, this.mode, this.start), mode: "lines", line: { width: 0 }, hoverinfo: "skip", connectgaps: true };
+    return [
+      { ...edge, uid: `${number} low`, y: line.low },
+      { ...edge, uid: `${number} high`, y: line.high, fill: "tonexty", fillcolor: `${trace.line.color}33` },
     ];
   }
 

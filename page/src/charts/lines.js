@@ -4,7 +4,10 @@
 /** @import { CurveAnswer, PackedLine, Shape } from "../protocol.d.ts" */
 /** @import { Query } from "../source.js" */
 /** @typedef {Float32Array | Float64Array | number[]} Numbers */
-/** @typedef {{step: Numbers, value: Numbers, wall: Numbers}} ChartLine */
+/**
+ * From `low` to `high` are the values of all points around each: the value itself where none is left out.
+ * @typedef {{step: Numbers, value: Numbers, wall: Numbers, low: Numbers, high: Numbers}} ChartLine
+ */
 /** @typedef {"step" | "relative" | "wall"} Mode what the x axis is */
 
 const POINTS_AT_ONCE = 100000;
@@ -24,10 +27,12 @@ function numbers(view, Kind) {
  * @returns {ChartLine}
  */
 export function unpacked(line) {
-  const seconds = numbers(line.seconds, Float32Array);
+  const [value, seconds] = [numbers(line.value, Float32Array), numbers(line.seconds, Float32Array)];
   return {
     step: line.wide ? numbers(line.step, Float64Array) : numbers(line.step, Float32Array),
-    value: numbers(line.value, Float32Array),
+    value,
+    low: line.low.byteLength ? numbers(line.low, Float32Array) : value,
+    high: line.high.byteLength ? numbers(line.high, Float32Array) : value,
     wall: Float64Array.from(seconds, (passed) => line.began + passed),
   };
 }
@@ -49,9 +54,16 @@ export function byNumber(lines, keys) {
  * @param {CurveAnswer} answer
  * @returns {ChartLine}
  */
-export function asLine({ step, value, wall_time }) {
-  return { step, value: value.map(orNaN), wall: wall_time.map(orNaN) };
+export function asLine({ step, value: values, wall_time, low, high }) {
+  const value = values.map(orNaN);
+  return { step, value, wall: wall_time.map(orNaN), low: low?.map(orNaN) ?? value, high: high?.map(orNaN) ?? value };
 }
+
+/**
+ * Whether points are left out.
+ * @param {ChartLine} line
+ */
+export function isThinned({ value, low }) { return low !== value; }
 
 /** @param {number | null} value */
 function orNaN(value) { return value ?? NaN; }
@@ -87,7 +99,9 @@ export function refined(coarse, fine) {
     ...fine[name],
     ...coarse[name].filter((_, at) => coarse.step[at] > to),
   ];
-  return { step: joined("step"), wall: joined("wall"), value: joined("value") };
+  const value = joined("value");
+  const [low, high] = isThinned(coarse) || isThinned(fine) ? [joined("low"), joined("high")] : [value, value];
+  return { step: joined("step"), wall: joined("wall"), value, low, high };
 }
 
 /**

@@ -24,7 +24,8 @@ function bytes(text) {
  * @returns {PackedLine}
  */
 function packed(line) {
-  return { ...line, step: bytes(line.step), value: bytes(line.value), seconds: bytes(line.seconds) };
+  const { step, value, seconds, low, high } = line;
+  return { ...line, step: bytes(step), value: bytes(value), seconds: bytes(seconds), low: bytes(low), high: bytes(high) };
 }
 
 export class ServedCharts {

@@ -3,16 +3,13 @@
 import { themeColours } from "../charts/colours.js";
 import { arrange, button, element, write } from "../dom.js";
 import { built, parsed } from "../markup.js";
-import { nearestLine, within } from "./axes.js";
+import { marksOf, nearestLine, nearestMark, within } from "./axes.js";
 import { Brushes } from "./brushes.js";
 import { savePicture } from "./picture.js";
 
 /** @import { StudyCharts as Drawn } from "../protocol.d.ts" */
-/** @typedef {{trial: number, x: number, y: number}} Dot shares of a chart's width and height */
+/** @import { Mark, Place } from "./axes.js" */
 
-const SIDE = 1000;     // of a drawing
-const NEAR_DOT_PX = 14;
-const NEAR_LINE_PX = 8;
 const PARALLEL = "parallel coordinates";
 
 export class StudyCharts {
@@ -32,8 +29,8 @@ export class StudyCharts {
     /** @type {[chart: HTMLElement, drawn: HTMLElement][]} those whose new drawings wait for a frame */
     this.waiting = [];
     this.due = 0;
-    /** @type {WeakMap<Element, Dot[]>} of a chart's drawing */
-    this.dots = new WeakMap();
+    /** @type {WeakMap<Element, Mark[]>} of a chart's drawing */
+    this.marks = new WeakMap();
     this.brushes = new Brushes(() => this.brushed());
     this.clear = button("Clear brushes", () => this.brushes.clear(), { disabled: true });
     this.note = element("span", { class: "dn-chart-note", role: "status" });
@@ -97,7 +94,7 @@ export class StudyCharts {
     const [next, ...others] = this.waiting;
     if (!next) return;
     renewed(...next);
-    this.dots = new WeakMap();
+    this.marks = new WeakMap();
     this.mark(next[0]);
     this.waiting = others;
     this.due = requestAnimationFrame(() => this.renew());
@@ -136,8 +133,8 @@ export class StudyCharts {
     const at = { x: clientX - box.left, y: clientY - box.top, width: box.width, height: box.height };
     const chart = /** @type {HTMLElement | null} */ (area.closest(".dn-chart"));
     const trial = chart?.dataset.tag === PARALLEL
-      ? nearestLine(this.shown, at, NEAR_LINE_PX)
-      : this.nearestDot(area, at);
+      ? nearestLine(this.shown, at)
+      : this.nearest(area, at);
     this.light(trial);
     if (trial !== null) this.put(clientX, clientY);
   }
@@ -149,21 +146,17 @@ export class StudyCharts {
   }
 
   /**
+   * The trial of what is drawn next to a place, and not brushed away.
    * @param {Element} area
-   * @param {{x: number, y: number, width: number, height: number}} at
+   * @param {Place} at
    */
-  nearestDot(area, { x, y, width, height }) {
+  nearest(area, at) {
     const drawing = area.firstElementChild ?? area;
-    const dots = this.dots.get(drawing) ?? dotsOf(drawing);
-    this.dots.set(drawing, dots);
-    /** @type {[number, number | null]} */
-    let best = [NEAR_DOT_PX, null];
-    for (const dot of dots) {
-      if (this.passing?.has(dot.trial) === false) continue;
-      const far = Math.hypot(dot.x * width - x, dot.y * height - y);
-      if (far < best[0]) best = [far, dot.trial];
-    }
-    return best[1];
+    const drawn = [...drawing.querySelectorAll("[data-trial]")];
+    const marks = this.marks.get(drawing) ?? drawn.flatMap((mark) => marksOf(trialOf(mark), mark.getAttribute("d") ?? ""));
+    this.marks.set(drawing, marks);
+    const { passing } = this;
+    return nearestMark(passing ? marks.filter(({ trial }) => passing.has(trial)) : marks, at);
   }
 
   /** @param {number | null} trial */
@@ -192,17 +185,6 @@ export class StudyCharts {
 
 /** @param {Element} mark */
 function trialOf(mark) { return Number(mark.getAttribute("data-trial")); }
-
-/**
- * @param {Element} area
- * @returns {Dot[]}
- */
-function dotsOf(area) {
-  return [...area.querySelectorAll("[data-trial]")].map((mark) => {
-    const [, x, y] = mark.getAttribute("d")?.match(/^M(\S+) ([^hv]+)[hv]/) ?? [];
-    return { trial: trialOf(mark), x: Number(x) / SIDE, y: Number(y) / SIDE };
-  });
-}
 
 /**
  * The charts of a sheet with their new drawings; null where they are other charts. What stands

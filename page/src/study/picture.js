@@ -4,7 +4,9 @@ import { saveAs } from "../dom.js";
 import { escaped } from "../markup.js";
 
 const SCALE = 2;
-const STROKES = ["stroke", "stroke-width", "stroke-linecap", "stroke-linejoin", "opacity", "vector-effect", "fill"];
+const STROKES = [
+  "stroke", "stroke-width", "stroke-linecap", "stroke-linejoin", "stroke-opacity", "stroke-dasharray", "opacity", "vector-effect", "fill",
+];
 
 /**
  * @param {HTMLElement} figure
@@ -48,7 +50,8 @@ function asSvg(figure, ground) {
 function nested(drawing, origin) {
   const copy = /** @type {SVGSVGElement} */ (drawing.cloneNode(true));
   const { left, top, width, height } = drawing.getBoundingClientRect();
-  const place = { x: left - origin.left, y: top - origin.top, width, height, overflow: "visible", fill: "none" };
+  const overflow = getComputedStyle(drawing).clipPath === "none" ? "visible" : "hidden";
+  const place = { x: left - origin.left, y: top - origin.top, width, height, overflow, fill: "none" };
   for (const [name, value] of Object.entries(place)) copy.setAttribute(name, String(value));
   const shown = drawing.querySelectorAll("path");
   copy.querySelectorAll("path").forEach((path, number) => {
