@@ -102,9 +102,9 @@ def whom_to_tell(options: JobOptions) -> tuple[str, ...]:
     config = Config.load()
     if not (options.notify or config.notify):
         return ()
-    from distrain_nb.tracking import notify  # what sends takes long to import
+    from distrain_nb.tracking.messages import channels  # takes long to import
 
-    return notify.channels(options.notify, config)
+    return channels(options.notify, config)
 
 
 def tell_of(folder: Path, about: str, channels: tuple[str, ...]) -> None:
