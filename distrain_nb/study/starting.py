@@ -20,7 +20,7 @@ from distrain_nb.backends.tuning import STUDY_ONLY
 from distrain_nb.errors import CheckFailed, OptionError
 from distrain_nb.findings import Finding, Severity, errors
 from distrain_nb.options import read
-from distrain_nb.study.files import STUDY_FILE, StudyFile, start_process
+from distrain_nb.study.files import StudyFile, start_process
 from distrain_nb.study.listing import new_folder, new_key
 from distrain_nb.study.service import service_of, tuning_service
 from distrain_nb.study.study import Study
@@ -89,6 +89,8 @@ def _left_out(file: str) -> Iterator[Finding]:
         message = f"not taken from {file}: {', '.join(lost)}"
         yield Finding("study-left-out", Severity.WARNING, "--study", message)
 
+
+NOTICES = "distrain_nb.study.notices"  # the process that tells of the end
 
 # Of these, one that is imported says that the program reads its arguments.
 _READERS = frozenset(
@@ -216,7 +218,7 @@ def start(prepared: PreparedStudy) -> Study:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     start_process(folder)
-    tell_of(folder, STUDY_FILE, channels)
+    tell_of(folder, channels, NOTICES)
     return Study(folder)
 
 

@@ -96,6 +96,13 @@ class StudySummary(Overview):
         return f"best {goal} {brief(best.goals[goal])} in trial {best.number} ({values_of(best)})"
 
     @property
+    def ending(self) -> str:
+        """Why it ended, how many trials it had, and the best, in a line each."""
+        failed = sum(trial.state is TrialState.FAILED for trial in self.trials)
+        trials = f"{self.where}{f', {failed} failed' if failed else ''}"
+        return "\n".join(filter(None, (self.cause, trials, self.best)))
+
+    @property
     def left(self) -> str:
         """How long it still takes, in words; empty where that can't be told."""
         seconds = self.seconds_left

@@ -41,14 +41,17 @@ _CERTIFICATES = {
 
 @dataclass(frozen=True)
 class Message:
-    """A notice as it is sent: `event` is `end`, `hang`, or what `add_notice` calls it."""
+    """A notice as it is sent: `event` is `end`, `hang`, or what `add_notice` calls it; `verb` of
+    `%distrain` shows the `noun` of that number."""
 
     event: str
     title: str
     text: str
-    run: int
+    number: int
     name: str
     state: str
+    noun: str = "run"
+    verb: str = "show"
 
     def as_json(self, *, slack: bool) -> bytes:
         """Return what a webhook gets. Slack's own takes a text alone, in which it reads `<…>`."""
@@ -56,14 +59,16 @@ class Message:
         if slack:
             escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
             return json.dumps({"text": escaped}).encode()
-        about = {"run": self.run, "name": self.name, "state": self.state}
+        about = {self.noun: self.number, "name": self.name, "state": self.state}
         return json.dumps({"event": self.event, "text": text, **about}).encode()
 
     def as_mail(self, to: str, sender: str) -> EmailMessage:
         mail = EmailMessage()
         mail["Subject"] = " ".join(self.title.split())
         mail["From"], mail["To"] = sender, to
-        mail.set_content(f"{self.text or self.title}\n\n`%distrain show {self.run}` shows it.\n")
+        mail.set_content(
+            f"{self.text or self.title}\n\n`%distrain {self.verb} {self.number}` shows it.\n"
+        )
         return mail
 
 

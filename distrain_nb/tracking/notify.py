@@ -1,9 +1,9 @@
 """Tells by a webhook or a mail that a run has ended, stands still or has passed a limit.
 
 A process of its own follows the run's folder (`python -m distrain_nb.tracking.notify FOLDER
-FILE CHANNEL…`), so that nothing waits for it, and kernel and page may be gone. Whoever knows
-something worth telling adds it by `status.add_notice`. Each notice goes to each channel once. What
-can't be sent is tried once more, and then said in the run's log.
+CHANNEL…`), so that nothing waits for it, and kernel and page may be gone. Whoever knows something
+worth telling adds it by `status.add_notice`. Each notice goes to each channel once. What can't be
+sent is tried once more, and then said in the run's log. `study.notices` does the same for a study.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote.processes import start_detached
 from distrain_nb.config import Config
+from distrain_nb.errors import DistrainError
 from distrain_nb.secrets import redacted
 from distrain_nb.tracking.messages import Message, attempt, senders
 from distrain_nb.worker.files import fields
-from distrain_nb.worker.files.folder import CARRIER_LOG, JOURNAL_FILE, LOG_FILE
+from distrain_nb.worker.files.folder import CARRIER_LOG, JOURNAL_FILE, RECORD_FILE
 from distrain_nb.worker.files.log import LineSplitter, LogWriter
 from distrain_nb.worker.files.status import STANDS_STILL, Process, Status, notices_of
 
@@ -36,31 +38,51 @@ AGAIN_AFTER_S = 3.0
 LONGEST = 2000  # characters of a message
 
 
-def begin(folder: Path, about: str, names: tuple[str, ...]) -> None:
-    """Have a process follow that run or study, which outlives this one. Raises OSError."""
-    start_detached(["-m", PROCESS, str(folder), about, *names], folder / PROCESS_LOG)
+def begin(folder: Path, names: tuple[str, ...], process: str = PROCESS) -> None:
+    """Have a process follow that run, which outlives this one. Raises OSError."""
+    start_detached(["-m", process, str(folder), *names], folder / PROCESS_LOG)
 
 
 class RunWatch:
-    """One run or study, which the file `about` names, and what has been told of it."""
+    """One run, and what has been told of it."""
 
-    def __init__(
-        self, folder: Path, about: str, send: Mapping[str, Callable[[Message], None]]
-    ) -> None:
+    noun, verb, file = "run", "show", RECORD_FILE
+
+    def __init__(self, folder: Path, send: Mapping[str, Callable[[Message], None]]) -> None:
         self._folder = folder
-        self._about = folder / about
         self._send = send
         self._told = 0
         self._hung = False
         self._failures: dict[str, str] = {}
 
+    def status(self) -> Status:
+        """Return how it is doing; whoever answers for it is started again where that can be."""
+        record = fields.load(self._folder / RECORD_FILE)
+        if "backend" not in record:
+            return Status.current(self._folder)
+        return find(str(record["backend"])).status(record.get("handle") or {}, self._folder)
+
+    def ending(self, status: Status) -> str:
+        """Say what there is to say of the end."""
+        return status.error.strip().partition("\n")[0]
+
+    def name(self, record: Mapping[str, object], number: int) -> str:
+        """Return what a title calls it."""
+        return f"{record.get('name') or self._folder.name} #{number}"
+
+    def say(self, text: str) -> None:
+        """Have its user read that where it has ended. Raises OSError."""
+        _say_in_log(self._folder, text)
+
     def turn(self) -> bool:
         """Tell what is new; return whether the run goes on."""
         try:
-            status = Status.current(self._folder)
+            status = Status.read(self._folder)
+            if not status.state.final and not status.answered_for:
+                status = self.status()
         except FileNotFoundError:  # not begun yet, or deleted
             return self._folder.exists()
-        except (OSError, fields.Damaged):
+        except (OSError, fields.Damaged, DistrainError):
             return True
         for notice in notices_of(self._folder)[self._told :]:
             self._told += 1
@@ -72,12 +94,12 @@ class RunWatch:
         else:
             self._hung = False
         if status.state.final:
-            self._tell("end", status.error.strip().partition("\n")[0], status)
+            self._tell("end", self.ending(status), status)
             self._say_failures()
         return not status.state.final
 
     def _tell(self, event: str, text: str, status: Status) -> None:
-        message = message_of(self._about, event, text, status)
+        message = self._message(event, text, status)
         for channel, send in self._send.items():
             failure = attempt(send, message) and attempt(send, message, AGAIN_AFTER_S)
             if failure:
@@ -87,23 +109,22 @@ class RunWatch:
         if self._failures:
             text = f"distrain: some notices could not be sent; {'; '.join(self._failures.values())}"
             with suppress(OSError):
-                say(self._folder, text)
+                self.say(text)
 
-
-def message_of(about: Path, event: str, text: str, status: Status) -> Message:
-    """Return the message about a run; without what looks like a secret."""
-    record = {}
-    with suppress(OSError, fields.Damaged):
-        record = fields.load(about)
-    number, name = int(record.get("id") or 0), str(record.get("name") or about.parent.name)
-    state = str(status.state)
-    words = {"end": state, "hang": "stands still"}.get(event, "has something to say")
-    took = ""
-    if event == "end" and state in status.times and record.get("created"):
-        took = f" after {_duration(status.times[state] - float(record['created']))}"
-    return Message(
-        event, f"{name} #{number} {words}{took}", redacted(text)[:LONGEST], number, name, state
-    )
+    def _message(self, event: str, text: str, status: Status) -> Message:
+        """Return the message about it; without what looks like a secret."""
+        record = {}
+        with suppress(OSError, fields.Damaged):
+            record = fields.load(self._folder / self.file)
+        number, state = int(record.get("id") or 0), str(status.state)
+        words = {"end": state, "hang": "stands still"}.get(event, "has something to say")
+        took = ""
+        if event == "end" and state in status.times and record.get("created"):
+            took = f" after {_duration(status.times[state] - float(record['created']))}"
+        title = f"{self.name(record, number)} {words}{took}"
+        name = str(record.get("name") or self._folder.name)
+        text = redacted(text)[:LONGEST]
+        return Message(event, title, text, number, name, state, self.noun, self.verb)
 
 
 def _duration(seconds: float) -> str:
@@ -117,15 +138,11 @@ def _duration(seconds: float) -> str:
     )
 
 
-def say(folder: Path, text: str) -> None:
-    """Have it in the log of a run that has ended: nobody else writes that any more. Raises
-    OSError."""
+def _say_in_log(folder: Path, text: str) -> None:
+    """Write it where a run has ended: nobody else writes its log any more. Raises OSError."""
     if (folder / JOURNAL_FILE).exists():  # whose log goes on where the journal says
         with (folder / CARRIER_LOG).open("a", encoding="utf-8") as log:
             log.write(f"{text}\n")
-        return
-    if not (folder / LOG_FILE).exists():  # a study
-        print(text, flush=True)
         return
     status = Status.read(folder)
     service = next((p for p in status.processes if p.role == "service"), None)
@@ -137,14 +154,14 @@ def say(folder: Path, text: str) -> None:
     log_writer.close()
 
 
-def main(folder: Path, about: str, names: list[str]) -> None:
+def main(watch: type[RunWatch], folder: Path, names: list[str]) -> None:
     """Follow a run or a study to its end."""
     os.umask(0o077)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    watch = RunWatch(folder, about, senders(names, Config.load()))
-    while watch.turn():
+    watched = watch(folder, senders(names, Config.load()))
+    while watched.turn():
         time.sleep(LOOK_EVERY_S)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])
+    main(RunWatch, Path(sys.argv[1]), sys.argv[2:])

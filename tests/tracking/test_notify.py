@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import threading
 import time
 from dataclasses import replace
 from email import message_from_string
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,37 +22,18 @@ from distrain_nb.tracking.notify import RunWatch
 from distrain_nb.worker.files.folder import LOG_FILE, RECORD_FILE
 from distrain_nb.worker.files.status import Owner, State, Status, add_notice
 from tests.conftest import eventually
+from tests.remote.folder_service import FolderBackend
+from tests.tracking.hook import SECRET_PATH, serving_hook
 from tests.tracking.mail_server import Mailbox, serving_mail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SECRET_PATH = "/services/T0/B0/abcdefghijklmnop"
-
-
-class Hook(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.got.append((self.path, json.loads(body)))  # type: ignore[attr-defined]
-        answer = self.server.answers.pop(0) if self.server.answers else 200  # type: ignore[attr-defined]
-        self.send_response(answer)
-        if answer in (302, 307):
-            self.send_header("Location", "http://127.0.0.1:9/elsewhere")
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        pass
-
 
 @pytest.fixture
 def hook() -> Iterator[Any]:
-    server: Any = HTTPServer(("127.0.0.1", 0), Hook)
-    server.got, server.answers = [], []
-    server.url = f"http://127.0.0.1:{server.server_port}{SECRET_PATH}"
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with serving_hook() as served:
+        yield served
 
 
 @pytest.fixture
@@ -81,9 +60,7 @@ def put(folder: Path, state: State, **changes: object) -> None:
 
 
 def watch(folder: Path, hook: Any) -> RunWatch:
-    return RunWatch(
-        folder, RECORD_FILE, {"webhook": lambda message: messages.post(hook.url, message)}
-    )
+    return RunWatch(folder, {"webhook": lambda message: messages.post(hook.url, message)})
 
 
 def test_each_is_told_once(tmp_path: Path, hook: Any) -> None:
@@ -242,3 +219,18 @@ def test_a_secret_is_asked_for_and_refused_in_a_cell(
     assert "notify = webhook" in shown
     assert "geheim" not in shown
     assert messages.channels("", Config.load()) == ("webhook",)
+
+
+def test_a_job_elsewhere_whose_carrier_was_killed_has_not_failed(
+    tmp_path: Path, hook: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Path] = []
+    monkeypatch.setattr("distrain_nb.backends.remote.backend.start_carrier", started.append)
+    monkeypatch.setattr(notify, "find", lambda name: FolderBackend())
+    folder = run_folder(tmp_path, supervisor=Owner(2**22, "1"))
+    record = json.loads((folder / RECORD_FILE).read_text())
+    (folder / RECORD_FILE).write_text(json.dumps({**record, "backend": "folder", "handle": {}}))
+    (folder / "submission.json").write_text("{}")
+    assert watch(folder, hook).turn()
+    assert started == [folder]
+    assert not hook.got
