@@ -122,7 +122,8 @@ class TrialFile:
     `run` is the number of its run, of several the last, which is number `attempt`; `uncounted` of
     these were lost before the program began, or for lack of room. `slot` is its place among the
     trials that run at once, from 0. `goals` are its values by metric, `steps` is how many it has
-    reported of the first, `why` says why it was stopped or failed. `begin` and `end` are in seconds
+    reported of the first, `why` says why it was stopped or failed. `paid` are the seconds for which
+    those of its runs that have ended had machines of their own. `begin` and `end` are in seconds
     since the epoch, 0 where there was none.
     """
 
@@ -138,6 +139,7 @@ class TrialFile:
     begin: float = 0.0
     end: float = 0.0
     why: str = ""
+    paid: float = 0.0
 
     def __post_init__(self) -> None:
         for name, value in self.parameters.items():

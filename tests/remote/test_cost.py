@@ -133,6 +133,7 @@ def book(home: Path) -> Path:
     ("layout", "gpus", "hourly"),
     [
         (Layout.of("slurm", workers="4"), 8, 4 * (2.5 + 8 * 1.8)),
+        (Layout.of("slurm"), 8, 2.5 + 8 * 1.8),
         (Layout.of("ray", primary="1", workers="3"), 2, 4 * 2 * 2),
         (Layout.of("local", workers="7"), 0, 0.4),
         (Layout.of("vertex", primary="n1-standard-8", workers="3*n1-standard-8"), 0, 4 * 0.42),
