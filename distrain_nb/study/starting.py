@@ -21,7 +21,7 @@ from distrain_nb.errors import CheckFailed, OptionError
 from distrain_nb.findings import Finding, Severity, errors
 from distrain_nb.options import read
 from distrain_nb.study.cost import costs_text
-from distrain_nb.study.files import StudyFile, start_process
+from distrain_nb.study.files import NOTICES, StudyFile, start_process
 from distrain_nb.study.listing import new_folder, new_key
 from distrain_nb.study.service import service_of, tuning_service
 from distrain_nb.study.study import Study
@@ -91,8 +91,6 @@ def _left_out(file: str) -> Iterator[Finding]:
         message = f"not taken from {file}: {', '.join(lost)}"
         yield Finding("study-left-out", Severity.WARNING, "--study", message)
 
-
-NOTICES = "distrain_nb.study.notices"  # the process that tells of the end
 
 # Of these, one that is imported says that the program reads its arguments.
 _READERS = frozenset(
@@ -220,7 +218,7 @@ def start(prepared: PreparedStudy) -> Study:
     prepared.refuse()
     channels = whom_to_tell(prepared.prepared.options)
     number, folder = new_folder()
-    file = _study_file(prepared, number)
+    file = replace(_study_file(prepared, number), notify=channels)
     try:
         _mirror(file, folder, here=prepared.prepared.backend.here)
         _lay_down(prepared, file, folder)

@@ -12,6 +12,7 @@ import pytest
 
 from distrain_nb.config import Config, keep_secret
 from distrain_nb.study import find_study
+from distrain_nb.study.files import TOLD_FILE
 from distrain_nb.study.notices import StudyWatch
 from distrain_nb.worker.files.status import Status
 from tests.conftest import eventually
@@ -105,6 +106,7 @@ def test_what_could_not_be_sent_is_noted(
     study = find_study("bowl")
     study.cancel()
     message(told)
+    (study.folder / TOLD_FILE).unlink()
 
     def fails(_: object) -> None:
         raise ConnectionRefusedError(111, "Connection refused")
@@ -113,3 +115,15 @@ def test_what_could_not_be_sent_is_noted(
     StudyWatch(study.folder, {"mail": fails}).turn()
     failure = "some notices could not be sent; mail: ConnectionRefusedError: Connection refused"
     assert failure in study.status.note
+
+
+def test_more_trials_of_a_study_that_has_ended(gate: Path, told: tuple[list[Any], Mailbox]) -> None:
+    gate.touch()
+    message(told)
+    study = find_study("bowl")
+    told[0].clear()
+    told[1].mails.clear()
+    study.more(1)
+    title, trials, _ = message(told)["text"].splitlines()
+    assert title.startswith("study bowl #1 succeeded after ")
+    assert trials == "3 of 4 trials", "the grid has no fourth"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,11 +28,14 @@ class Hook(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving_hook() -> Iterator[Any]:
+def serving_hook(tls: ssl.SSLContext | None = None, address: str = "127.0.0.1") -> Iterator[Any]:
     """Serve until the block ends: `url` is where, `got` what came, `answers` those to come."""
-    server: Any = HTTPServer(("127.0.0.1", 0), Hook)
+    server: Any = HTTPServer((address, 0), Hook)
     server.got, server.answers = [], []
-    server.url = f"http://127.0.0.1:{server.server_port}{SECRET_PATH}"
+    if tls:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    scheme = "https" if tls else "http"
+    server.url = f"{scheme}://{address}:{server.server_port}{SECRET_PATH}"
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
         yield server

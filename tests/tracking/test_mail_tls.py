@@ -11,6 +11,7 @@ import pytest
 from distrain_nb.config import Config, keep_secret
 from distrain_nb.tracking import messages
 from distrain_nb.tracking.messages import Message
+from tests.tracking.hook import serving_hook
 from tests.tracking.mail_server import Authority, Mailbox, serving_mail
 
 MESSAGE = Message("end", "digits #7 failed", "ValueError: shapes", 7, "digits", "failed")
@@ -106,3 +107,12 @@ def test_what_a_server_refuses(verb: str, answer: str, why: str, authority: Auth
 def test_a_server_without_logins(authority: Authority) -> None:
     box = Mailbox(authority.context(ELSEWHERE), answers={"EHLO": "250-here\r\n250 STARTTLS"})
     assert sent("smtp", box) == "SMTP AUTH extension not supported by server."
+
+
+@pytest.mark.parametrize(("address", "why"), [(ELSEWHERE, ""), ("127.0.0.9", "another host")])
+def test_a_webhook_by_tls(address: str, why: str, authority: Authority) -> None:
+    with serving_hook(authority.context(address), ELSEWHERE) as hook:
+        failure = messages.attempt(lambda message: messages.post(hook.url, message), MESSAGE)
+    expected = f"the server's certificate can't be verified: it is for {why}" if why else ""
+    assert failure == expected
+    assert bool(hook.got) == (not why)
