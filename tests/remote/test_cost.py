@@ -37,6 +37,7 @@ def test_only_the_time_on_machines_is_paid() -> None:
     assert seconds_on_machines(lived(*twice), 620.0) == 50 + 100 + 20
     assert seconds_on_machines(lived((State.STARTING, 0.0), (State.STOPPING, 9.0)), 99.0) == 0
     assert seconds_on_machines(lived(*RUNS), 120.0, ("starting",)) == 120
+    assert seconds_on_machines(Status(State.RUNNING), 120.0) == 0
 
 
 def test_a_run_says_what_it_has_cost() -> None:
