@@ -1,6 +1,7 @@
 """What it costs to see where the time goes, and how near that is to the truth: beside TraceML.
 
-    python benchmarks/insight.py [ROUNDS]
+    python -m benchmarks.insight [ROUNDS]
+    python -m benchmarks.insight link
 
 The cost: the same loop of PyTorch plain, measured by us, and under TraceML (which pip installs into
 a temporary folder), each in a process of its own. A step works until it has used 2, 5 or 50 ms of
@@ -13,6 +14,12 @@ process that TraceML starts.
 The shares: two ranks whose loader, loss and logging sleep, one longer than the other. The program
 holds a stopwatch on each itself. The largest difference of a share is `share_error_points`, that of
 the slow rank's delay `late_error_ms`.
+
+The link: two ranks on nodes of their own, with 100 Mbit/s between them (`links.py`, which needs
+root), whose gradient has 2 MB. They exchange it by DDP, and by an `all_reduce` of their own. The
+truth is a stopwatch around `all_reduce`, and around DDP's backward pass less the median of such
+passes without an exchange. The largest difference of a share is `exchange_error_points`; the time
+that the link's rate gives is printed beside. `link` runs this part alone.
 """
 
 from __future__ import annotations
@@ -23,12 +30,17 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from benchmarks.links import Node, Shape, switched
 
 STEPS = {2: 500, 5: 300, 50: 60}  # by milliseconds
 TRACEML = ("traceml-ai==0.5.0", "msgspec", "nvidia-ml-py")
 ROOT = Path(__file__).parents[1]
+LINK, GRADIENT_BYTES = Shape(100, 0), 2_000_000
+FRAME_BYTES, PAYLOAD_BYTES = 1514, 1448  # of a segment of TCP on Ethernet, as tc counts it
 
 LOOP = """
 import contextlib, json, os, statistics, time
@@ -117,6 +129,69 @@ dist.all_gather_object(every_truth, truth)
 """
 
 
+EXCHANGE = """
+import collections, json, os, statistics, sys, time
+from distrain_nb.worker.rank import step_hooks
+step_hooks.install()
+import torch, torch.distributed as dist
+from torch.utils.data import DataLoader, Dataset
+from distrain_nb.worker.metrics.step_times import CLOCK
+
+class Slow(Dataset):
+    def __len__(self):
+        return 60
+    def __getitem__(self, index):
+        time.sleep(0.05)
+        return torch.ones(int(os.environ["NUMBERS"]))
+
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+by_ddp = os.environ["BY"] == "ddp"
+net = torch.nn.Linear(int(os.environ["NUMBERS"]), 1, bias=False)
+wrapped = torch.nn.parallel.DistributedDataParallel(net) if by_ddp else net
+optimizer = torch.optim.SGD(net.parameters(), lr=1e-9)
+
+def alone():
+    began = time.perf_counter()
+    wrapped(torch.ones(1, net.in_features)).sum().backward()
+    return time.perf_counter() - began
+
+own = 0.0
+if by_ddp:
+    with wrapped.no_sync():
+        own = statistics.median([alone() for _ in range(20)])
+    optimizer.zero_grad()
+truth, batches = collections.Counter(), iter(DataLoader(Slow()))
+dist.barrier()
+for number in range(60):
+    if number == 1:
+        truth.clear()
+    began = time.perf_counter()
+    batch = next(batches)
+    has_data = time.perf_counter()
+    loss = wrapped(batch).sum()
+    time.sleep(0.1)
+    computed = time.perf_counter()
+    loss.backward()
+    passed = time.perf_counter()
+    exchange = max(0.0, passed - computed - own)
+    if not by_ddp:
+        dist.all_reduce(net.weight.grad)
+        exchange = time.perf_counter() - passed
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=False)
+    optimized = time.perf_counter()
+    truth["data"] += has_data - began
+    truth["exchange"] += exchange
+    truth["compute"] += optimized - has_data - exchange
+    time.sleep(0.02)
+    truth["rest"] += time.perf_counter() - optimized
+CLOCK.end()
+with open(os.environ["RESULT"], "w") as file:
+    json.dump({kind: total / 59 for kind, total in truth.items()}, file)
+"""
+
+
 def cost(kind: str, folder: Path, packages: Path) -> dict[str, float]:
     """Return the milliseconds of the processor that a step takes, by its length; of ours, those
     that measuring adds."""
@@ -197,7 +272,20 @@ def shares() -> tuple[float, float]:
     run = api.submit(TRUTH, ranks_per_replica=2, result="every_truth")
     run.wait(300)
     truths: list[dict[str, float]] = run.results["every_truth"]
-    times, errors = step_times(run.folder), []
+    times, error = step_times(run.folder), share_error(run.folder, truths)
+    for finding in run.findings:
+        print(finding, file=sys.stderr)
+    true_delay = truths[1]["compute"] - truths[0]["compute"]
+    waits = [times.ranks[rank].median("exchange") for rank in (0, 1)]
+    return error, abs(waits[0] - waits[1] - true_delay) * 1000
+
+
+def share_error(folder: Path, truths: Sequence[dict[str, float]]) -> float:
+    """Return the largest error of a share of a rank's step, in points; `truths` are seconds a step
+    by kind, of each rank."""
+    from distrain_nb.run.metrics.step_times import step_times
+
+    times, errors = step_times(folder), []
     for rank, truth in enumerate(truths):
         means, step = times.ranks[rank].means, times.ranks[rank].step_s
         total = sum(truth.values())
@@ -205,18 +293,58 @@ def shares() -> tuple[float, float]:
         errors += [
             abs(seconds / total - means[kind] / step) * 100 for kind, seconds in truth.items()
         ]
-    for finding in run.findings:
-        print(finding, file=sys.stderr)
-    true_delay = truths[1]["compute"] - truths[0]["compute"]
-    waits = [times.ranks[rank].median("exchange") for rank in (0, 1)]
-    return max(errors), abs(waits[0] - waits[1] - true_delay) * 1000
+    return max(errors)
+
+
+def link_error() -> float:
+    """Return the largest error of a share where the exchange goes over a shaped link, in points."""
+    by_rate = GRADIENT_BYTES * FRAME_BYTES / PAYLOAD_BYTES * 8 / (LINK.mbit * 1e6)
+    print(f"{LINK}: {1000 * by_rate:.0f} ms an exchange by its rate", file=sys.stderr)
+    errors = []
+    for by in ("ddp", "all_reduce"):
+        with tempfile.TemporaryDirectory() as folder, switched(2, LINK) as nodes:
+            errors.append(share_error(Path(folder), exchanged(by, Path(folder), nodes)))
+    return max(errors)
+
+
+def exchanged(by: str, folder: Path, nodes: Sequence[Node]) -> list[dict[str, float]]:
+    """Run a rank on each node; return the seconds a step of each kind by its own stopwatch."""
+    script = folder / "exchange.py"
+    script.write_text(EXCHANGE)
+    results = [folder / f"{rank}.json" for rank in range(len(nodes))]
+    ranks = []
+    for rank, node in enumerate(nodes):
+        variables = {
+            "BY": by,
+            "NUMBERS": str(GRADIENT_BYTES // 4),
+            "RESULT": str(results[rank]),
+            "RANK": str(rank),
+            "WORLD_SIZE": str(len(nodes)),
+            "MASTER_ADDR": nodes[0].address,
+            "MASTER_PORT": "29500",
+            "GLOO_SOCKET_IFNAME": node.device,
+            "AIP_TENSORBOARD_LOG_DIR": str(folder / "tensorboard"),
+            "PYTHONPATH": str(ROOT),
+        }
+        command = node.command(sys.executable, str(script))
+        ranks.append(subprocess.Popen(command, cwd=folder, env={**os.environ, **variables}))
+    if any(rank.wait(300) for rank in ranks):
+        raise RuntimeError(f"{by}: a rank ended with an error")
+    return [json.loads(result.read_text()) for result in results]
 
 
 def main() -> None:
+    if sys.argv[1:] == ["link"]:
+        print(json.dumps({"exchange_error_points": round(link_error(), 2)}))
+        return
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     failed: dict[str, str] = {}
     result: dict[str, Any] = {"clock_us": round(clock_us(), 2)}
-    share_error, late_error = shares()
+    largest, late_error = shares()
+    try:
+        result["exchange_error_points"] = round(link_error(), 2)
+    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+        failed["link"] = str(error)
     lowest = costs(rounds, failed)
     plain, ours = lowest["plain"], lowest["ours"]
     for ms in plain:
@@ -229,7 +357,7 @@ def main() -> None:
             print(f"{ms} ms, TraceML: {1000 * theirs[ms]:+.1f} µs a step", file=sys.stderr)
         result["overhead_over_traceml"] = round(ours["5"] / theirs["5"], 4)
     result.update(
-        share_error_points=round(share_error, 2), late_error_ms=round(late_error, 2), failed=failed
+        share_error_points=round(largest, 2), late_error_ms=round(late_error, 2), failed=failed
     )
     print(json.dumps(result))
 

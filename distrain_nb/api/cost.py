@@ -71,4 +71,6 @@ def costs_text(cost: RunCost, layout: Layout) -> Iterator[str]:
         parts.append(f"{most}{cost.price.during(layout.timeout)} for the time limit")
     if cost.limit:
         parts.append(f"stopped at {Money(cost.limit, cost.currency)}")
+    if cost.note:
+        parts.append(cost.note)
     yield f"Cost, by {cost.source}: {'; '.join(parts)}"

@@ -16,7 +16,6 @@ from distrain_nb.run import Run, Store
 from distrain_nb.run.annotation import tags_in
 from distrain_nb.secrets import without_secret
 from distrain_nb.tracking import begin_run
-from distrain_nb.worker.files.folder import RECORD_FILE
 from distrain_nb.worker.files.log import TROUBLES
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ def start(prepared: Prepared) -> Run:
         if note:
             warnings.warn(note, stacklevel=2)
         backend.submit(prepared.plan, record.folder)
-        tell_of(record.folder, RECORD_FILE, channels)
+        tell_of(record.folder, channels)
     except Exception as error:
         with suppress(StoreError):  # then it stays on the list, as one that was not started
             store.delete(record)
@@ -102,18 +101,18 @@ def whom_to_tell(options: JobOptions) -> tuple[str, ...]:
     config = Config.load()
     if not (options.notify or config.notify):
         return ()
-    from distrain_nb.tracking import notify  # what sends takes long to import
+    from distrain_nb.tracking.messages import channels  # takes long to import
 
-    return notify.channels(options.notify, config)
+    return channels(options.notify, config)
 
 
-def tell_of(folder: Path, about: str, channels: tuple[str, ...]) -> None:
-    """Tell of the end of what has that folder, by a process of its own; `about` names its file."""
+def tell_of(folder: Path, channels: tuple[str, ...], process: str = "") -> None:
+    """Tell of the end of the run that has that folder, or of what another `process` follows."""
     if channels:
         from distrain_nb.tracking import notify
 
         try:
-            notify.begin(folder, about, channels)
+            notify.begin(folder, channels, process or notify.PROCESS)
         except OSError as error:
             warnings.warn(f"nobody will be told of the end: {error}", stacklevel=3)
 

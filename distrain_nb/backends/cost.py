@@ -87,9 +87,9 @@ class Price:
 class RunCost:
     """What a run's folder says of its cost. `layout` is the line of its layout, whose price is to
     be asked for as long as `hourly` is None; `why` says what keeps it from being known.
-    `paid_phases` are those of its backend. `limit` is the amount of `--max-cost`, 0 for none, and
-    `stopped` why the run was stopped there. `billed` are the seconds that the service bills, where
-    it says so."""
+    `paid_phases` are those of its backend. `note` says what the price leaves out. `limit` is the
+    amount of `--max-cost`, 0 for none, and `stopped` why the run was stopped there. `billed` are
+    the seconds that the service bills, where it says so."""
 
     layout: str = ""
     gpus: int = 0
@@ -98,6 +98,7 @@ class RunCost:
     currency: str = ""
     source: str = ""
     ceiling: bool = False
+    note: str = ""
     why: str = ""
     limit: float = 0.0
     billed: Optional[float] = None  # noqa: UP045
@@ -119,14 +120,14 @@ class RunCost:
         """The price of its machines, if it is known."""
         if self.hourly is None:
             return None
-        return Price(self.hourly, self.currency, self.source, self.ceiling)
+        return Price(self.hourly, self.currency, self.source, self.ceiling, self.note)
 
     def at(self, price: Price | NoPrice) -> RunCost:
         """Return it with the price that was asked for, or with why there is none."""
         if isinstance(price, NoPrice):
             return replace(self, why=str(price))
         asked = replace(self, hourly=price.hourly, currency=price.currency, why="")
-        return replace(asked, source=price.source, ceiling=price.ceiling)
+        return replace(asked, source=price.source, ceiling=price.ceiling, note=price.note)
 
     def so_far(self, status: Status, now: float) -> Money | None:
         """Return what the run has cost by now; None where no price is known."""
@@ -135,9 +136,8 @@ class RunCost:
         seconds = self._seconds(status, now) if self.billed is None else self.billed
         return self.price.during(seconds)
 
-    def reaches(self, status: Status, now: float) -> str:
-        """Return why the run is to be stopped for its cost; empty if it isn't."""
-        spent = self.so_far(status, now)
+    def reaches(self, spent: Money | None) -> str:
+        """Return why what has cost that is to be stopped; empty if it isn't."""
         if not self.limit or spent is None or spent.amount < self.limit:
             return ""
         return reached(Money(self.limit, self.currency), ceiling=self.is_ceiling)
@@ -153,17 +153,22 @@ class RunCost:
     def text(self, status: Status, now: float, end: float | None = None) -> str:
         """Write what the run has cost: `0.42 USD so far, about 3.10 USD at the end` where somebody
         has estimated when it ends, in seconds since the epoch; else `at least 0.42 USD`."""
+        ended = status.state.final
+        until = status.times.get(str(status.state), now) if ended else now
+        seconds = self._seconds(status, until) if self.billed is None else self.billed
+        return self.words(seconds, None if end is None else max(0.0, end - now), ended=ended)
+
+    def words(self, seconds: float, left: float | None = None, *, ended: bool = False) -> str:
+        """Write what so many seconds have cost, as `text` does; `left` are those still expected."""
         if self.price is None:
             return f"price not known: {self.why}" if self.why else ""
-        ended = status.state.final
-        spent = self.so_far(status, status.times.get(str(status.state), now) if ended else now)
+        spent = self.price.during(seconds)
         most = "at most " if self.is_ceiling else ""
         if ended:
             return f"{most}{spent}"
-        if end is None:
+        if left is None:
             return f"{most or 'at least '}{spent}{' so far' if most else ''}"
-        seconds = self._seconds(status, now) + max(0.0, end - now)
-        return f"{most}{spent} so far, about {self.price.during(seconds)} at the end"
+        return f"{most}{spent} so far, about {self.price.during(seconds + left)} at the end"
 
 
 def reached(limit: Money, *, ceiling: bool = False) -> str:
@@ -178,7 +183,7 @@ def seconds_on_machines(status: Status, now: float, paid_phases: tuple[str, ...]
     trail = status.trail
     ends = [*(stretch.begin for stretch in trail[1:]), now]
     ran, seconds = False, 0.0
-    for stretch, end in zip(trail, ends, strict=True):
+    for stretch, end in zip(trail, ends, strict=False):  # version 0.1.0 keeps no stretches
         is_prepared = bool(paid_phases) and stretch.phase.startswith(paid_phases)
         ran = ran or is_prepared or stretch.state == State.RUNNING
         if is_prepared or (ran and stretch.state in _COSTING):

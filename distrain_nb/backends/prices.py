@@ -79,7 +79,7 @@ def own_price(layout: Layout, gpus: int | None = None) -> Price | None:
     place = find(layout.on)
     resolved = resolve(layout)
     trains = resolved.training
-    if place.here:  # its replicas share this machine, whose GPUs a plan counts once
+    if place.here or not resolved.pools:  # replicas here share this machine and its GPUs
         parts = [_node(rates, gpus or 0)]
     else:
         parts = [_of_pool(rates, p, gpus if p in trains else None) for p in resolved.pools]
@@ -263,6 +263,14 @@ def _priced(layout: Layout) -> Layout:
 LOOKUP = PriceLookup()
 
 
+def looked_up(cost: RunCost) -> RunCost:
+    """Return it with its price, if that has come by now; else it is asked for."""
+    if cost.hourly is not None:
+        return cost
+    price = LOOKUP.price(Layout.from_line(cost.layout), cost.gpus)
+    return cost.at(price) if price else cost
+
+
 class CostWatch:
     """What the carrier of a run does about its cost: it has the price asked for, keeps in the run's
     folder what is known, and says when `--max-cost` is reached."""
@@ -277,12 +285,9 @@ class CostWatch:
         before = cost = self._cost
         if cost is None:
             return ""
-        if cost.hourly is None:
-            price = LOOKUP.price(Layout.from_line(cost.layout), cost.gpus)
-            cost = cost.at(price) if price else cost
-        cost = replace(cost, billed=billed)
+        cost = replace(looked_up(cost), billed=billed)
         if not cost.stopped:
-            cost = replace(cost, stopped=cost.reaches(status, time.time()))
+            cost = replace(cost, stopped=cost.reaches(cost.so_far(status, time.time())))
         if cost != before:
             cost.write(self._folder)
             self._cost = cost

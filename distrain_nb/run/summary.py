@@ -80,7 +80,8 @@ class Step:
 class Overview:
     """A run or a study at one time, and the words in which it is shown.
 
-    `begin` and `end` are in seconds since the epoch.
+    `begin` and `end` are in seconds since the epoch. `cost` says what it has cost, in words, where
+    somebody knows, and `cost_note` what that leaves out.
     """
 
     noun: ClassVar[str]
@@ -107,6 +108,8 @@ class Overview:
     note: str = ""
     error: str = ""
     progress: Progress | None = None
+    cost: str = ""
+    cost_note: str = ""
 
     @property
     def title(self) -> str:
@@ -117,6 +120,11 @@ class Overview:
     def state_text(self) -> str:
         """State and phase: `running`, `starting (building the image)`."""
         return self.state + ("" if self.phase in ("", self.state) else f" ({self.phase})")
+
+    @property
+    def cost_text(self) -> str:
+        """What it has cost, and what that leaves out: `0.42 USD (storage is not counted)`."""
+        return f"{self.cost} ({self.cost_note})" if self.cost and self.cost_note else self.cost
 
     @property
     def cause(self) -> str:
@@ -139,8 +147,8 @@ class Overview:
 @dataclass(frozen=True, kw_only=True)
 class RunSummary(Overview):
     """A run at a glance. `labels` and `pools` name its processes, by their index in the log. One
-    that is `resumable` can be started again from what it has saved. `cost` says what it has cost,
-    in words, where somebody knows; `annotation` is what people say of it."""
+    that is `resumable` can be started again from what it has saved. `annotation` is what people say
+    of it."""
 
     noun = "run"
 
@@ -149,7 +157,6 @@ class RunSummary(Overview):
     labels: Mapping[int, str] = field(default_factory=dict)
     pools: Mapping[int, str] = field(default_factory=dict)
     resumable: bool = False
-    cost: str = ""
     annotation: Annotation = field(default_factory=Annotation)
 
     @property
@@ -170,7 +177,7 @@ class RunSummary(Overview):
         size = f", {self.size}" if self.size else ""
         time = ("after " if self.final else "for ") + duration(self.elapsed(now))
         doing = f"; {self.doing(now)}" if self.progress else ""
-        cost = f", {self.cost}" if self.cost else ""
+        cost = f", {self.cost_text}" if self.cost else ""
         return f"{self.title}: {self.state_text} {time} on {self.where}{size}{cost}{doing}"
 
 
@@ -179,6 +186,7 @@ def summary_of(run: MonitoredRun) -> RunSummary:
     status = run.status
     state = status.state
     end = status.times.get(str(state), run.created) if state.final else None
+    cost = RunCost.read(run.folder)
     return RunSummary(
         id=run.id,
         name=run.name,
@@ -196,7 +204,8 @@ def summary_of(run: MonitoredRun) -> RunSummary:
         error=escapes.plain(status.error),
         progress=progress_of(run.folder, status, time.time()),
         resumable=run.resumable,
-        cost=_cost(run.folder, status),
+        cost=_cost(cost, run.folder, status) if cost else "",
+        cost_note=cost.note if cost else "",
         annotation=Annotation.read(run.folder),
     )
 
@@ -216,10 +225,10 @@ def unreadable(run: MonitoredRun, why: str) -> RunSummary:
     )
 
 
-def _cost(folder: Path, status: Status) -> str:
+def _cost(cost: RunCost, folder: Path, status: Status) -> str:
     """Say what a run has cost, and what it will have cost at its expected end."""
-    cost, now = RunCost.read(folder), time.time()
-    return cost.text(status, now, expected_end(folder, status, now)) if cost else ""
+    now = time.time()
+    return cost.text(status, now, expected_end(folder, status, now))
 
 
 def _note(folder: Path, status: Status) -> str:

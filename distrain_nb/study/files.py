@@ -37,6 +37,7 @@ STUDY_FILE = "study.json"  # `StudyFile`, by whoever started it
 TRIALS_FOLDER = "trials"  # `N.json`, a `TrialFile` each, by the study's process
 STORAGE_FILE = "optuna.log"  # by the study's process: what optuna-dashboard opens
 PROCESS_LOG = "study.log"  # text: what the study's process prints
+TOLD_FILE = "told"  # text: when the end was that has been told, by `notices`
 
 # By anybody.
 WANTED_FILE = "wanted"  # text: how many trials there are to be in all
@@ -53,8 +54,9 @@ class StudyFile:
     trials that run at once, as `CUDA_VISIBLE_DEVICES` has them. `kernel` is the process that waits
     for it and that it must not outlive. `backend` is where its trials run, and `handle` what the
     list of runs has of each. `python` is the interpreter that its process is started with, whoever
-    starts it; `experiments` is where its service keeps experiments, if it files trials there. Times
-    are in seconds, `created` since the epoch.
+    starts it; `experiments` is where its service keeps experiments, if it files trials there.
+    `notify` are the channels by which its end is told. Times are in seconds, `created` since the
+    epoch.
     """
 
     id: int
@@ -72,6 +74,7 @@ class StudyFile:
     handle: dict[str, Json] = field(default_factory=dict)
     python: str = ""
     experiments: str = ""
+    notify: tuple[str, ...] = ()
 
     def write(self, folder: Path) -> None:
         replace_file(folder / STUDY_FILE, fields.encode(self, indent=1))
@@ -122,7 +125,8 @@ class TrialFile:
     `run` is the number of its run, of several the last, which is number `attempt`; `uncounted` of
     these were lost before the program began, or for lack of room. `slot` is its place among the
     trials that run at once, from 0. `goals` are its values by metric, `steps` is how many it has
-    reported of the first, `why` says why it was stopped or failed. `begin` and `end` are in seconds
+    reported of the first, `why` says why it was stopped or failed. `paid` are the seconds for which
+    those of its runs that have ended had machines of their own. `begin` and `end` are in seconds
     since the epoch, 0 where there was none.
     """
 
@@ -138,6 +142,7 @@ class TrialFile:
     begin: float = 0.0
     end: float = 0.0
     why: str = ""
+    paid: float = 0.0
 
     def __post_init__(self) -> None:
         for name, value in self.parameters.items():
@@ -193,6 +198,7 @@ def wanted(folder: Path, spec: StudySpec) -> int:
 
 
 PROCESS = "distrain_nb.study"
+NOTICES = "distrain_nb.study.notices"  # the process that tells of the end
 
 
 def start_process(folder: Path, python: str = sys.executable) -> None:

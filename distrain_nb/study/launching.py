@@ -11,6 +11,7 @@ from distrain_nb.backends.plugins import find
 from distrain_nb.backends.tuning import TrialStart
 from distrain_nb.errors import RunNotFound
 from distrain_nb.run import Run, Store
+from distrain_nb.study.cost import StudyCost
 from distrain_nb.tracking import begin_trial
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER
 
@@ -27,8 +28,10 @@ LINKED_FROM_BYTES = 1 << 20
 class TrialRuns:
     """The runs of a study's trials on the list of runs."""
 
-    def __init__(self, study: StudyFile) -> None:
+    def __init__(self, study: StudyFile, folder: Path) -> None:
+        """*folder* is the study's."""
         self._study = study
+        self._folder = folder
         self._store = Store()
 
     def added(self, trial: TrialFile) -> Record:
@@ -43,7 +46,12 @@ class TrialRuns:
         }
         name = f"{study.name}-{trial.number}"
         experiment = study.experiment or study.name
-        return self._store.add(name, study.backend, experiment, study.line, options, handle)
+        record = self._store.add(name, study.backend, experiment, study.line, options, handle)
+        cost = StudyCost.read(self._folder, study.backend)
+        own = cost.of_trial() if cost else None
+        if own:
+            own.write(record.folder)
+        return record
 
     def find(self, trial: TrialFile) -> Record | None:
         """Return the run that was added for a trial's attempt; None if there is none."""
@@ -67,8 +75,7 @@ class TrialLauncher(TrialRuns):
     gone."""
 
     def __init__(self, study: StudyFile, folder: Path) -> None:
-        super().__init__(study)
-        self._folder = folder
+        super().__init__(study, folder)
         self._backend = cast("StartsTrials", find(study.backend))
 
     def begin(self, trial: TrialFile, record: Record) -> None:

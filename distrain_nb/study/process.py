@@ -21,6 +21,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from distrain_nb.errors import DistrainError
+from distrain_nb.study.cost import StudyCost
 from distrain_nb.study.endings import TrialEnd, TrialMetrics, end_of
 from distrain_nb.study.files import (
     STOP_FILE,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 TURN_S = 0.1
 SHORTEST_TURN_S = 0.005
 NOTE_EVERY_S = 0.5  # what a running trial has reached, for those who look
+COST_EVERY_S = 1.0  # whether it has cost what it may
 MOST_ATTEMPTS = 3
 MOST_UNCOUNTED = 20  # runs of a trial that were lost before the program began
 STOPPED_BY_USER = "somebody stopped it"
@@ -67,6 +69,8 @@ class StudyProcess(TrialLoop[TrialFile]):
         spec = self._study.parsed
         self._goals = tuple(goal.metric for goal in spec.goals)
         self._launcher = TrialLauncher(self._study, folder)
+        self._cost = StudyCost.read(folder, self._study.backend)
+        self._cost_at = 0.0
         self._records: dict[int, Record] = {}
         self._owners: dict[int, Owner | None] = {}
         self._metrics: dict[int, TrialMetrics] = {}
@@ -171,6 +175,9 @@ class StudyProcess(TrialLoop[TrialFile]):
 
     def _run_ended(self, trial: TrialFile, status: Status) -> None:
         """Conclude a trial whose run has ended, or try it again."""
+        if self._cost:
+            spent = self._cost.paid(self._records[trial.number].folder)
+            trial = replace(trial, paid=trial.paid + spent)
         end = end_of(trial, status, self._metrics[trial.number], self.spec)
         if not end.again or self.ends:
             self._ended(trial, end)
@@ -236,7 +243,7 @@ class StudyProcess(TrialLoop[TrialFile]):
         elif kernel is not None and not kernel.alive:
             self._ending = State.CANCELLED, "the kernel that waited for it has ended"
         else:
-            self._ending = self._failing()
+            self._ending = self._failing() or self._too_costly()
         if self._ending is not None:
             self._enter(State.STOPPING)
         return self._ending is not None
@@ -248,6 +255,19 @@ class StudyProcess(TrialLoop[TrialFile]):
         if self.all_failed_at_first():
             return State.FAILED, f"the first {len(failed)} trials failed: {failed[-1].why}"
         return None
+
+    def _too_costly(self) -> tuple[State, str] | None:
+        if self._cost is None or time.monotonic() < self._cost_at:
+            return None
+        self._cost_at = time.monotonic() + COST_EVERY_S
+        self._cost = self._cost.keep(self._folder)
+        if not self._cost.cost.limit:
+            return None
+        running = [
+            record.folder for number, record in self._records.items() if number not in self.endings
+        ]
+        why = self._cost.reaches(self._cost.seconds(self.trials.values(), running))
+        return (State.FAILED, why) if why else None
 
     def _end(self) -> None:
         state, error = self._ending or (State.SUCCEEDED, "")

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.tuning import StartsTrials, Tunes
 from distrain_nb.errors import OptionError
+from distrain_nb.study.cost import StudyCost
 from distrain_nb.study.endings import TrialMetrics
 from distrain_nb.study.files import StudyFile, TrialFile, TrialState, read_trials
 from distrain_nb.study.launching import TrialRuns
 from distrain_nb.tracking import begin_trial
 from distrain_nb.tuning.loop import final_values
+from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.status import Status
 
 if TYPE_CHECKING:
@@ -62,20 +64,23 @@ class ServiceTrials:
         self._folder = folder
         self._spec = study.parsed
         self._experiments = study.experiments
-        self._runs = TrialRuns(study)
+        self._runs = TrialRuns(study, folder)
+        self._cost = StudyCost.read(folder, study.backend)
         self._trials = {trial.number: trial for trial in read_trials(folder)}
         self._records: dict[int, Record] = {}
         self._metrics: dict[int, TrialMetrics] = {}
 
     def keep(self, trials: Sequence[ServiceTrial]) -> dict[int, Path]:
         """Write what is new; a trial that has a job gets a run."""
+        if self._cost:
+            self._cost = self._cost.keep(self._folder)
         for said in trials:
             trial = self._said(said)
             if trial.number not in self._trials:
                 self._save(trial)
             if said.job and trial.number not in self._records:
                 trial = self._with_run(trial)
-            self._save(self._with_values(trial))
+            self._save(self._with_paid(self._with_values(trial)))
         return {n: record.folder for n, record in self._records.items() if record.folder.exists()}
 
     def give_up(self, why: str) -> None:
@@ -110,6 +115,13 @@ class ServiceTrials:
         goals = {} if trial.state.final else final_values(self._spec, metrics.values)
         return replace(trial, goals=trial.goals or goals, steps=trial.steps or steps)
 
+    def _with_paid(self, trial: TrialFile) -> TrialFile:
+        """With the time that its run has had machines, once that has ended."""
+        record = self._records.get(trial.number)
+        if record is None or self._cost is None or trial.paid or not _has_ended(record.folder):
+            return trial
+        return replace(trial, paid=self._cost.paid(record.folder))
+
     def _native(self, said: ServiceTrial) -> dict[str, Value]:
         """Return the values in the spec's order, as cells get them."""
         given = dict(said.parameters)
@@ -132,3 +144,10 @@ class ServiceTrials:
             return trial
         self._records[trial.number] = record
         return replace(trial, run=record.id)
+
+
+def _has_ended(run: Path) -> bool:
+    try:
+        return Status.read(run).state.final
+    except (OSError, fields.Damaged):
+        return False

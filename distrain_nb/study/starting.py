@@ -20,7 +20,8 @@ from distrain_nb.backends.tuning import STUDY_ONLY
 from distrain_nb.errors import CheckFailed, OptionError
 from distrain_nb.findings import Finding, Severity, errors
 from distrain_nb.options import read
-from distrain_nb.study.files import STUDY_FILE, StudyFile, start_process
+from distrain_nb.study.cost import costs_text
+from distrain_nb.study.files import NOTICES, StudyFile, start_process
 from distrain_nb.study.listing import new_folder, new_key
 from distrain_nb.study.service import service_of, tuning_service
 from distrain_nb.study.study import Study
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.api import Code, Prepared
     from distrain_nb.api.keywords import StudyOptions
+    from distrain_nb.backends.cost import RunCost
     from distrain_nb.backends.tuning import StartsTrials, StudyPlan, Tunes
     from distrain_nb.program import Program
     from distrain_nb.tuning.spec import Parameter, Value
@@ -101,7 +103,8 @@ _READERS = frozenset(
 class PreparedStudy:
     """A study that has been checked, and the job that each of its trials varies.
 
-    `plan` is what a service that tunes is to be sent; `devices` is what each of the trials that run
+    `plan` is what a service that tunes is to be sent, `cost` what the study is to know of its cost;
+    `devices` is what each of the trials that run
     at once has of the place where they don't share all of it, such as its GPUs.
     """
 
@@ -109,6 +112,7 @@ class PreparedStudy:
     prepared: Prepared
     findings: tuple[Finding, ...]
     plan: StudyPlan | None = None
+    cost: RunCost | None = None
     devices: tuple[str, ...] = ()
 
     @property
@@ -121,9 +125,10 @@ class PreparedStudy:
 
     def __str__(self) -> str:
         shown = [*map(str, self.findings), *study_options.printed(self.spec)]
-        if self.plan is None:
-            return "\n".join([*shown, str(self.prepared)])
-        return "\n".join([*shown, self.prepared.shown(self.plan)])
+        job, here = self.prepared.job, self.prepared.backend.here
+        whole = str(self.prepared) if self.plan is None else self.prepared.shown(self.plan)
+        cost = [costs_text(self.cost, job.layout, self.spec, here=here)] if self.cost else []
+        return "\n".join([*shown, whole, *cost])
 
 
 @with_study_options
@@ -153,12 +158,15 @@ def tune(code: Code, spec: StudySpec | None = None, **options: Unpack[StudyOptio
 def prepare(code: Code, spec: StudySpec | None = None, **options: object) -> PreparedStudy:
     """Return everything up to the first trial. Raises OptionError, CheckFailed for a spec that
     can't be, DistrainError."""
-    if options.get("max_cost"):
-        raise OptionError("--max-cost limits a job; limit a study by --trials and --timeout")
     file = options.get("study")
     spec, written = take_spec(spec, options)
     place = read(options).layout.on
     service = service_of(place)
+    if service and options.get("max_cost"):
+        raise OptionError(
+            f"--max-cost isn't kept for a study whose trials {service.title} starts; limit it by "
+            "--trials and --timeout"
+        )
     findings = checked(spec, place, file, written=written)
     if service is None:
         _check_here(spec)
@@ -171,6 +179,7 @@ def prepare(code: Code, spec: StudySpec | None = None, **options: object) -> Pre
     if source.script is None:  # which reads no names
         options["param"] = [*texts, *(f"{name}={value!r}" for name, value in values.items())]
     prepared = api.prepare(source, **options)  # type: ignore[arg-type]
+    cost = prepared.cost
     prepared = replace(
         prepared,
         options=replace(prepared.options, param=tuple(texts)),
@@ -178,11 +187,13 @@ def prepare(code: Code, spec: StudySpec | None = None, **options: object) -> Pre
         cost=None,
     )
     program = _tuned(prepared.job.program, spec, values)
-    job = replace(prepared.job, program=program)
+    job = replace(prepared.job, program=program, cost_limit=(None, ""))  # the study has one
     if service is None:
-        return _of_trials(replace(prepared, job=job), spec, findings)
-    planned = replace(prepared, job=job, plan=prepared.backend.plan(job))
-    return _of_service(service, planned, spec, findings)
+        made = _of_trials(replace(prepared, job=job), spec, findings)
+    else:
+        planned = replace(prepared, job=job, plan=prepared.backend.plan(job))
+        made = _of_service(service, planned, spec, findings)
+    return replace(made, cost=cost)
 
 
 def _of_service(
@@ -207,16 +218,18 @@ def start(prepared: PreparedStudy) -> Study:
     prepared.refuse()
     channels = whom_to_tell(prepared.prepared.options)
     number, folder = new_folder()
-    file = _study_file(prepared, number)
+    file = replace(_study_file(prepared, number), notify=channels)
     try:
         _mirror(file, folder, here=prepared.prepared.backend.here)
         _lay_down(prepared, file, folder)
+        if prepared.cost:
+            prepared.cost.write(folder)
         file.write(folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     start_process(folder)
-    tell_of(folder, STUDY_FILE, channels)
+    tell_of(folder, channels, NOTICES)
     return Study(folder)
 
 

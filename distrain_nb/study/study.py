@@ -25,6 +25,7 @@ from distrain_nb.errors import (
 )
 from distrain_nb.run.waiting import Ends
 from distrain_nb.study.files import (
+    NOTICES,
     STOP_FILE,
     STORAGE_FILE,
     WANTED_FILE,
@@ -296,6 +297,13 @@ class Study(Ends):
                 State.STARTING, "starting", supervisor=None, error=""
             ).write(self.folder)
             self._start_process()
+            self._tell_of_end()
+
+    def _tell_of_end(self) -> None:
+        if self.file.notify:
+            from distrain_nb.api.submission import tell_of  # takes long to import
+
+            tell_of(self.folder, self.file.notify, NOTICES)
 
     @cached_property
     def _service(self) -> Tunes | None:

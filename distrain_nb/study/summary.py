@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from distrain_nb import escapes
 from distrain_nb.run.metrics import finite
 from distrain_nb.run.pages.listing import Rows
 from distrain_nb.run.summary import UNREADABLE, Overview, brief, duration, plural, steps_of
+from distrain_nb.study.cost import StudyCost
 from distrain_nb.study.files import TrialState
 from distrain_nb.worker.files.status import State
 
@@ -29,7 +30,19 @@ if TYPE_CHECKING:
 # As page/src/protocol.d.ts names them; steps, progress and front are written by themselves.
 _OF_PAGE = (
     *("id", "name", "state", "phase", "final", "where", "size", "begin", "end", "now", "note"),
-    *("error", "ended", "wanted", "adds_trials", "stops_trials", "left", "best", "names", "goals"),
+    *(
+        "error",
+        "cost",
+        "cost_note",
+        "ended",
+        "wanted",
+        "adds_trials",
+        "stops_trials",
+        "left",
+        "best",
+        "names",
+        "goals",
+    ),
 )
 VALUED = (TrialState.SUCCEEDED, TrialState.STOPPED)  # their values count
 
@@ -82,7 +95,8 @@ class StudySummary(Overview):
     @property
     def line(self) -> str:
         """State, progress and the best so far, in a line of text."""
-        parts = (self.where, self.size, self.best, self.left, self.doing(self.now))
+        doing = self.doing(self.now)
+        parts = (self.where, self.size, self.best, self.left, self.cost_text, doing)
         return f"{self.title}: {self.state_text}, {'; '.join(filter(None, parts))}"
 
     @property
@@ -94,6 +108,14 @@ class StudySummary(Overview):
             return f"{plural(len(self.front), 'trial')} on the Pareto front"
         best, goal = self.front[0], self.goals[0]
         return f"best {goal} {brief(best.goals[goal])} in trial {best.number} ({values_of(best)})"
+
+    @property
+    def ending(self) -> str:
+        """Why it ended, how many trials it had, the best, and the cost, in a line each."""
+        failed = sum(trial.state is TrialState.FAILED for trial in self.trials)
+        trials = f"{self.where}{f', {failed} failed' if failed else ''}"
+        cost = f"cost: {self.cost_text}" if self.cost else ""
+        return "\n".join(filter(None, (self.cause, trials, self.best, cost)))
 
     @property
     def left(self) -> str:
@@ -129,7 +151,7 @@ def summary_of(study: Study) -> StudySummary:
     status, trials = study.status, study.each()
     now, final = time.time(), status.state.final
     end = status.times.get(str(status.state), now) if final else None
-    return StudySummary(
+    summary = StudySummary(
         id=study.id,
         name=study.name,
         state=str(status.state),
@@ -149,6 +171,8 @@ def summary_of(study: Study) -> StudySummary:
         adds_trials=study.adds_trials,
         stops_trials=study.stops_trials,
     )
+    cost = StudyCost.read(study.folder, study.file.backend)
+    return replace(summary, cost=cost.text(summary), cost_note=cost.cost.note) if cost else summary
 
 
 def values_of(trial: StudyTrial) -> str:

@@ -108,6 +108,11 @@ class StudyTrial:
         return self._file.end or None
 
     @property
+    def paid(self) -> float:
+        """Seconds for which those of its runs that have ended had machines of their own."""
+        return self._file.paid
+
+    @property
     def run_id(self) -> int | None:
         """The number of its run; None before it has one."""
         return self._file.run

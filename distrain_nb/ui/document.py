@@ -204,7 +204,7 @@ def head(summary: Overview, now: float) -> str:
         f"<span>{html.escape(step.label)}{_took(step.begin, step.end)}</span>"
         for step in summary.steps
     )
-    where = " · ".join(filter(None, (summary.where, summary.size)))
+    where = " · ".join(filter(None, (summary.where, summary.size, summary.cost_text)))
     when = "" if summary.final else f' <span class="dn-soft">as of {clock(now)}</span>'
     return (
         '<div class="dn-head"><span class="dn-badge">'

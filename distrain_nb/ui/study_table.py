@@ -72,13 +72,14 @@ class StudyTable:
             f"brushes, values, logs of trials: %distrain tune {summary.id}</span></div>"
             f'<div class="dn-figure">{sheet}</div></div>'
         )
+        note = f'<div class="dn-note">{html.escape(summary.note)}</div>' if summary.note else ""
         error = f'<div class="dn-error">{html.escape(summary.error)}</div>' if summary.error else ""
         return (
             f'{style("study")}<section class="distrain distrain-runs distrain-study dn-styled'
             f' {LITERAL}" hidden="hidden" data-state="{summary.state}"'
             f' aria-label="study {summary.id}">'
             f"{head(summary, summary.now)}"
-            f"{self._best()}{error}{charts if sheet else ''}{self._table()}</section>"
+            f"{self._best()}{note}{error}{charts if sheet else ''}{self._table()}</section>"
             f"{unstyled.run(repr(self))}"
         )
 

@@ -78,8 +78,15 @@ class RunsTable:
     def _costs(self) -> bool:
         return any(summary.summary.cost for summary in self.summaries[:MOST_ROWS])
 
+    @property
+    def _uncounted(self) -> str:
+        """What costs leave out."""
+        rows = (row.summary for row in self.summaries[:MOST_ROWS])
+        notes = dict.fromkeys(row.cost_note for row in rows if row.cost and row.cost_note)
+        return f"cost: {'; '.join(notes)}" if notes else ""
+
     def __repr__(self) -> str:
-        more = "\n".join(filter(None, (self.more, self._time)))
+        more = "\n".join(filter(None, (self.more, self._uncounted, self._time)))
         return as_text(self.headings, self.rows, more) if self.rows else NONE_YET
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
@@ -95,7 +102,8 @@ class RunsTable:
         if not self.rows:
             return f"<p>{html.escape(NONE_YET)}</p>"
         about = [(row.summary.state, row.summary.cause, False) for row in self.summaries]
-        more = "".join(f"<p>{line}</p>" for line in (self.more, self._time) if line)
+        lines = (self.more, self._uncounted, self._time)
+        more = "".join(f"<p>{html.escape(line)}</p>" for line in lines if line)
         return (
             f'{style()}<div class="distrain {LITERAL}" style="overflow-x:auto">'
             f"{table_html(self.headings, self.rows, about, STATE)}{more}</div>"

@@ -73,6 +73,8 @@ export interface RunSummary {
   note: string;
   error: string;
   cost?: string;
+  /** What that leaves out. */
+  cost_note?: string;
 }
 
 /** What people say of a run. */
@@ -125,6 +127,8 @@ export interface TableRun {
   study: string;
   cause: string;
   cost?: string;
+  /** What that leaves out. */
+  cost_note?: string;
   begin: number;
   end: number | null;
   best: { tag: string; value: number } | null;

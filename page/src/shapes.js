@@ -119,7 +119,7 @@ const SUMMARY = {
   id, name: text, state: text, phase: text, final: flag, where: text, size: text, begin: number, end: maybe(number),
   now: number, steps: list(record({ label: text, begin: maybe(number), end: maybe(number) })),
   labels: byName(text), pools: byName(text), progress: maybe(progress), note: text, error: text,
-  resumable: absent(flag), cost: absent(text), annotation: absent(annotation),
+  resumable: absent(flag), cost: absent(text), cost_note: absent(text), annotation: absent(annotation),
 };
 
 /** @type {Shape<protocol.LineRow>} */
@@ -128,7 +128,7 @@ const line = tuple(count, number, number, text, flag, text);
 const tableRun = record({
   id, name: text, state: text, final: flag, place: text, size: text, machines: text, experiment: text, study: text,
   cause: text, begin: number, end: maybe(number), best: maybe(record({ tag: text, value: number })), progress: maybe(progress),
-  alarm: absent(text), cost: absent(text), annotation: absent(annotation),
+  alarm: absent(text), cost: absent(text), cost_note: absent(text), annotation: absent(annotation),
 });
 /** @type {Shape<protocol.StudyRow>} */
 const studyRow = record({

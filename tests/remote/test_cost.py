@@ -37,6 +37,7 @@ def test_only_the_time_on_machines_is_paid() -> None:
     assert seconds_on_machines(lived(*twice), 620.0) == 50 + 100 + 20
     assert seconds_on_machines(lived((State.STARTING, 0.0), (State.STOPPING, 9.0)), 99.0) == 0
     assert seconds_on_machines(lived(*RUNS), 120.0, ("starting",)) == 120
+    assert seconds_on_machines(Status(State.RUNNING), 120.0) == 0
 
 
 def test_a_run_says_what_it_has_cost() -> None:
@@ -133,6 +134,7 @@ def book(home: Path) -> Path:
     ("layout", "gpus", "hourly"),
     [
         (Layout.of("slurm", workers="4"), 8, 4 * (2.5 + 8 * 1.8)),
+        (Layout.of("slurm"), 8, 2.5 + 8 * 1.8),
         (Layout.of("ray", primary="1", workers="3"), 2, 4 * 2 * 2),
         (Layout.of("local", workers="7"), 0, 0.4),
         (Layout.of("vertex", primary="n1-standard-8", workers="3*n1-standard-8"), 0, 4 * 0.42),

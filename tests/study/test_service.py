@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from mlflow import MlflowClient
 
+from distrain_nb.backends.cost import RunCost
 from distrain_nb.backends.remote import carrier, studies
 from distrain_nb.backends.remote.backend import RemotePlan
 from distrain_nb.backends.remote.options import RemoteOptions
@@ -26,11 +27,13 @@ from distrain_nb.backends.tuning import ServiceTrial
 from distrain_nb.errors import OptionError
 from distrain_nb.run import Run, Store
 from distrain_nb.run import run as of_runs
+from distrain_nb.run.summary import summary_of as run_summary
 from distrain_nb.study import Study
 from distrain_nb.study import service as of_studies
 from distrain_nb.study.files import StudyFile, TrialState, read_trials
 from distrain_nb.study.listing import new_folder
 from distrain_nb.study.service import ServiceTrials
+from distrain_nb.study.summary import summary_of
 from distrain_nb.tracking import begin_study, catch_up
 from distrain_nb.tracking.request import owner, pending
 from distrain_nb.worker.files.status import State, Status, request_cancel
@@ -343,3 +346,19 @@ def test_a_trial_without_a_value_is_never_the_best(study: Study) -> None:
     told = [ServiceTrial(1, {"x": 3.0}, "succeeded"), ServiceTrial(2, {"x": 4.0}, "succeeded")]
     ServiceTrials(study.file, study.folder).keep([told[0], replace(told[1], goals={"loss": 9.0})])
     assert study.best.number == 2
+
+
+def test_a_study_that_a_service_tunes_costs_what_its_trials_do(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("distrain_nb.study.cost.find", lambda name: FolderBackend())
+    RunCost("--on folder", hourly=3.6e6, currency="USD", note="no traffic").write(study.folder)
+    carry(study)
+    trials = study.each()
+    assert all(trial.paid > 0 for trial in trials)
+    runs = [run_summary(trial.run).cost for trial in trials]
+    total = sum(float(cost.removesuffix(" USD").replace(",", "")) for cost in runs)
+    summary = summary_of(study)
+    shown = float(summary.cost.removesuffix(" USD").replace(",", ""))
+    assert shown == pytest.approx(total, rel=0.02)
+    assert summary.line.endswith(f"{summary.cost} (no traffic)")

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import socketserver
-import threading
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from email import message_from_string
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,86 +16,30 @@ from distrain_nb import api, config
 from distrain_nb.config import Config, keep_secret, secret
 from distrain_nb.errors import OptionError
 from distrain_nb.magics import lines
-from distrain_nb.tracking import notify
-from distrain_nb.tracking.notify import Message, RunWatch
+from distrain_nb.tracking import messages, notify
+from distrain_nb.tracking.messages import Message
+from distrain_nb.tracking.notify import RunWatch
 from distrain_nb.worker.files.folder import LOG_FILE, RECORD_FILE
 from distrain_nb.worker.files.status import Owner, State, Status, add_notice
 from tests.conftest import eventually
+from tests.remote.folder_service import FolderBackend
+from tests.tracking.hook import SECRET_PATH, serving_hook
+from tests.tracking.mail_server import Mailbox, serving_mail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SECRET_PATH = "/services/T0/B0/abcdefghijklmnop"
-
-
-class Hook(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.got.append((self.path, json.loads(body)))  # type: ignore[attr-defined]
-        answer = self.server.answers.pop(0) if self.server.answers else 200  # type: ignore[attr-defined]
-        self.send_response(answer)
-        if answer in (302, 307):
-            self.send_header("Location", "http://127.0.0.1:9/elsewhere")
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        pass
-
 
 @pytest.fixture
 def hook() -> Iterator[Any]:
-    server: Any = HTTPServer(("127.0.0.1", 0), Hook)
-    server.got, server.answers = [], []
-    server.url = f"http://127.0.0.1:{server.server_port}{SECRET_PATH}"
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
-
-
-@dataclass
-class Mailbox:
-    port: int = 0
-    logins: list[str] = field(default_factory=list)
-    mails: list[str] = field(default_factory=list)
-
-
-class Smtp(socketserver.StreamRequestHandler):
-    """RFC 5321 as far as smtplib goes, with AUTH PLAIN."""
-
-    def answer(self, text: str) -> None:
-        self.wfile.write(f"{text}\r\n".encode())
-
-    def handle(self) -> None:
-        box: Mailbox = self.server.box  # type: ignore[attr-defined]
-        self.answer("220 here")
-        while line := self.rfile.readline().decode().strip():
-            verb = line.split()[0].upper()
-            if verb == "EHLO":
-                self.answer("250-here\r\n250 AUTH PLAIN")
-            elif verb == "AUTH":
-                box.logins.append(line)
-                self.answer("235 welcome")
-            elif verb == "DATA":
-                self.answer("354 go on")
-                lines: list[str] = []
-                while (text := self.rfile.readline().decode()) != ".\r\n":
-                    lines.append(text)
-                box.mails.append("".join(lines))
-                self.answer("250 taken")
-            else:
-                self.answer("221 bye" if verb == "QUIT" else "250 yes")
+    with serving_hook() as served:
+        yield served
 
 
 @pytest.fixture
 def box() -> Iterator[Mailbox]:
-    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Smtp)
-    server.daemon_threads = True
-    server.box = Mailbox(server.server_address[1])  # type: ignore[attr-defined]
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    yield server.box  # type: ignore[attr-defined]
-    server.shutdown()
-    server.server_close()
+    with serving_mail(Mailbox()) as served:
+        yield served
 
 
 def run_folder(tmp_path: Path, state: State = State.RUNNING, **changes: object) -> Path:
@@ -119,9 +60,7 @@ def put(folder: Path, state: State, **changes: object) -> None:
 
 
 def watch(folder: Path, hook: Any) -> RunWatch:
-    return RunWatch(
-        folder, RECORD_FILE, {"webhook": lambda message: notify.post(hook.url, message)}
-    )
+    return RunWatch(folder, {"webhook": lambda message: messages.post(hook.url, message)})
 
 
 def test_each_is_told_once(tmp_path: Path, hook: Any) -> None:
@@ -169,11 +108,11 @@ def test_a_server_that_does_not_answer_delays_nothing_for_long(
 ) -> None:
     import socket
 
-    monkeypatch.setattr(notify, "WITHIN_S", 0.2)
+    monkeypatch.setattr(messages, "WITHIN_S", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}{SECRET_PATH}"
         message = Message("end", "a", "b", 1, "a", "failed")
-        said = notify.attempt(lambda message: notify.post(url, message), message)
+        said = messages.attempt(lambda message: messages.post(url, message), message)
     assert said.startswith("TimeoutError")
     assert SECRET_PATH not in said
 
@@ -196,7 +135,7 @@ def test_a_mail(box: Mailbox, home: Path) -> None:
     settings = Config(smtp=f"smtp://me%40here.org@127.0.0.1:{box.port}", mail="you@there.org")
     keep_secret("smtp_password", "geheim-1")
     message = Message("end", "größe #7 failed", "ValueError: shapes", 7, "größe", "failed")
-    assert notify.attempt(notify.senders(["mail"], settings)["mail"], message) == ""
+    assert messages.attempt(messages.senders(["mail"], settings)["mail"], message) == ""
     parsed = message_from_string(box.mails[0])
     assert (parsed["To"], parsed["From"]) == ("you@there.org", "me@here.org")
     assert "%distrain show 7" in box.mails[0]
@@ -232,14 +171,14 @@ def test_channels_that_are_not_set_up(
     given: str, settings: dict[str, str], reason: str, home: Path
 ) -> None:
     with pytest.raises(OptionError, match=reason):
-        notify.channels(given, Config(**settings))  # type: ignore[arg-type]
+        messages.channels(given, Config(**settings))  # type: ignore[arg-type]
 
 
 def test_none_and_the_setting(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISTRAIN_WEBHOOK", "https://example.org/x")
-    assert notify.channels("none", Config(notify="webhook")) == ()
-    assert notify.channels("", Config()) == ()
-    assert notify.channels("", Config(notify="webhook")) == ("webhook",)
+    assert messages.channels("none", Config(notify="webhook")) == ()
+    assert messages.channels("", Config()) == ()
+    assert messages.channels("", Config(notify="webhook")) == ("webhook",)
 
 
 @pytest.mark.parametrize("uri", ["smtp://u:geheim@h", "imap://h", "here"])
@@ -279,4 +218,19 @@ def test_a_secret_is_asked_for_and_refused_in_a_cell(
     shown = capsys.readouterr().out
     assert "notify = webhook" in shown
     assert "geheim" not in shown
-    assert notify.channels("", Config.load()) == ("webhook",)
+    assert messages.channels("", Config.load()) == ("webhook",)
+
+
+def test_a_job_elsewhere_whose_carrier_was_killed_has_not_failed(
+    tmp_path: Path, hook: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Path] = []
+    monkeypatch.setattr("distrain_nb.backends.remote.backend.start_carrier", started.append)
+    monkeypatch.setattr(notify, "find", lambda name: FolderBackend())
+    folder = run_folder(tmp_path, supervisor=Owner(2**22, "1"))
+    record = json.loads((folder / RECORD_FILE).read_text())
+    (folder / RECORD_FILE).write_text(json.dumps({**record, "backend": "folder", "handle": {}}))
+    (folder / "submission.json").write_text("{}")
+    assert watch(folder, hook).turn()
+    assert started == [folder]
+    assert not hook.got

@@ -366,12 +366,18 @@ def test_a_table_says_what_runs_have_cost_where_one_does(run: RunFolder, tmp_pat
     run.enter(State.RUNNING)
     run.enter(State.SUCCEEDED)
     other = RunFolder(tmp_path / "other", id=8)
-    RunCost(hourly=3.6e6, currency="EUR").write(run.folder)
+    left_out = "storage is not counted"
+    RunCost(hourly=3.6e6, currency="EUR", note=left_out).write(run.folder)
     table = runs_table([other, run])
     assert table.headings[-1] == "cost"
     assert table.rows[0][-1] == ""
     assert re.fullmatch(r"[\d.]+ EUR", table.rows[1][-1])
-    assert table.summaries[1].as_json()["cost"] == table.rows[1][-1]
+    row = table.summaries[1].as_json()
+    assert (row["cost"], row["cost_note"]) == (table.rows[1][-1], left_out)
+    assert f"cost: {left_out}" in repr(table)
+    assert f"<p>cost: {left_out}</p>" in table.still()
+    line = table.summaries[1].summary.line(0)
+    assert line.endswith(f"{row['cost']} ({left_out})")
 
 
 def test_an_experiment_is_a_table_of_parameters_and_metrics(tmp_path: Path) -> None:

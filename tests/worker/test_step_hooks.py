@@ -121,6 +121,23 @@ def test_a_block_counts_for_its_kind(tmp_path: Path) -> None:
     assert rows["exchange"].max() == rows["save"].max() == rows["rest"].max() == 0
 
 
+def test_what_follows_the_last_step_counts_for_none(tmp_path: Path) -> None:
+    """Such as a last evaluation, and saving the model."""
+    CLOCK.begin(tmp_path)
+    for _ in range(10):
+        with timed("data"):
+            time.sleep(0.002)
+        time.sleep(0.002)
+    with timed("save"):
+        time.sleep(0.3)
+    time.sleep(0.3)
+    CLOCK.end()
+    rows = table(tmp_path)
+    assert rows["steps"].sum() == 9
+    assert rows["save"].max() == 0
+    assert rows["compute"].max() < 0.03
+
+
 @pytest.mark.parametrize("kind", ["steps", "", 3])
 def test_a_block_has_a_name_that_can_be_one(kind: str) -> None:
     with pytest.raises(ValueError, match=r"expected one of data, compute"), timed(kind):

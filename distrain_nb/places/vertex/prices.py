@@ -29,7 +29,8 @@ SOURCE = "Cloud Billing"
 VERTEX_AI, MACHINES = "C7E2-9256-1C43", "6F81-5844-456A"  # Vertex AI and Compute Engine
 PAGE = 5000
 ON_DEMAND, FEE, SPOT, FLEX = "on demand", "fee", "SPOT", "FLEX_START"
-WITHOUT = "local SSDs of spot machines, storage and traffic are not counted"
+WITHOUT = "storage and traffic are not counted"
+WITHOUT_ON_SPOT = f"local SSDs, {WITHOUT}"
 
 _PLACED = r"(?: (?:running )?in (?P<where>.+))?"
 _FORMS = (
@@ -64,7 +65,7 @@ def price(layout: Layout) -> Price:
     listed = _List(kind, layout.region)
     hourly = sum(pool.pool.replicas * listed.machine(pool) for pool in resolve(layout).pools)
     currency = str(listed.currency)
-    return Price(hourly, currency, SOURCE, note=WITHOUT)
+    return Price(hourly, currency, SOURCE, note=WITHOUT_ON_SPOT if layout.spot else WITHOUT)
 
 
 class _List:

@@ -90,6 +90,7 @@ class RunRow:
                 "cause": run.cause,
                 "alarm": self.alarm,
                 "cost": run.cost,
+                "cost_note": run.cost_note,
                 "annotation": run.annotation.as_json(),
             }
         )

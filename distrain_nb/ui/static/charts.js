@@ -169,6 +169,7 @@ var SUMMARY = {
   error: text,
   resumable: absent(flag),
   cost: absent(text),
+  cost_note: absent(text),
   annotation: absent(annotation)
 };
 var line = tuple(count, number, number, text, flag, text);
@@ -189,6 +190,7 @@ var tableRun = record({
   progress: maybe(progress),
   alarm: absent(text),
   cost: absent(text),
+  cost_note: absent(text),
   annotation: absent(annotation)
 });
 var studyRow = record({

@@ -418,6 +418,7 @@ var SUMMARY = {
   error: text,
   resumable: absent(flag),
   cost: absent(text),
+  cost_note: absent(text),
   annotation: absent(annotation)
 };
 var line = tuple(count, number, number, text, flag, text);
@@ -438,6 +439,7 @@ var tableRun = record({
   progress: maybe(progress),
   alarm: absent(text),
   cost: absent(text),
+  cost_note: absent(text),
   annotation: absent(annotation)
 });
 var studyRow = record({

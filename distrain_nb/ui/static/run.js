@@ -178,6 +178,7 @@ var SUMMARY = {
   error: text,
   resumable: absent(flag),
   cost: absent(text),
+  cost_note: absent(text),
   annotation: absent(annotation)
 };
 var line = tuple(count, number, number, text, flag, text);
@@ -198,6 +199,7 @@ var tableRun = record({
   progress: maybe(progress),
   alarm: absent(text),
   cost: absent(text),
+  cost_note: absent(text),
   annotation: absent(annotation)
 });
 var studyRow = record({
@@ -2045,7 +2047,8 @@ var StateLine = class {
     if (this.word.textContent !== words2) this.spoken.textContent = `${this.what} ${summary.id}: ${summary.state}`;
     this.word.textContent = words2;
     this.name.textContent = `${summary.name} #${summary.id}`;
-    this.where.textContent = [summary.where, summary.size, summary.cost].filter(Boolean).join(" · ");
+    const cost = summary.cost && summary.cost_note ? `${summary.cost} (${summary.cost_note})` : summary.cost;
+    this.where.textContent = [summary.where, summary.size, cost].filter(Boolean).join(" · ");
     this.tick();
   }
   close() {

@@ -350,7 +350,8 @@ var StateLine = class {
     if (this.word.textContent !== words2) this.spoken.textContent = `${this.what} ${summary.id}: ${summary.state}`;
     this.word.textContent = words2;
     this.name.textContent = `${summary.name} #${summary.id}`;
-    this.where.textContent = [summary.where, summary.size, summary.cost].filter(Boolean).join(" · ");
+    const cost = summary.cost && summary.cost_note ? `${summary.cost} (${summary.cost_note})` : summary.cost;
+    this.where.textContent = [summary.where, summary.size, cost].filter(Boolean).join(" · ");
     this.tick();
   }
   close() {
@@ -729,6 +730,7 @@ var SUMMARY = {
   error: text,
   resumable: absent(flag),
   cost: absent(text),
+  cost_note: absent(text),
   annotation: absent(annotation)
 };
 var line = tuple(count, number, number, text, flag, text);
@@ -749,6 +751,7 @@ var tableRun = record({
   progress: maybe(progress),
   alarm: absent(text),
   cost: absent(text),
+  cost_note: absent(text),
   annotation: absent(annotation)
 });
 var studyRow = record({
@@ -5140,7 +5143,7 @@ var COLUMNS = [
   },
   { name: "duration", value: (run, now) => (run.end ?? now) - run.begin, text: (run, now) => duration((run.end ?? now) - run.begin) },
   { name: "age", value: (run) => -run.begin, text: (run, now) => age(now - run.begin) },
-  { name: "cost", value: costOf, text: (run) => run.cost ?? "" },
+  { name: "cost", value: costOf, text: (run) => run.cost ?? "", detail: (run) => run.cost && run.cost_note || "" },
   plain("experiment")
 ];
 var BY_NAME = new Intl.Collator("en", { numeric: true });

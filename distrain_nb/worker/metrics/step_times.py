@@ -41,6 +41,7 @@ class Clock:
         self._kind = _SETUP
         self._since = 0.0
         self._seconds: DefaultDict[str, float] = defaultdict(float)
+        self._closed = self._seconds  # of them, those up to the end of the last step
         self._rest_before = 0.0  # of this step, which no optimizer makes computing
         self._leads = ""  # the kind that begins a step
         self._stepped: Set[int] = set()  # optimizers, in this step
@@ -55,8 +56,10 @@ class Clock:
         self._folder, self.thread = folder, threading.get_ident()
 
     def end(self) -> None:
-        """Write the last window, and measure no more."""
+        """Write the last window, and measure no more. What followed its last step counts for none:
+        an evaluation, or saving the model."""
         if self.thread == threading.get_ident() and self._steps:
+            self._seconds = self._closed
             self._write()
         self.thread = 0
 
@@ -128,6 +131,8 @@ class Clock:
             self._write()
             self._due = self._since + self._window
             self._window = min(2 * self._window, LONGEST_WINDOW_S)
+        else:
+            self._closed = self._seconds.copy()
 
     def _write(self) -> None:
         steps, self._steps = self._steps, 0

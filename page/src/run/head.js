@@ -79,7 +79,8 @@ export class StateLine {
     if (this.word.textContent !== words) this.spoken.textContent = `${this.what} ${summary.id}: ${summary.state}`;
     this.word.textContent = words;
     this.name.textContent = `${summary.name} #${summary.id}`;
-    this.where.textContent = [summary.where, summary.size, summary.cost].filter(Boolean).join(" · ");
+    const cost = summary.cost && summary.cost_note ? `${summary.cost} (${summary.cost_note})` : summary.cost;
+    this.where.textContent = [summary.where, summary.size, cost].filter(Boolean).join(" · ");
     this.tick();
   }
 

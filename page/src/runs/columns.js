@@ -84,7 +84,7 @@ export const COLUMNS = [
   },
   { name: "duration", value: (run, now) => (run.end ?? now) - run.begin, text: (run, now) => duration((run.end ?? now) - run.begin) },
   { name: "age", value: (run) => -run.begin, text: (run, now) => age(now - run.begin) },
-  { name: "cost", value: costOf, text: (run) => run.cost ?? "" },
+  { name: "cost", value: costOf, text: (run) => run.cost ?? "", detail: (run) => (run.cost && run.cost_note) || "" },
   plain("experiment"),
 ];
 
