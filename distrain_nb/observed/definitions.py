@@ -245,18 +245,28 @@ def _may_set(code: CodeType, module: ModuleType, namespace: Mapping[str, Any]) -
     return {name for name in set_here if isinstance(names.get(name, names), ANSWERS)}
 
 
+# A kernel with frameworks has thousands of modules, and few are the user's.
+_others: dict[str, ReferenceType[ModuleType]] = {}
+
+
 def _own_modules() -> Iterator[tuple[str, ModuleType]]:
     for name, module in [*sys.modules.copy().items()]:
-        if type(module) is ModuleType and name != "__main__" and _is_own(vars(module)):
+        known = _others.get(name)
+        if known is not None and known() is module:
+            continue
+        if type(module) is not ModuleType or name == "__main__":
+            continue
+        names = vars(module)
+        if is_installed(names) or root_of(names) in sys.stdlib_module_names:
+            _others[name] = ref(module)
+        elif _is_complete(names):
             yield name, module
 
 
-def _is_own(names: Mapping[str, Any]) -> bool:
-    if not str(names.get("__file__") or "").endswith(".py") or is_installed(names):
-        return False
-    if getattr(names.get("__spec__"), "_initializing", False):
-        return False  # it is being imported, and asks itself
-    return root_of(names) not in sys.stdlib_module_names
+def _is_complete(names: Mapping[str, Any]) -> bool:
+    """Return whether it is a file's that has run; one that is being imported asks itself."""
+    of_file = str(names.get("__file__") or "").endswith(".py")
+    return of_file and not getattr(names.get("__spec__"), "_initializing", False)
 
 
 def _leaves(module: ModuleType) -> dict[str, Any]:

@@ -81,6 +81,19 @@ test("a filter by pool asks what pool a rank is in", () => {
   assert.deepEqual([...rows.lines.values()].map(({ text }) => text), ["b"]);
 });
 
+test("an answer without anything new says so, and lines that come again stay the same", () => {
+  const rows = new Rows();
+  const bars = [/** @type {LineRow} */ ([100, 0, 0, "e", true, "50 %"])];
+  assert.equal(rows.takeAnswer(answer(98, 2, { bars }), true), true);
+  const held = rows.lines.get(99);
+  assert.equal(rows.takeAnswer(answer(98, 2, { bars }), true), false);
+  assert.equal(rows.lines.get(99), held);
+  assert.equal(rows.takeAnswer(answer(98, 2), true), true);
+  assert.deepEqual(rows.bars, []);
+  assert.equal(rows.takeAnswer(answer(99, 2, { rows: 101, total: 101 })), true);
+  assert.equal(rows.lines.get(99), held);
+});
+
 test("rows far from what is looked at are forgotten", () => {
   const rows = new Rows();
   rows.takeAnswer(answer(0, 13000, { rows: 30000, total: 30000 }));

@@ -70,6 +70,13 @@ TIME_THE_ANSWER = """(view) => {
         observer.disconnect();
     }).observe(view, { subtree: true, childList: true, characterData: true });
 }"""
+# A page that asks as often as at first has sent 32.
+COUNT_QUESTIONS = """async () => {
+    performance.clearResourceTimings();
+    await new Promise((resolve) => setTimeout(resolve, 5000));
+    const asked = performance.getEntriesByType("resource").map(({ name }) => name);
+    return asked.filter((name) => name.includes("/distrain/runs/")).length;
+}"""
 # ipywidgets looks for a model for two seconds, and later draws it when the kernel has told of it.
 # What the kernel tells in the last moment of those two is not seen: "model not found".
 WIDGETS_ARE_AWAITED = "() => new Promise((resolve) => setTimeout(resolve, 5000))"
@@ -212,6 +219,8 @@ def test_a_run_that_has_saved_is_resumed_by_its_button(notebook: OPEN) -> None:
     expect(view.locator(".dn-line")).to_contain_text(["saved before: False"])
     resume = view.get_by_role("button", name="Resume")
     expect(resume).to_be_hidden()
+    page.wait_for_timeout(3000)  # until its page has seen that nothing comes
+    assert page.evaluate(COUNT_QUESTIONS) <= 15
     view.get_by_role("button", name="Stop").click()
     expect(badge(page)).to_contain_text("cancelled")
     resume.click()

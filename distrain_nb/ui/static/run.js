@@ -935,8 +935,13 @@ var Rows = class {
     else this.count = number2;
     this.total = number2;
   }
-  /** @param {LogAnswer} answer */
-  takeAnswer(answer) {
+  /**
+   * Say whether anything in it is new. A line that comes again stays as it is: it may be in the page.
+   * @param {LogAnswer} answer
+   * @param {boolean} [withBars] whether its bars are the newest, too
+   */
+  takeAnswer(answer, withBars = false) {
+    const before = [this.count, this.total, this.exact].join();
     const again = !this.exact || answer.total > this.total || answer.end;
     if (!this.exact) this.lines.clear();
     if (again) {
@@ -944,8 +949,21 @@ var Rows = class {
       this.total = answer.total;
     }
     this.exact = true;
-    answer.lines.forEach((line2, place) => this.lines.set(answer.first + place, asLine(line2)));
+    let isNew = false;
+    answer.lines.map(asLine).forEach((line2, place) => {
+      if (isSame(this.lines.get(answer.first + place), line2)) return;
+      this.lines.set(answer.first + place, line2);
+      isNew = true;
+    });
     if (again) this.feed(this.recent.filter((line2) => line2.number >= this.total));
+    if (withBars) isNew = this.takeBars(answer.bars.map(asLine)) || isNew;
+    return isNew || before !== [this.count, this.total, this.exact].join();
+  }
+  /** @param {Bar[]} bars */
+  takeBars(bars) {
+    const isNew = bars.length !== this.bars.length || !bars.every((bar, place) => isSame(this.bars[place], bar));
+    if (isNew) this.bars = bars;
+    return isNew;
   }
   /**
    * The first row that is not here; null if all are.
@@ -969,6 +987,9 @@ var Rows = class {
     }
   }
 };
+function isSame(held, line2) {
+  return held !== void 0 && held.number === line2.number && held.text === line2.text && held.time === line2.time && held.process === line2.process && held.stream === line2.stream;
+}
 function asLine([number2, time, process, stream, , text2]) {
   return { number: number2, time, process, stream, text: text2 };
 }
@@ -1299,19 +1320,23 @@ var Log = class {
     this.rows.takeBatch(batch);
     this.draw();
   }
-  /** Get the newest lines, or how many there are while older ones are looked at. */
+  /** Get the newest lines, or how many there are while older ones are looked at; say whether anything is new. */
   async refresh() {
     return this.load(this.follow ? { first: -BLOCK, count: BLOCK } : { first: -1, count: 1 });
   }
-  /** @param {Span} span */
+  /**
+   * Get these rows; say whether anything is new.
+   * @param {Span} span
+   */
   async load(span) {
     const { generation } = this.rows;
     const answer = await this.source.ask("log", { ...this.rows.query, ...span });
-    if (generation !== this.rows.generation) return;
+    if (generation !== this.rows.generation) return true;
+    const before = this.known;
     this.known = answer.end ? "whole" : "begun";
-    this.rows.takeAnswer(answer);
-    if (this.source.served) this.rows.bars = answer.bars.map(asLine);
-    this.draw();
+    const isNew = this.rows.takeAnswer(answer, this.source.served === true) || this.known !== before;
+    if (isNew) this.draw();
+    return isNew;
   }
   /** @param {number} row */
   async fetch(row) {
@@ -1952,9 +1977,13 @@ function annotationLine(root, source) {
     edit.hidden = true;
     focus();
   }, { class: "dn-chip dn-save", title: "Change note and tags", "aria-label": "Note and tags" });
+  let shown = "";
   const change = () => {
     const { annotation: annotation2 } = source.summary;
     edit.hidden = source.summary.state === void 0 || place.childElementCount > 0;
+    const text2 = JSON.stringify(annotation2 ?? {});
+    if (text2 === shown) return;
+    shown = text2;
     words2.hidden = !annotation2 || !(annotation2.note || annotation2.tags.length);
     words2.replaceChildren(
       ...(annotation2?.tags ?? []).map((tag) => element("span", { class: "dn-label" }, tag)),
@@ -2020,12 +2049,14 @@ var StateLine = class {
     const { summary, steps } = this;
     if (!summary) return;
     const now = Date.now() / 1e3 - this.skew;
-    this.time.textContent = duration((summary.end ?? now) - summary.begin);
+    write(this.time, duration((summary.end ?? now) - summary.begin));
+    this.sign.classList.toggle("dn-dim", !summary.final && Math.floor(now - summary.begin) % 2 === 1);
     summary.steps.forEach((step, place) => {
       const last = place === summary.steps.length - 1;
       const span = steps.children[place] ?? steps.appendChild(element("span"));
       const seconds = step.begin === null || step.begin === step.end ? "" : ` ${duration((step.end ?? now) - step.begin)}`;
-      span.textContent = `${step.label}${seconds}`;
+      write(span, `${step.label}${seconds}`);
+      if (last === span.hasAttribute("aria-current")) return;
       span.className = last ? "dn-now" : "";
       if (last) span.setAttribute("aria-current", "step");
       else span.removeAttribute("aria-current");
@@ -2040,15 +2071,14 @@ var StateLine = class {
     if (Math.abs(this.skew) < CLOCKS_AGREE_S) this.skew = 0;
     root.dataset.state = summary.state;
     root.setAttribute("aria-label", `${this.what} ${summary.id}`);
-    root.toggleAttribute("data-live", !summary.final);
     const phase = summary.phase && summary.phase !== summary.state ? ` · ${summary.phase}` : "";
     const words2 = summary.state + phase;
-    this.sign.textContent = SIGNS[summary.state];
+    write(this.sign, SIGNS[summary.state]);
     if (this.word.textContent !== words2) this.spoken.textContent = `${this.what} ${summary.id}: ${summary.state}`;
-    this.word.textContent = words2;
-    this.name.textContent = `${summary.name} #${summary.id}`;
+    write(this.word, words2);
+    write(this.name, `${summary.name} #${summary.id}`);
     const cost = summary.cost && summary.cost_note ? `${summary.cost} (${summary.cost_note})` : summary.cost;
-    this.where.textContent = [summary.where, summary.size, cost].filter(Boolean).join(" · ");
+    write(this.where, [summary.where, summary.size, cost].filter(Boolean).join(" · "));
     this.tick();
   }
   close() {
@@ -2065,7 +2095,7 @@ function progressBar(root, source) {
     line2.hidden = !progress2;
     if (!progress2) return;
     fill(meter, progress2);
-    words2.textContent = progressText(progress2, now);
+    write(words2, progressText(progress2, now));
   };
   source.listeners.push(change);
   change();
@@ -2095,7 +2125,7 @@ function report(root, source) {
   root.append(note, error);
   let shown = "";
   const change = () => {
-    note.textContent = source.summary.note ?? "";
+    write(note, source.summary.note ?? "");
     note.hidden = !note.textContent;
     const text2 = (source.summary.error ?? "").trim();
     if (text2 !== shown) error.replaceChildren(...text2 ? [reportBox(text2)] : []);
@@ -2224,8 +2254,10 @@ function resumeButton(root, source) {
 }
 
 // src/run/view.js
-var LOOK_EVERY_MS2 = 200;
-var SUMMARY_EVERY = 2;
+var SHORTEST_PAUSE_MS = 200;
+var LONGEST_PAUSE_MS = 1e3;
+var LONGER = 1.5;
+var SUMMARY_EVERY_MS = 400;
 function receiveBatches(log, source) {
   const { model } = source;
   let next = null;
@@ -2249,21 +2281,36 @@ function receiveBatches(log, source) {
   });
   return () => model.off("change:batch", receive);
 }
-function look(log, source) {
-  let looks = 0;
+function look(root, log, source) {
+  let summarized = 0;
+  let pause = SHORTEST_PAUSE_MS;
   let closed = false;
+  let waits = false;
   let timer;
   async function once() {
     if (!source.served || document.hidden) return false;
-    const before = source.summary.final;
-    if (looks++ % SUMMARY_EVERY === 0) source.learn(await source.ask("summary", { watching: 1 }));
-    await log.refresh();
-    return before;
+    const before = source.summary;
+    if (Date.now() - summarized >= SUMMARY_EVERY_MS) {
+      summarized = Date.now();
+      source.learn(await source.ask("summary", { watching: 1 }));
+    }
+    const isNew = await log.refresh() || stateOf(source.summary) !== stateOf(before);
+    pause = isNew ? SHORTEST_PAUSE_MS : Math.min(LONGEST_PAUSE_MS, pause * LONGER);
+    return before.final;
   }
   async function again() {
+    waits = false;
     const over = await once().catch(() => false);
-    if (!closed && !over) timer = setTimeout(again, LOOK_EVERY_MS2);
+    waits = !closed && !over;
+    if (waits) timer = setTimeout(again, pause);
   }
+  function soon() {
+    pause = SHORTEST_PAUSE_MS;
+    if (!waits) return;
+    clearTimeout(timer);
+    timer = setTimeout(again, pause);
+  }
+  root.addEventListener("click", soon);
   source.probed.then(async () => {
     await log.refresh().catch(() => {
     });
@@ -2272,7 +2319,11 @@ function look(log, source) {
   return () => {
     clearTimeout(timer);
     closed = true;
+    waits = false;
   };
+}
+function stateOf({ state, phase, progress: progress2 }) {
+  return JSON.stringify([state, phase, progress2]);
 }
 function openRun(model) {
   const root = element("section", { class: `distrain ${LITERAL}`, role: "region", "aria-label": "run" });
@@ -2286,7 +2337,7 @@ function openRun(model) {
   source.listeners.push(() => toolbar.relabel());
   const ends = [
     receiveBatches(toolbar.log, source),
-    look(toolbar.log, source),
+    look(root, toolbar.log, source),
     endStop,
     () => head.close(),
     () => toolbar.close(),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from distrain_nb.worker.files.folder import SHOWN_FILE, WATCHED_FILE
 
-# A page looks several times a second, and misses no more than this when it is slow.
+# A page looks each second, or more often, and misses no more than this when it is slow.
 LOOKS_AGAIN_WITHIN_S = 5.0
 
 

@@ -3,7 +3,7 @@
 import { button, element } from "../dom.js";
 import { Folds, OPEN_NEAR_END } from "./folds.js";
 import { lineElement, ROW } from "./line.js";
-import { asLine, Rows } from "./rows.js";
+import { Rows } from "./rows.js";
 import { Sheet } from "./sheet.js";
 import { paintWrapped } from "./wrapped.js";
 
@@ -189,21 +189,25 @@ export class Log {
     this.draw();
   }
 
-  /** Get the newest lines, or how many there are while older ones are looked at. */
+  /** Get the newest lines, or how many there are while older ones are looked at; say whether anything is new. */
   async refresh() {
     return this.load(this.follow ? { first: -BLOCK, count: BLOCK } : { first: -1, count: 1 });
   }
 
-  /** @param {Span} span */
+  /**
+   * Get these rows; say whether anything is new.
+   * @param {Span} span
+   */
   async load(span) {
     const { generation } = this.rows;
     /** @type {LogAnswer} */
     const answer = await this.source.ask("log", { ...this.rows.query, ...span });
-    if (generation !== this.rows.generation) return;
+    if (generation !== this.rows.generation) return true;
+    const before = this.known;
     this.known = answer.end ? "whole" : "begun";
-    this.rows.takeAnswer(answer);
-    if (this.source.served) this.rows.bars = answer.bars.map(asLine);
-    this.draw();
+    const isNew = this.rows.takeAnswer(answer, this.source.served === true) || this.known !== before;
+    if (isNew) this.draw();
+    return isNew;
   }
 
   /** @param {number} row */

@@ -97,8 +97,13 @@ export class Rows {
     this.total = number;
   }
 
-  /** @param {LogAnswer} answer */
-  takeAnswer(answer) {
+  /**
+   * Say whether anything in it is new. A line that comes again stays as it is: it may be in the page.
+   * @param {LogAnswer} answer
+   * @param {boolean} [withBars] whether its bars are the newest, too
+   */
+  takeAnswer(answer, withBars = false) {
+    const before = [this.count, this.total, this.exact].join();
     const again = !this.exact || answer.total > this.total || answer.end;
     if (!this.exact) this.lines.clear();
     if (again) {
@@ -106,8 +111,22 @@ export class Rows {
       this.total = answer.total;
     }
     this.exact = true;
-    answer.lines.forEach((line, place) => this.lines.set(answer.first + place, asLine(line)));
+    let isNew = false;
+    answer.lines.map(asLine).forEach((line, place) => {
+      if (isSame(this.lines.get(answer.first + place), line)) return;
+      this.lines.set(answer.first + place, line);
+      isNew = true;
+    });
     if (again) this.feed(this.recent.filter((line) => line.number >= this.total));
+    if (withBars) isNew = this.takeBars(answer.bars.map(asLine)) || isNew;
+    return isNew || before !== [this.count, this.total, this.exact].join();
+  }
+
+  /** @param {Bar[]} bars */
+  takeBars(bars) {
+    const isNew = bars.length !== this.bars.length || !bars.every((bar, place) => isSame(this.bars[place], bar));
+    if (isNew) this.bars = bars;
+    return isNew;
   }
 
   /**
@@ -132,6 +151,15 @@ export class Rows {
       if (Math.abs(held - row) > NEAR && held < this.count - NEAR) this.lines.delete(held);
     }
   }
+}
+
+/**
+ * @param {Bar | undefined} held
+ * @param {Bar} line
+ */
+function isSame(held, line) {
+  return held !== undefined && held.number === line.number && held.text === line.text
+    && held.time === line.time && held.process === line.process && held.stream === line.stream;
 }
 
 /**

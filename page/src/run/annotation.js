@@ -78,9 +78,13 @@ export function annotationLine(root, source) {
     edit.hidden = true;
     focus();
   }, { class: "dn-chip dn-save", title: "Change note and tags", "aria-label": "Note and tags" });
+  let shown = "";
   const change = () => {
     const { annotation } = source.summary;
     edit.hidden = source.summary.state === undefined || place.childElementCount > 0;
+    const text = JSON.stringify(annotation ?? {});
+    if (text === shown) return;
+    shown = text;
     words.hidden = !annotation || !(annotation.note || annotation.tags.length);
     words.replaceChildren(
       ...(annotation?.tags ?? []).map((tag) => element("span", { class: "dn-label" }, tag)),

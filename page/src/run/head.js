@@ -1,6 +1,6 @@
 // State line and progress of a run.
 
-import { element } from "../dom.js";
+import { element, write } from "../dom.js";
 import { duration, size, thousands } from "../words.js";
 
 /** @import { RunSummary, Progress } from "../protocol.d.ts" */
@@ -52,12 +52,15 @@ export class StateLine {
     const { summary, steps } = this;
     if (!summary) return;
     const now = Date.now() / 1000 - this.skew;
-    this.time.textContent = duration((summary.end ?? now) - summary.begin);
+    write(this.time, duration((summary.end ?? now) - summary.begin));
+    // An animation would have the browser draw the page 60 times a second.
+    this.sign.classList.toggle("dn-dim", !summary.final && Math.floor(now - summary.begin) % 2 === 1);
     summary.steps.forEach((step, place) => {
       const last = place === summary.steps.length - 1;
       const span = steps.children[place] ?? steps.appendChild(element("span"));
       const seconds = step.begin === null || step.begin === step.end ? "" : ` ${duration((step.end ?? now) - step.begin)}`;
-      span.textContent = `${step.label}${seconds}`;
+      write(span, `${step.label}${seconds}`);
+      if (last === span.hasAttribute("aria-current")) return;
       span.className = last ? "dn-now" : "";
       if (last) span.setAttribute("aria-current", "step"); else span.removeAttribute("aria-current");
     });
@@ -72,15 +75,14 @@ export class StateLine {
     if (Math.abs(this.skew) < CLOCKS_AGREE_S) this.skew = 0;
     root.dataset.state = summary.state;
     root.setAttribute("aria-label", `${this.what} ${summary.id}`);
-    root.toggleAttribute("data-live", !summary.final);
     const phase = summary.phase && summary.phase !== summary.state ? ` · ${summary.phase}` : "";
     const words = summary.state + phase;
-    this.sign.textContent = SIGNS[summary.state];
+    write(this.sign, SIGNS[summary.state]);
     if (this.word.textContent !== words) this.spoken.textContent = `${this.what} ${summary.id}: ${summary.state}`;
-    this.word.textContent = words;
-    this.name.textContent = `${summary.name} #${summary.id}`;
+    write(this.word, words);
+    write(this.name, `${summary.name} #${summary.id}`);
     const cost = summary.cost && summary.cost_note ? `${summary.cost} (${summary.cost_note})` : summary.cost;
-    this.where.textContent = [summary.where, summary.size, cost].filter(Boolean).join(" · ");
+    write(this.where, [summary.where, summary.size, cost].filter(Boolean).join(" · "));
     this.tick();
   }
 
@@ -102,7 +104,7 @@ export function progressBar(root, source) {
     line.hidden = !progress;
     if (!progress) return;
     fill(meter, progress);
-    words.textContent = progressText(progress, now);
+    write(words, progressText(progress, now));
   };
   source.listeners.push(change);
   change();

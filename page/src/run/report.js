@@ -1,6 +1,6 @@
 // A run's note, and the report of a failure.
 
-import { button, element } from "../dom.js";
+import { button, element, write } from "../dom.js";
 import { isInCell, RAISED } from "../log/line.js";
 
 /** @import { Stoppable } from "./stop.js" */
@@ -18,7 +18,7 @@ export function report(root, source) {
   root.append(note, error);
   let shown = "";
   const change = () => {
-    note.textContent = source.summary.note ?? "";
+    write(note, source.summary.note ?? "");
     note.hidden = !note.textContent;
     const text = (source.summary.error ?? "").trim();
     if (text !== shown) error.replaceChildren(...(text ? [reportBox(text)] : []));

@@ -10,10 +10,13 @@ import { report } from "./report.js";
 import { resumeButton, stopButton } from "./stop.js";
 
 /** @import { Log } from "../log/log.js" */
-/** @import { Batch, Model, RunState, View } from "../protocol.d.ts" */
+/** @import { Batch, Model, RunState, RunSummary, View } from "../protocol.d.ts" */
 
-const LOOK_EVERY_MS = 200;
-const SUMMARY_EVERY = 2;   // looks
+// While nothing comes, each pause is longer than the one before.
+const SHORTEST_PAUSE_MS = 200;
+const LONGEST_PAUSE_MS = 1000;
+const LONGER = 1.5;
+const SUMMARY_EVERY_MS = 400;
 
 /**
  * Batches are numbered. One that is `whole` has all lines that the kernel keeps, so that a view that
@@ -45,31 +48,51 @@ function receiveBatches(log, source) {
 
 /**
  * Where the server answers nothing depends on the kernel: look there, up to the end of the run.
+ * What the reader does may change the run, so a click is followed by a look.
+ * @param {HTMLElement} root
  * @param {Log} log
  * @param {RunSource} source
  */
-function look(log, source) {
-  let looks = 0;
+function look(root, log, source) {
+  let summarized = 0;
+  let pause = SHORTEST_PAUSE_MS;
   let closed = false;
+  let waits = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   async function once() {
     if (!source.served || document.hidden) return false;
-    const before = source.summary.final;
-    if (looks++ % SUMMARY_EVERY === 0) source.learn(await source.ask("summary", { watching: 1 }));
-    await log.refresh();
-    return before;
+    const before = source.summary;
+    if (Date.now() - summarized >= SUMMARY_EVERY_MS) {
+      summarized = Date.now();
+      source.learn(await source.ask("summary", { watching: 1 }));
+    }
+    const isNew = await log.refresh() || stateOf(source.summary) !== stateOf(before);
+    pause = isNew ? SHORTEST_PAUSE_MS : Math.min(LONGEST_PAUSE_MS, pause * LONGER);
+    return before.final;
   }
   async function again() {
+    waits = false;
     const over = await once().catch(() => false);
-    if (!closed && !over) timer = setTimeout(again, LOOK_EVERY_MS);
+    waits = !closed && !over;
+    if (waits) timer = setTimeout(again, pause);
   }
+  function soon() {
+    pause = SHORTEST_PAUSE_MS;
+    if (!waits) return;
+    clearTimeout(timer);
+    timer = setTimeout(again, pause);
+  }
+  root.addEventListener("click", soon);
   source.probed.then(async () => {
     await log.refresh().catch(() => {});
     if (!source.summary.final) again();
   });
-  return () => { clearTimeout(timer); closed = true; };
+  return () => { clearTimeout(timer); closed = true; waits = false; };
 }
+
+/** @param {Partial<RunSummary>} summary */
+function stateOf({ state, phase, progress }) { return JSON.stringify([state, phase, progress]); }
 
 /**
  * @param {Model<RunState>} model
@@ -86,7 +109,7 @@ export function openRun(model) {
   const toolbar = new Toolbar(root, source);
   source.listeners.push(() => toolbar.relabel());
   const ends = [
-    receiveBatches(toolbar.log, source), look(toolbar.log, source), endStop,
+    receiveBatches(toolbar.log, source), look(root, toolbar.log, source), endStop,
     () => head.close(), () => toolbar.close(), () => source.close(),
   ];
   const refocus = keepFocus(root);
