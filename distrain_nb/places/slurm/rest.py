@@ -1,0 +1,217 @@
+"""A cluster behind slurmrestd: Slurm's REST API, in place of its commands.
+
+The token goes to the server of `slurm_url` alone: no proxy gets it over plain HTTP, and no redirect
+is followed.
+"""
+
+from __future__ import annotations
+
+import base64
+import getpass
+import ipaddress
+import json
+import os
+import re
+import socket
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import httpx
+
+from distrain_nb.places.slurm.commands import AWAY, PATIENCE_S, Away, Refused, environment
+from distrain_nb.places.slurm.rest_bodies import (
+    KNOWN,
+    OLD,
+    accounts_of,
+    body,
+    code,
+    complaint,
+    lines,
+    number,
+    queued,
+    state_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from distrain_nb.places.slurm.commands import QueuedJob
+    from distrain_nb.places.slurm.rest_bodies import Reply
+    from distrain_nb.types import JsonObject
+
+TOKEN = "SLURM_JWT"
+_CONNECT_S, _BRIEF_S = 5.0, 5.0
+_VERSION = re.compile(r"/slurm/v0\.0\.(\d+)/")
+_ENDED = frozenset([2017, 2021])  # Slurm's numbers: no such job, a job that has ended
+
+
+@dataclass(frozen=True)
+class Rest:
+    """The slurmrestd at `url`. The token is read for each request, as a file may be renewed: from
+    `token_file`, or without one from SLURM_JWT."""
+
+    url: str
+    token_file: str = ""
+    name = "slurmrestd"
+
+    @property
+    def cluster(self) -> str:
+        return self.url
+
+    @cached_property
+    def version(self) -> int:
+        """The newest version of the API that both sides know."""
+        paths = self._ask("GET", "/openapi/v3").get("paths", {})
+        served = {int(match[1]) for path in paths if (match := _VERSION.match(path))}
+        known = served.intersection(KNOWN)
+        if not known:
+            there = ", ".join(f"v0.0.{number}" for number in sorted(served)) or "none"
+            expected = ", ".join(f"v0.0.{number}" for number in KNOWN)
+            raise Refused(f"{self.url} has versions of the API: {there}; expected {expected}")
+        return max(known)
+
+    def submit(self, script: Path, options: Mapping[str, str]) -> str:
+        """Submit a script. slurmrestd doesn't read the options in it."""
+        request = body(self.version, options, script.read_text(), job_environment(os.environ))
+        return str(self._ask("POST", self._path("job/submit"), request)["job_id"])
+
+    def jobs(self) -> tuple[QueuedJob, ...]:
+        user, uid = self._user(self._token()), os.getuid()
+        # A controller that doesn't know the names of users leaves them out.
+        own = [
+            job for job in self._list("jobs")
+            if job.get("user_name") == user or (not job.get("user_name") and job["user_id"] == uid)
+        ]  # fmt: skip
+        return tuple(map(queued, own))
+
+    def waiting(self) -> str:
+        waiting = [job for job in self._list("jobs") if state_of(job["job_state"]) == "PENDING"]
+        waiting.sort(key=lambda job: (-(number(job["priority"]) or 0), job["job_id"]))
+        return "\n".join(f"{job['job_id']}|{job['partition']}" for job in waiting)
+
+    def cancel(self, job: str) -> None:
+        self._ask("DELETE", self._path(f"job/{job}"), passed=_ENDED)
+
+    def printed(self) -> tuple[str, str]:
+        nodes, partitions = self._list("nodes", _BRIEF_S), self._list("partitions", _BRIEF_S)
+        accounts = [(p["name"], accounts_of(p)) for p in partitions]
+        return (
+            "\n".join(lines(partitions, nodes)),
+            "\n".join(f"PartitionName={name} AllowAccounts={text}" for name, text in accounts),
+        )
+
+    def accounted(self, job: str) -> str:
+        answer = self._ask("GET", f"/slurmdb/v0.0.{self.version}/job/{job}")
+        return state_of(answer["jobs"][-1]["state"]["current"]) if answer["jobs"] else ""
+
+    def login(self) -> str:
+        """Say who logs in, and until when. Raises Away and Refused."""
+        token = self._token()
+        until = _claims(token).get("exp")
+        origin = self.token_file or TOKEN
+        limit = f", valid until {time.strftime('%d %b %H:%M', time.localtime(until))}"
+        return f"{self._user(token)}, by {origin}{limit if until else ''}"
+
+    def _path(self, rest: str) -> str:
+        return f"/slurm/v0.0.{self.version}/{rest}"
+
+    def _list(self, what: str, patience: float = PATIENCE_S) -> list[Reply]:
+        slash = "" if self.version == OLD else "/"
+        answer = self._ask("GET", self._path(what) + slash, patience=patience)
+        return list(answer.get(what) or ())
+
+    def _token(self) -> str:
+        """Raise Refused where there is none, Away for one of a file that is to be renewed."""
+        try:
+            text = Path(self.token_file).expanduser().read_text() if self.token_file else ""
+        except OSError as error:
+            raise Refused(f"slurm_token {self.token_file}: {error.strerror}") from None
+        token = (text or os.environ.get(TOKEN, "")).strip().removeprefix(f"{TOKEN}=")
+        if not token.isascii() or not token.isprintable() or not token:
+            origin = self.token_file or f"the variable {TOKEN}"
+            raise Refused(f"{origin} has no token for {self.url}: `scontrol token` prints one")
+        until = _claims(token).get("exp")
+        if until and until < time.time():
+            ended = f"the token for {self.url} has expired"
+            raise Away(f"{ended}: renew it in {self.token_file}") if text else Refused(ended)
+        return token
+
+    @staticmethod
+    def _user(token: str) -> str:
+        claims = _claims(token)
+        return str(claims.get("sun") or claims.get("username") or getpass.getuser())
+
+    @cached_property
+    def _client(self) -> httpx.Client:
+        """Raise Refused for a public server to which the token would go in plain text."""
+        address = urlsplit(self.url)
+        if address.scheme == "http":
+            _refuse_public(str(address.hostname))
+        encrypted = address.scheme == "https"
+        return httpx.Client(verify=encrypted, trust_env=encrypted, follow_redirects=False)
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        content: JsonObject | None = None,
+        patience: float = PATIENCE_S,
+        passed: Iterable[int] = (),
+    ) -> Reply:
+        """Return the answer, also for errors whose numbers are `passed`."""
+        token = self._token()
+        headers = {"X-SLURM-USER-NAME": self._user(token), "X-SLURM-USER-TOKEN": token}
+        timeout = httpx.Timeout(patience, connect=_CONNECT_S)
+        try:
+            answer = self._client.request(
+                method, self.url + path, json=content, headers=headers, timeout=timeout
+            )
+        except httpx.HTTPError as error:
+            words = str(error) or type(error).__name__
+            raise Away(f"{self.url} doesn't answer: {words}") from None
+        try:
+            reply: Reply = answer.json()
+        except ValueError:
+            reply = {"errors": [{"error": answer.text.strip()[:500]}]}
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            self.__dict__.pop("version", None)  # the server has others since it was updated
+        errors = reply.get("errors") or ()
+        if answer.is_success and "json" in answer.headers.get("content-type", ""):
+            return reply  # with errors that are none, such as that the job is held
+        if {code(error) for error in errors}.intersection(passed):
+            return reply
+        words = complaint(errors) or f"status {answer.status_code}"
+        if answer.status_code in (401, 403):
+            raise Refused(f"{self.url} refuses the token: {words}")
+        unanswered = answer.status_code in (502, 503, 504) or AWAY.search(words)
+        raise (Away if unanswered else Refused)(words)
+
+
+def job_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that jobs get: no secrets, and none of Slurm's."""
+    kept = environment(environ).items()
+    return {name: value for name, value in kept if not name.startswith("SLURM_")}
+
+
+def _claims(token: str) -> Reply:
+    """Return what a token says of itself, unverified; nothing where it can't be read."""
+    try:
+        part = token.split(".")[1]
+        claims = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    except (IndexError, ValueError):
+        return {}
+    return claims if isinstance(claims, dict) else {}
+
+
+def _refuse_public(host: str) -> None:
+    """Raise Refused for a host that the whole internet reaches, Away for one with no address."""
+    try:
+        found = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None)}
+    except OSError as error:
+        raise Away(f"{host}: {error.strerror}") from None
+    if any(ipaddress.ip_address(text.partition("%")[0]).is_global for text in found):
+        raise Refused(f"{host} has a public address: a token goes there by https:// alone")
