@@ -156,8 +156,7 @@ class Cluster:
         return self._daemons[daemon].pid
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, **self.environment}
-        return subprocess.run(command, env=environment, capture_output=True, text=True)
+        return subprocess.run(command, env=self._variables(), capture_output=True, text=True)
 
     def resume_all(self) -> None:
         """Take back nodes that an earlier test has left drained."""
@@ -186,13 +185,18 @@ class Cluster:
                 process.wait()
         self._daemons.clear()
 
+    def _variables(self) -> dict[str, str]:
+        own = {**os.environ, **self.environment}
+        own.pop("SLURM_JWT", None)  # with it, Slurm's programs log in by another plugin
+        return own
+
     def _start(self, daemon: str, *options: str, **more: str) -> None:
         path = shutil.which(daemon, path=f"{os.environ['PATH']}:/usr/sbin") or daemon
         with ExitStack() as stack:
             log = stack.enter_context((self.folder / "daemons.log").open("ab"))
             name = options[-1] if daemon == "slurmd" else daemon
             self._daemons[name] = subprocess.Popen(
-                [path, *options], env={**os.environ, **self.environment, **more},
+                [path, *options], env={**self._variables(), **more},
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
 

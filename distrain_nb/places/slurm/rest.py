@@ -11,7 +11,6 @@ import getpass
 import ipaddress
 import json
 import os
-import re
 import socket
 import time
 from dataclasses import dataclass
@@ -24,13 +23,13 @@ import httpx
 
 from distrain_nb.places.slurm.commands import AWAY, PATIENCE_S, Away, Refused, environment
 from distrain_nb.places.slurm.rest_bodies import (
-    KNOWN,
     OLD,
     accounts_of,
     body,
     code,
     complaint,
     lines,
+    newest,
     number,
     queued,
     state_of,
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
 
 TOKEN = "SLURM_JWT"
 _CONNECT_S, _BRIEF_S = 5.0, 5.0
-_VERSION = re.compile(r"/slurm/v0\.0\.(\d+)/")
 _ENDED = frozenset([2017, 2021])  # Slurm's numbers: no such job, a job that has ended
 
 
@@ -65,14 +63,11 @@ class Rest:
     @cached_property
     def version(self) -> int:
         """The newest version of the API that both sides know."""
-        paths = self._ask("GET", "/openapi/v3").get("paths", {})
-        served = {int(match[1]) for path in paths if (match := _VERSION.match(path))}
-        known = served.intersection(KNOWN)
-        if not known:
-            there = ", ".join(f"v0.0.{number}" for number in sorted(served)) or "none"
-            expected = ", ".join(f"v0.0.{number}" for number in KNOWN)
-            raise Refused(f"{self.url} has versions of the API: {there}; expected {expected}")
-        return max(known)
+        paths = self._ask("GET", "/openapi/v3").get("paths") or {}
+        try:
+            return newest(paths)
+        except ValueError as error:
+            raise Refused(f"{self.url}: {error}") from None
 
     def submit(self, script: Path, options: Mapping[str, str]) -> str:
         """Submit a script. slurmrestd doesn't read the options in it."""
