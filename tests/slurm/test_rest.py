@@ -13,13 +13,14 @@ import distrain_nb as d
 from distrain_nb.backends import plugins
 from distrain_nb.backends.plugins import option_choices
 from distrain_nb.config import Config
-from distrain_nb.errors import DistrainError, RunFailed
+from distrain_nb.errors import CheckFailed, DistrainError, RunFailed
 from distrain_nb.layout import Layout, Pool
 from distrain_nb.places.slurm import sinfo
 from distrain_nb.places.slurm.backend import SlurmBackend
 from distrain_nb.places.slurm.commands import Away, Commands, Refused
 from distrain_nb.places.slurm.controller import controller
 from distrain_nb.places.slurm.rest import Rest
+from distrain_nb.ui.form import Form
 from tests.conftest import eventually, holding
 from tests.slurm.cluster import Cluster, free_ports
 from tests.slurm.test_jobs import LONG, REDUCED, SECRET, begun, ended, job_of
@@ -120,6 +121,8 @@ def test_what_the_cluster_offers(rest: Cluster, address: str) -> None:
     assert f"# POST {address}/slurm/v0.0.38/job/submit, with this script and" in text
     assert '"nodes": [2, 2]' in text and '"gres": "gpu:a100:2"' in text
     assert '"time_limit": 2' in text and "#SBATCH --time=00:01:30" in text
+    form = Form("%%distrain --on slurm --workers 3 --partition short")
+    assert [finding.code for finding in form.findings] == ["slurm.nodes"]
     (login, version, *others) = SlurmBackend().access({})
     assert login.found.startswith("root, by SLURM_JWT, valid until ")
     assert version.found == "v0.0.38" and len(others) == 4
@@ -141,8 +144,11 @@ def test_tokens(
     with pytest.raises(DistrainError, match=r"Unspecified error|refuses the token"):
         Rest(address).jobs()
     monkeypatch.setenv("SLURM_JWT", "")
-    with pytest.raises(Refused, match="the variable SLURM_JWT has no token for http"):
+    words = "the variable SLURM_JWT has no token for http"
+    with pytest.raises(Refused, match=words):
         Rest(address).jobs()
+    with pytest.raises(CheckFailed, match=words):
+        d.submit("1", on="slurm")
     monkeypatch.setenv("SLURM_JWT", rest.token())
     with pytest.raises(Refused, match=r"8\.8\.8\.8 has a public address"):
         Rest("http://8.8.8.8:6820").jobs()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.backends.base import Check, Health
@@ -12,6 +11,7 @@ from distrain_nb.backends.remote.resuming import ResumingBackend
 from distrain_nb.backends.remote.service import Pace
 from distrain_nb.config import home, path_named
 from distrain_nb.errors import DistrainError, OptionError
+from distrain_nb.places.slurm.commands import Away, Refused
 from distrain_nb.places.slurm.controller import controller, kept, read_url
 from distrain_nb.places.slurm.options import SlurmOptions
 from distrain_nb.places.slurm.terms import READS
@@ -51,11 +51,23 @@ class SlurmBackend(ResumingBackend[SlurmOptions, "SlurmPlan"]):
             plan.SCONTROL: more,
         }
         if options.url:
-            with suppress(DistrainError):
-                own[plan.API] = str(controller(options.url, options.token_file).version)
+            own |= self._server(options.url, options.token_file)
         else:
             own[plan.COMMANDS] = shutil.which("sbatch", path=job.environ.get("PATH")) or ""
         return own
+
+    @staticmethod
+    def _server(url: str, token_file: str) -> dict[str, str]:
+        """Return the version of a slurmrestd's API, or why it refuses; nothing where it doesn't
+        answer, as jobs are submitted when it does."""
+        from distrain_nb.places.slurm import plan
+
+        try:
+            return {plan.API: str(controller(url, token_file).version)}
+        except Away:
+            return {}
+        except Refused as error:
+            return {plan.TROUBLE: str(error)}
 
     def data(self, name: str, uri: str) -> str:
         """Return a path as the nodes have it, who may have disks of their own; else the URI."""

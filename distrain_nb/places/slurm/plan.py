@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.shared_folder import SharedSpec
 from distrain_nb.cluster import about_processes, choose, ranks_per_replica
 from distrain_nb.cluster.launchers import PER_GPU
+from distrain_nb.config import path_named
 from distrain_nb.places.slurm import forms as sbatch
 from distrain_nb.places.slurm import rest_bodies, validation
 from distrain_nb.places.slurm.controller import read_url
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SCRIPT, JOB_OUTPUT, ENDED, JOB = "job.sh", "said", "ended", "job"
 JOBS, PYTHON, COMMANDS, SINFO, SCONTROL = "jobs", "python", "sbatch", "sinfo", "partitions"
-API = "api"  # the version of slurmrestd's
+API, TROUBLE = "api", "trouble"  # slurmrestd's version, or why it refuses
 # Of a machine without Slurm's commands, which PATH leads there is not known.
 FIND_SRUN = "command -v srun > /dev/null || PATH=$PATH:$($BASH -lc 'echo $PATH' | tail -n 1)"
 
@@ -73,7 +73,7 @@ class SlurmPlan:
             options={**options, **rest_bodies.more_options(more)} if url else options,
             script=script(spec.folder, options, more, start, [FIND_SRUN] if url else []),
             url=read_url(url),
-            token_file=str(job.folder / Path(token).expanduser()) if url and token else "",
+            token_file=str(job.folder / path_named(token)) if url and token else "",
         )
 
     def _start(self, folder: str) -> list[str]:

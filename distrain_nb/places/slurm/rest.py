@@ -10,6 +10,7 @@ import base64
 import getpass
 import ipaddress
 import json
+import math
 import os
 import socket
 import time
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from distrain_nb.types import JsonObject
 
 TOKEN = "SLURM_JWT"
-_CONNECT_S, _BRIEF_S = 5.0, 5.0
+_CONNECT_S, _BRIEF_S = 5.0, 10.0
 _ENDED = frozenset([2017, 2021])  # Slurm's numbers: no such job, a job that has ended
 
 
@@ -60,10 +61,15 @@ class Rest:
     def cluster(self) -> str:
         return self.url
 
-    @cached_property
+    @property
     def version(self) -> int:
-        """The newest version of the API that both sides know."""
-        paths = self._ask("GET", "/openapi/v3").get("paths") or {}
+        """The newest version of the API that both sides know. Raises Away and Refused."""
+        self._token()
+        return self._newest
+
+    @cached_property
+    def _newest(self) -> int:
+        paths = self._ask("GET", "/openapi/v3", patience=_BRIEF_S).get("paths") or {}
         try:
             return newest(paths)
         except ValueError as error:
@@ -72,15 +78,16 @@ class Rest:
     def submit(self, script: Path, options: Mapping[str, str]) -> str:
         """Submit a script. slurmrestd doesn't read the options in it."""
         request = body(self.version, options, script.read_text(), job_environment(os.environ))
-        return str(self._ask("POST", self._path("job/submit"), request)["job_id"])
+        reply = self._ask("POST", self._path("job/submit"), request)
+        if not reply.get("job_id"):
+            raise Refused(complaint(reply.get("errors") or ()) or "it gave no number")
+        return str(reply["job_id"])
 
     def jobs(self) -> tuple[QueuedJob, ...]:
-        user, uid = self._user(self._token()), os.getuid()
         # A controller that doesn't know the names of users leaves them out.
-        own = [
-            job for job in self._list("jobs")
-            if job.get("user_name") == user or (not job.get("user_name") and job["user_id"] == uid)
-        ]  # fmt: skip
+        user, nameless = self._user(self._token()), ("", os.getuid())
+        names = [(job, job.get("user_name") or "") for job in self._list("jobs")]
+        own = [job for job, name in names if name == user or (name, job.get("user_id")) == nameless]
         return tuple(map(queued, own))
 
     def waiting(self) -> str:
@@ -106,10 +113,11 @@ class Rest:
     def login(self) -> str:
         """Say who logs in, and until when. Raises Away and Refused."""
         token = self._token()
-        until = _claims(token).get("exp")
-        origin = self.token_file or TOKEN
-        limit = f", valid until {time.strftime('%d %b %H:%M', time.localtime(until))}"
-        return f"{self._user(token)}, by {origin}{limit if until else ''}"
+        until, origin = _expiry(token), self.token_file or TOKEN
+        if math.isinf(until):
+            return f"{self._user(token)}, by {origin}"
+        limit = time.strftime("%d %b %H:%M", time.localtime(until))
+        return f"{self._user(token)}, by {origin}, valid until {limit}"
 
     def _path(self, rest: str) -> str:
         return f"/slurm/v0.0.{self.version}/{rest}"
@@ -122,17 +130,19 @@ class Rest:
     def _token(self) -> str:
         """Raise Refused where there is none, Away for one of a file that is to be renewed."""
         try:
-            text = Path(self.token_file).expanduser().read_text() if self.token_file else ""
+            path = Path(self.token_file).expanduser()
+            text = path.read_text(errors="replace") if self.token_file else os.environ.get(TOKEN)
         except OSError as error:
             raise Refused(f"slurm_token {self.token_file}: {error.strerror}") from None
-        token = (text or os.environ.get(TOKEN, "")).strip().removeprefix(f"{TOKEN}=")
+        token = (text or "").strip().removeprefix(f"{TOKEN}=")
         if not token.isascii() or not token.isprintable() or not token:
             origin = self.token_file or f"the variable {TOKEN}"
             raise Refused(f"{origin} has no token for {self.url}: `scontrol token` prints one")
-        until = _claims(token).get("exp")
-        if until and until < time.time():
+        if _expiry(token) < time.time():
             ended = f"the token for {self.url} has expired"
-            raise Away(f"{ended}: renew it in {self.token_file}") if text else Refused(ended)
+            if self.token_file:
+                raise Away(f"{ended}: renew it in {self.token_file}")
+            raise Refused(ended)
         return token
 
     @staticmethod
@@ -170,10 +180,10 @@ class Rest:
             raise Away(f"{self.url} doesn't answer: {words}") from None
         try:
             reply: Reply = answer.json()
-        except ValueError:
+        except ValueError:  # such as a proxy's page
             reply = {"errors": [{"error": answer.text.strip()[:500]}]}
         if answer.status_code == httpx.codes.NOT_FOUND:
-            self.__dict__.pop("version", None)  # the server has others since it was updated
+            self.__dict__.pop("_newest", None)  # the server has others since it was updated
         errors = reply.get("errors") or ()
         if answer.is_success and "json" in answer.headers.get("content-type", ""):
             return reply  # with errors that are none, such as that the job is held
@@ -200,6 +210,12 @@ def _claims(token: str) -> Reply:
     except (IndexError, ValueError):
         return {}
     return claims if isinstance(claims, dict) else {}
+
+
+def _expiry(token: str) -> float:
+    """Return when a token expires, in seconds since the epoch."""
+    until = _claims(token).get("exp")
+    return until if isinstance(until, (int, float)) else math.inf
 
 
 def _refuse_public(host: str) -> None:

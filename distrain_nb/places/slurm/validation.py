@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.backends.base import Job
 from distrain_nb.backends.options import made
+from distrain_nb.config import Config
 from distrain_nb.errors import did_you_mean
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.layout.options import duration, quoted
@@ -46,7 +47,8 @@ def about(
     """Yield the findings about a layout and texts of options, whatever program runs on it."""
     from distrain_nb.program import NO_PROGRAM
 
-    job = Job(NO_PROGRAM, layout, Path.cwd(), made(SlurmOptions, texts))
+    options = made(SlurmOptions, texts, Config.load().of_backends)
+    job = Job(NO_PROGRAM, layout, Path.cwd(), options)
     job = replace(job, machine=machine(job))
     gpus = sbatch.gpus(sbatch.options(layout).get("gres", ""))
     yield from findings(job, asked(job, layout.ranks_per_replica or max(1, gpus)))
@@ -71,6 +73,8 @@ def findings(job: SlurmJob, options: Mapping[str, str]) -> Iterator[Finding]:
             "`%distrain config slurm_url=http://HOST:6820`"
         )
         yield _error("no-sbatch", "", message)
+    if job.machine.get("trouble"):
+        yield _error("slurmrestd", "url", job.machine["trouble"])
     if is_unencrypted(job.options.url):
         message = (
             f"the token for {job.options.url} crosses the network in plain text: whoever reads it "
