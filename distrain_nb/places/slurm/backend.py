@@ -12,7 +12,7 @@ from distrain_nb.backends.remote.service import Pace
 from distrain_nb.config import home, path_named
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.places.slurm.commands import Away, Refused
-from distrain_nb.places.slurm.controller import controller, kept, read_url
+from distrain_nb.places.slurm.controller import controller, read_url, slurmrestd_settings
 from distrain_nb.places.slurm.options import SlurmOptions
 from distrain_nb.places.slurm.terms import READS
 
@@ -44,17 +44,17 @@ class SlurmBackend(ResumingBackend[SlurmOptions, "SlurmPlan"]):
 
         options = job.options
         partitions, more = sinfo.printed(options.url, options.token_file)
-        own = {
+        facts = {
             plan.JOBS: str(home() / "slurm"),
             plan.PYTHON: sys.executable,
             plan.SINFO: partitions,
             plan.SCONTROL: more,
         }
         if options.url:
-            own |= self._server(options.url, options.token_file)
+            facts |= self._server(options.url, options.token_file)
         else:
-            own[plan.COMMANDS] = shutil.which("sbatch", path=job.environ.get("PATH")) or ""
-        return own
+            facts[plan.COMMANDS] = shutil.which("sbatch", path=job.environ.get("PATH")) or ""
+        return facts
 
     @staticmethod
     def _server(url: str, token_file: str) -> dict[str, str]:
@@ -97,7 +97,7 @@ class SlurmBackend(ResumingBackend[SlurmOptions, "SlurmPlan"]):
         return validation.about(layout, texts, self.machine)
 
     def checks(self) -> Iterator[Check]:
-        path, url = shutil.which("sbatch"), kept()[0]
+        path, url = shutil.which("sbatch"), slurmrestd_settings()[0]
         if path or url:
             yield Check("slurmrestd" if url else "commands", Health.GOOD, url or str(path))
         else:
@@ -111,7 +111,7 @@ class SlurmBackend(ResumingBackend[SlurmOptions, "SlurmPlan"]):
         """Return what the controller says of its partitions."""
         from distrain_nb.places.slurm import sinfo
 
-        url, token_file = kept()
+        url, token_file = slurmrestd_settings()
         if url:
             from distrain_nb.places.slurm.rest import Rest
 

@@ -84,7 +84,7 @@ def is_unencrypted(url: str) -> bool:
     return address.scheme == "http" and address.hostname not in ("localhost", "127.0.0.1", "::1")
 
 
-def kept() -> tuple[str, str]:
+def slurmrestd_settings() -> tuple[str, str]:
     """Return the settings of slurmrestd: its URL and the file of the token."""
     settings = Config.load().of_backends
     return settings.get(URL, ""), settings.get(TOKEN, "")

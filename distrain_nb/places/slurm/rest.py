@@ -87,8 +87,10 @@ class Rest:
         # A controller that doesn't know the names of users leaves them out.
         user, nameless = self._user(self._token()), ("", os.getuid())
         names = [(job, job.get("user_name") or "") for job in self._list("jobs")]
-        own = [job for job, name in names if name == user or (name, job.get("user_id")) == nameless]
-        return tuple(map(queued, own))
+        rows = [
+            job for job, name in names if name == user or (name, job.get("user_id")) == nameless
+        ]
+        return tuple(map(queued, rows))
 
     def waiting(self) -> str:
         waiting = [job for job in self._list("jobs") if state_of(job["job_state"]) == "PENDING"]
@@ -122,10 +124,10 @@ class Rest:
     def _path(self, rest: str) -> str:
         return f"/slurm/v0.0.{self.version}/{rest}"
 
-    def _list(self, what: str, patience: float = PATIENCE_S) -> list[Reply]:
+    def _list(self, kind: str, patience: float = PATIENCE_S) -> list[Reply]:
         slash = "" if self.version == OLD else "/"
-        answer = self._ask("GET", self._path(what) + slash, patience=patience)
-        return list(answer.get(what) or ())
+        answer = self._ask("GET", self._path(kind) + slash, patience=patience)
+        return list(answer.get(kind) or ())
 
     def _token(self) -> str:
         """Raise Refused where there is none, Away for one of a file that is to be renewed."""
@@ -198,8 +200,8 @@ class Rest:
 
 def job_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that jobs get: no secrets, and none of Slurm's."""
-    kept = environment(environ).items()
-    return {name: value for name, value in kept if not name.startswith("SLURM_")}
+    variables = environment(environ).items()
+    return {name: value for name, value in variables if not name.startswith("SLURM_")}
 
 
 def _claims(token: str) -> Reply:
@@ -221,8 +223,8 @@ def _expiry(token: str) -> float:
 def _refuse_public(host: str) -> None:
     """Raise Refused for a host that the whole internet reaches, Away for one with no address."""
     try:
-        found = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None)}
+        addresses = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None)}
     except OSError as error:
         raise Away(f"{host}: {error.strerror}") from None
-    if any(ipaddress.ip_address(text.partition("%")[0]).is_global for text in found):
+    if any(ipaddress.ip_address(text.partition("%")[0]).is_global for text in addresses):
         raise Refused(f"{host} has a public address: a token goes there by https:// alone")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout.choices import Choice
 from distrain_nb.places.slurm.commands import NODES
-from distrain_nb.places.slurm.controller import controller, kept
+from distrain_nb.places.slurm.controller import controller, slurmrestd_settings
 from distrain_nb.places.slurm.forms import clock, seconds
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _printed(url: str, token_file: str, turn: int) -> tuple[str, str]:  # noqa: 
 
 def partitions() -> dict[str, SlurmPartition]:
     """Return the partitions of the cluster of the settings; none where it doesn't answer."""
-    return read(*printed(*kept()))
+    return read(*printed(*slurmrestd_settings()))
 
 
 def _number(text: str) -> int:
