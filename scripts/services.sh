@@ -23,6 +23,7 @@ ip:iproute2
 sshd:openssh-server
 slurmctld:slurmctld
 slurmd:slurmd
+slurmrestd:slurmrestd
 sbatch:slurm-client
 "
 
@@ -32,8 +33,9 @@ for pair in $needed; do
 done
 # mpi4py loads it by its name for development
 ls /usr/lib/*/libmpi.so >/dev/null 2>&1 || missing="$missing libopenmpi-dev"
-# no program of it is called
+# no program of these is called
 ls /usr/lib/*/slurm-wlm/cred_none.so >/dev/null 2>&1 || missing="$missing slurm-wlm-basic-plugins"
+ls /usr/lib/*/slurm-wlm/auth_jwt.so >/dev/null 2>&1 || missing="$missing slurm-wlm-jwt-plugin"
 [ -n "$missing" ] || exit 0
 
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then

@@ -114,6 +114,8 @@ class Options(TypedDict, total=False):
     qos: str | None
     sbatch: Texts | None
     jobs_folder: str | None
+    url: str | None
+    token_file: str | None
     container: str | None
     mount: Texts | None
     project: str | None

@@ -23,6 +23,8 @@ CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/none
+AuthAltTypes=auth/jwt
+AuthAltParameters=jwt_key={folder}/jwt.key
 CredType=cred/none
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
@@ -107,6 +109,8 @@ class Cluster:
         )  # fmt: skip
         (self.folder / "slurm.conf").write_text(text)
         (self.folder / "gres.conf").write_text(_GPUS)
+        (self.folder / "jwt.key").write_bytes(os.urandom(32))
+        (self.folder / "jwt.key").chmod(0o600)
         self.start_controller("-c")
         for name in names:
             self.start_node(name)
@@ -128,6 +132,19 @@ class Cluster:
     def start_node(self, name: str) -> None:
         self._start("slurmd", "-D", "-N", name)
 
+    def start_rest(self, port: int) -> None:
+        """Start slurmrestd, which listens on this machine alone, and wait until it answers."""
+        # Its checks refuse root and the user of the controller, who the tests are.
+        more = {"SLURMRESTD_SECURITY": "disable_user_check", "SLURM_JWT": "daemon"}
+        options = ["-a", "rest_auth/jwt", "-s", "openapi/v0.0.38", f"127.0.0.1:{port}"]
+        self._start("slurmrestd", *options, **more)
+        self.wait(lambda: _answers(port))
+
+    def token(self, lifespan: int = 3600) -> str:
+        """Return a token for slurmrestd, valid for so many seconds."""
+        printed = self.run("scontrol", "token", f"lifespan={lifespan}").stdout
+        return printed.strip().removeprefix("SLURM_JWT=")
+
     def end(self, daemon: str, number: int = signal.SIGKILL) -> None:
         """End the controller, `slurmctld`, or the daemon of a node, `node1`."""
         process = self._daemons.pop(daemon)
@@ -139,8 +156,7 @@ class Cluster:
         return self._daemons[daemon].pid
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, **self.environment}
-        return subprocess.run(command, env=environment, capture_output=True, text=True)
+        return subprocess.run(command, env=self._variables(), capture_output=True, text=True)
 
     def resume_all(self) -> None:
         """Take back nodes that an earlier test has left drained."""
@@ -169,15 +185,25 @@ class Cluster:
                 process.wait()
         self._daemons.clear()
 
-    def _start(self, daemon: str, *options: str) -> None:
+    def _variables(self) -> dict[str, str]:
+        own = {**os.environ, **self.environment}
+        own.pop("SLURM_JWT", None)  # with it, Slurm's programs log in by another plugin
+        return own
+
+    def _start(self, daemon: str, *options: str, **more: str) -> None:
         path = shutil.which(daemon, path=f"{os.environ['PATH']}:/usr/sbin") or daemon
         with ExitStack() as stack:
             log = stack.enter_context((self.folder / "daemons.log").open("ab"))
             name = options[-1] if daemon == "slurmd" else daemon
             self._daemons[name] = subprocess.Popen(
-                [path, *options], env={**os.environ, **self.environment},
+                [path, *options], env={**self._variables(), **more},
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as connection:
+        return connection.connect_ex(("127.0.0.1", port)) == 0
 
 
 def free_ports(count: int) -> Sequence[int]:

@@ -12,10 +12,10 @@ from distrain_nb.backends.base import Job
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding
 from distrain_nb.layout import Layout
-from distrain_nb.places.slurm import queue, service, sinfo
+from distrain_nb.places.slurm import commands, queue, service, sinfo
 from distrain_nb.places.slurm.backend import SlurmBackend
+from distrain_nb.places.slurm.commands import environment, in_its_words, refusal
 from distrain_nb.places.slurm.options import SlurmOptions
-from distrain_nb.places.slurm.queue import environment, in_its_words, refusal
 from distrain_nb.program import Cell, Notebook, capture
 from distrain_nb.ui.form import Form
 
@@ -54,7 +54,7 @@ def test_partitions_and_their_nodes() -> None:
     assert (main.default, main.up, main.longest, main.size, main.idle) == (True, True, 86400, 4, 2)
     assert str(main) == "2 of 4 nodes idle, up to 1-00:00:00"
     assert (known["short"].most, known["short"].limit, known["closed"].up) == (2, 2, False)
-    assert big.nodes[0].gres == ("gpu:h100:8(S:0-1)", "shard:8") and not big.nodes[0].usable
+    assert big.nodes[0].gres == ("gpu:h100:8(S:0-1)", "shard:8")
     assert big.accounts == ("llm", "vision") and main.accounts == ()
     assert big.nodes[0].has("gpu:8") and big.nodes[0].has("gpu:h100:2")
     assert not big.nodes[0].has("gpu:a100:1") and not big.nodes[0].has("gpu:9")
@@ -75,14 +75,14 @@ def test_times(text: str, value: int | None) -> None:
 
 
 def test_jobs_of_a_queue() -> None:
-    rows = queue.read(
+    rows = commands.read(
         "12|PENDING|Resources|2026-11-26T14:10:00|a|b\n13|RUNNING|None|N/A|c\n"
         "14|PENDING|Nodes required for job are DOWN, DRAINED or reserved|N/A|d\nnonsense\n"
     )
     assert [(row.job, row.state, row.name) for row in rows] == [
         ("12", "PENDING", "a|b"), ("13", "RUNNING", "c"), ("14", "PENDING", "d"),
     ]  # fmt: skip
-    assert rows[0].start == queue.moment("2026-11-26T14:10:00") > 0 == rows[1].start
+    assert rows[0].start == commands.moment("2026-11-26T14:10:00") > 0 == rows[1].start
     known = queue.JobList(1.0, rows)
     assert known.row("13", "c") == rows[1] and known.row("13", "of another life") is None
     assert (known.named("a|b"), known.named("x")) == ("12", "")
@@ -179,7 +179,7 @@ def test_limits_of_the_cluster(
 
 
 def test_the_form_shows_the_limits_and_repairs_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sinfo, "printed", lambda: (SINFO, SCONTROL))
+    monkeypatch.setattr(sinfo, "printed", lambda *_: (SINFO, SCONTROL))
     monkeypatch.setattr(shutil, "which", lambda name, path=None: f"/usr/bin/{name}")
     built = Form("%%distrain --on slurm --workers 3*gpu:2 --partition short --timeout 1h")
     assert [finding.where for finding in built.findings] == ["timeout", "workers"]

@@ -1,4 +1,4 @@
-"""Slurm: jobs of several nodes on the cluster whose login node this machine is."""
+"""Slurm: jobs of several nodes on a cluster that shares a file system with this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from distrain_nb.backends.base import Check, Health
 from distrain_nb.backends.remote.resuming import ResumingBackend
 from distrain_nb.backends.remote.service import Pace
 from distrain_nb.config import home, path_named
-from distrain_nb.errors import OptionError
+from distrain_nb.errors import DistrainError, OptionError
+from distrain_nb.places.slurm.commands import Away, Refused
+from distrain_nb.places.slurm.controller import controller, read_url, slurmrestd_settings
 from distrain_nb.places.slurm.options import SlurmOptions
 from distrain_nb.places.slurm.terms import READS
 
@@ -40,14 +42,32 @@ class SlurmBackend(ResumingBackend[SlurmOptions, "SlurmPlan"]):
         """Return the folder of jobs, the notebook's Python, and what the cluster says of itself."""
         from distrain_nb.places.slurm import plan, sinfo
 
-        partitions, more = sinfo.printed()
-        return {
+        options = job.options
+        partitions, more = sinfo.printed(options.url, options.token_file)
+        facts = {
             plan.JOBS: str(home() / "slurm"),
             plan.PYTHON: sys.executable,
-            plan.COMMANDS: shutil.which("sbatch", path=job.environ.get("PATH")) or "",
             plan.SINFO: partitions,
             plan.SCONTROL: more,
         }
+        if options.url:
+            facts |= self._server(options.url, options.token_file)
+        else:
+            facts[plan.COMMANDS] = shutil.which("sbatch", path=job.environ.get("PATH")) or ""
+        return facts
+
+    @staticmethod
+    def _server(url: str, token_file: str) -> dict[str, str]:
+        """Return the version of a slurmrestd's API, or why it refuses; nothing where it doesn't
+        answer, as jobs are submitted when it does."""
+        from distrain_nb.places.slurm import plan
+
+        try:
+            return {plan.API: str(controller(url, token_file).version)}
+        except Away:
+            return {}
+        except Refused as error:
+            return {plan.TROUBLE: str(error)}
 
     def data(self, name: str, uri: str) -> str:
         """Return a path as the nodes have it, who may have disks of their own; else the URI."""
@@ -77,18 +97,32 @@ class SlurmBackend(ResumingBackend[SlurmOptions, "SlurmPlan"]):
         return validation.about(layout, texts, self.machine)
 
     def checks(self) -> Iterator[Check]:
-        path = shutil.which("sbatch")
-        if path:
-            yield Check("commands", Health.GOOD, path)
+        path, url = shutil.which("sbatch"), slurmrestd_settings()[0]
+        if path or url:
+            yield Check("slurmrestd" if url else "commands", Health.GOOD, url or str(path))
         else:
-            remedy = "start the notebook where Slurm's commands are, such as on a login node"
+            remedy = (
+                "start the notebook where Slurm's commands are, such as on a login node, or keep "
+                "the address of a slurmrestd: `%distrain config slurm_url=http://HOST:6820`"
+            )
             yield Check("commands", Health.MISSING, "no sbatch on this machine's PATH", remedy)
 
     def access(self, settled: Settled) -> Iterator[Check]:  # noqa: ARG002
         """Yield what the controller says of its partitions."""
         from distrain_nb.places.slurm import sinfo
 
-        if shutil.which("sinfo"):
+        url, token_file = slurmrestd_settings()
+        if url:
+            from distrain_nb.places.slurm.rest import Rest
+
+            try:
+                server = Rest(read_url(url), token_file)
+                yield Check("login", Health.GOOD, server.login())
+                yield Check("API", Health.GOOD, f"v0.0.{server.version}")
+            except DistrainError as error:
+                yield Check("login", Health.WRONG, str(error), "see the page on clusters")
+                return
+        if url or shutil.which("sinfo"):
             partitions = sinfo.partitions()
             if not partitions:
                 yield Check("cluster", Health.WRONG, "sinfo gives no partitions", "see `sinfo`")

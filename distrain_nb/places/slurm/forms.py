@@ -22,6 +22,7 @@ _SHORT = {"-N": "nodes", "-n": "ntasks", "-t": "time", "-p": "partition", "-c": 
 _RANKS = re.compile(r"--nproc[-_]per[-_]node[= ](\d+)")
 # What a layout says by itself, or has no meaning for a job of ours.
 _NOTICE = re.compile(r"(?:SIG)?(?:TERM|USR1)(?:@(\d+))?")
+_UNITS = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024 * 1024}
 NOTICE_S = 60  # where `--signal` doesn't say
 _OURS = frozenset(["job-name", "output", "error", "open-mode", "no-requeue"])
 
@@ -108,6 +109,15 @@ def clock(value: int) -> str:
     days, rest = divmod(value, 86400)
     text = f"{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
     return f"{days}-{text}" if days else text
+
+
+def megabytes(text: str) -> float:
+    """Return `64G` in MB, as `--mem` reads it; 0 for what is none."""
+    number, unit = text.rstrip("KMGTkmgtBb"), text.upper().rstrip("B")[-1:]
+    try:
+        return float(number) * _UNITS.get(unit, 1)
+    except ValueError:
+        return 0.0
 
 
 def _read(script: str) -> Iterator[tuple[str, str]]:

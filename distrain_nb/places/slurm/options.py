@@ -10,6 +10,7 @@ from distrain_nb.backends.remote.options import RemoteOptions
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.choices import Choice
 from distrain_nb.places.slurm import sinfo
+from distrain_nb.places.slurm.controller import TOKEN, URL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,6 +57,14 @@ class SlurmOptions(RemoteOptions):
     python: str = option(
         "PATH", "Python on the nodes (default: the notebook's; with --image its python3)", "",
         setting="slurm_python",
+    )  # fmt: skip
+    url: str = option(
+        "URL", "slurmrestd that takes the jobs (default: sbatch on this machine)", "",
+        setting=URL, label="slurmrestd",
+    )  # fmt: skip
+    token_file: str = option(
+        "FILE", "file with the token for slurmrestd (default: the variable SLURM_JWT)", "",
+        setting=TOKEN,
     )  # fmt: skip
     container: str = option(
         "|".join(RUNNERS), "runtime for --image on nodes", RUNNERS[0], setting="slurm_container",

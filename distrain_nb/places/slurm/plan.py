@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING
 from distrain_nb.backends.remote.shared_folder import SharedSpec
 from distrain_nb.cluster import about_processes, choose, ranks_per_replica
 from distrain_nb.cluster.launchers import PER_GPU
+from distrain_nb.config import path_named
 from distrain_nb.places.slurm import forms as sbatch
-from distrain_nb.places.slurm import validation
+from distrain_nb.places.slurm import rest_bodies, validation
+from distrain_nb.places.slurm.controller import read_url
 from distrain_nb.places.slurm.options import contained
 
 if TYPE_CHECKING:
@@ -21,13 +24,19 @@ if TYPE_CHECKING:
 
 SCRIPT, JOB_OUTPUT, ENDED, JOB = "job.sh", "said", "ended", "job"
 JOBS, PYTHON, COMMANDS, SINFO, SCONTROL = "jobs", "python", "sbatch", "sinfo", "partitions"
+API, TROUBLE = "api", "trouble"  # slurmrestd's version, or why it refuses
+# Of a machine without Slurm's commands, which PATH leads there is not known.
+FIND_SRUN = "command -v srun > /dev/null || PATH=$PATH:$($BASH -lc 'echo $PATH' | tail -n 1)"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SlurmSpec(SharedSpec):
-    """`script` is what sbatch gets, `options` those of its head, by name."""
+    """`script` is what sbatch gets, `options` those of its head, by name. With a `url`, slurmrestd
+    gets them, and `token_file` has its token."""
 
     script: str
+    url: str = ""
+    token_file: str = ""
     options: dict[str, str] = field(default_factory=dict)
 
 
@@ -50,6 +59,9 @@ class SlurmPlan:
             **self.options,
             "output": f"{spec.folder}/{JOB_OUTPUT}",
         }
+        more, url = job.options.sbatch, job.options.url
+        start = self._start(spec.folder)
+        token = job.options.token_file
         return SlurmSpec(
             run=spec.run,
             folder=spec.folder,
@@ -58,8 +70,10 @@ class SlurmPlan:
             hidden=spec.hidden,
             retries=spec.retries,
             retried=spec.retried,
-            options=options,
-            script=script(spec.folder, options, job.options.sbatch, self._start(spec.folder)),
+            options={**options, **rest_bodies.more_options(more)} if url else options,
+            script=script(spec.folder, options, more, start, [FIND_SRUN] if url else []),
+            url=read_url(url),
+            token_file=str(job.folder / path_named(token)) if url and token else "",
         )
 
     def _start(self, folder: str) -> list[str]:
@@ -70,8 +84,8 @@ class SlurmPlan:
 
     def __str__(self) -> str:
         """Return the script that sbatch gets."""
-        head, _, rest = self.spec().script.partition("\n")
-        return "\n".join([head, *(f"# {note}" for note in self._notes()), rest.rstrip("\n")])
+        head, _, lines = self.spec().script.partition("\n")
+        return "\n".join([head, *(f"# {note}" for note in self._notes()), lines.rstrip("\n")])
 
     def _notes(self) -> Iterator[str]:
         nodes, ranks = int(self.options["nodes"]), self.ranks_per_replica
@@ -79,6 +93,11 @@ class SlurmPlan:
         partition = validation.partition_of(self.job)
         if partition:
             yield f"partition {partition.name}: {partition}"
+        spec = self.spec()
+        if spec.url:
+            version = int(self.job.machine.get(API) or rest_bodies.NEWEST)
+            yield f"POST {spec.url}/slurm/v0.0.{version}/job/submit, with this script and"
+            yield json.dumps(dict(rest_bodies.job_fields(version, spec.options)))
 
 
 def counted(number: int, noun: str) -> str:
@@ -97,12 +116,18 @@ def plan(job: SlurmJob) -> SlurmPlan:
         *about_processes(job.program, job.layout, ranks, gpus),
     )
     made = SlurmPlan(job, ranks, gpus, options, findings)
-    made.spec()  # raises for options of the script that can't be
+    spec = made.spec()  # raises for options of the script that can't be
+    if spec.url:
+        dict(rest_bodies.job_fields(rest_bodies.NEWEST, spec.options))
     return made
 
 
 def script(
-    folder: str, options: Mapping[str, str], more: tuple[str, ...], python: Sequence[str]
+    folder: str,
+    options: Mapping[str, str],
+    more: tuple[str, ...],
+    python: Sequence[str],
+    before: Sequence[str] = (),
 ) -> str:
     """Return the script that sbatch gets. It runs on the first node; `srun` starts the worker on
     each. A shell that is asked to end waits for `srun`, and leaves how that has ended: the
@@ -116,6 +141,7 @@ def script(
             *sbatch.heads({**options, "no-requeue": ""}),
             *(f"#SBATCH {option}" for option in more),
             f"echo $SLURM_JOB_ID > {shlex.quote(f'{folder}/{JOB}')}",
+            *before,
             "trap : TERM",
             shlex.join(srun),
             "status=$?",

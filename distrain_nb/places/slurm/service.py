@@ -9,14 +9,17 @@ import re
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.service import Gone, Observed
 from distrain_nb.backends.remote.shared_folder import SharedFolderService
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
+from distrain_nb.places.slurm.commands import Away, Refused, refusal
+from distrain_nb.places.slurm.controller import controller
 from distrain_nb.places.slurm.plan import ENDED, JOB, JOB_OUTPUT, SCRIPT, SlurmSpec, counted
-from distrain_nb.places.slurm.queue import Away, Queue, Refused, refusal, run
+from distrain_nb.places.slurm.queue import Queue
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.supervisor.retries import LOST, OWN, PREEMPTION
 
@@ -24,7 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.image import Listener
-    from distrain_nb.places.slurm.queue import QueuedJob
+    from distrain_nb.places.slurm.commands import QueuedJob
+    from distrain_nb.places.slurm.controller import Controller
     from distrain_nb.types import JsonObject
     from distrain_nb.worker.supervisor.retries import RunAttempt
 
@@ -138,11 +142,6 @@ CANCEL = "cancel"
 LEFT_WITHIN_S = 15.0
 _IN_TURN = frozenset(["Resources", "Priority"])  # reasons of a job that waits for its turn
 _LAST_WORDS = 2000
-_ACCOUNTS_S = 10.0
-
-
-def _queue() -> Queue:
-    return Queue(private_home() / "slurm-queue")
 
 
 @dataclass(frozen=True)
@@ -150,9 +149,16 @@ class SlurmService(SharedFolderService[SlurmSpec]):
     """`since` is when this process began to look at the job: what was asked before may not know
     it."""
 
-    queue: Queue = field(default_factory=_queue)
     since: float = field(default_factory=time.time)
     _times: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def controller(self) -> Controller:
+        return controller(self.spec.url, self.spec.token_file)
+
+    @cached_property
+    def queue(self) -> Queue:
+        return Queue(private_home() / "slurm-queue", self.controller)
 
     def stage(self, program: Path, tell: Listener) -> JsonObject:
         staged = super().stage(program, tell)
@@ -161,13 +167,13 @@ class SlurmService(SharedFolderService[SlurmSpec]):
 
     def create(self, request: JsonObject) -> str:  # noqa: ARG002
         """Submit the script. Raises Refused in Slurm's own words."""
+        options = {**self.spec.options, "job-name": self._name}
         try:
-            name = f"--job-name={self._name}"
-            printed = run("sbatch", "--parsable", name, str(self.folder / SCRIPT))
+            job = self.controller.submit(self.folder / SCRIPT, options)
         except Refused as error:
-            raise Refused(refusal(str(error), self.spec.options)) from None
+            raise Refused(refusal(str(error), options, self.controller.name)) from None
         self._times[JOB] = time.time()
-        return printed.strip().partition(";")[0]
+        return job
 
     def again(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
         """Forget how the last job has ended: the next one has another name."""
@@ -208,7 +214,7 @@ class SlurmService(SharedFolderService[SlurmSpec]):
     def cancel(self, job: str) -> None:
         """Have Slurm end it: SIGTERM, and SIGKILL after its KillWait."""
         (self.folder / CANCEL).touch()
-        run("scancel", job)
+        self.controller.cancel(job)
 
     @property
     def _name(self) -> str:
@@ -270,8 +276,7 @@ class SlurmService(SharedFolderService[SlurmSpec]):
     def _accounted(self, job: str) -> str:
         """Return the state that the accounting has; empty where there is none."""
         with suppress(DistrainError):
-            command = ("sacct", "-n", "-X", "-P", "-j", job, "-o", "State")
-            return accounted(run(*command, patience=_ACCOUNTS_S))
+            return accounted(self.controller.accounted(job))
         return ""
 
     def _output_tail(self) -> str:

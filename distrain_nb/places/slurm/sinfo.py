@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout.choices import Choice
+from distrain_nb.places.slurm.commands import NODES
+from distrain_nb.places.slurm.controller import controller, slurmrestd_settings
 from distrain_nb.places.slurm.forms import clock, seconds
-from distrain_nb.places.slurm.queue import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,16 +23,11 @@ if TYPE_CHECKING:
     from distrain_nb.layout import Layout
     from distrain_nb.layout.pool import Pool
 
-# Partition, default (with *), state, longest time, nodes of a job, number of these nodes, their
-# state, CPUs, memory in MB, GRES, features.
-FORMAT = "%R|%P|%a|%l|%s|%D|%T|%c|%m|%G|%f"
 KEPT_S = 20.0
-_PATIENCE_S = 5.0
 _GRES = re.compile(
     r"(?P<name>[A-Za-z]\w*)(?::(?P<type>[^:()]+))??(?::(?P<count>\d+)[KMG]?)?(?:\(.*)?"
 )
 _IDLE = frozenset(["idle"])
-_GONE = re.compile(r"down|drain|fail|inval|unknown|maint|future|power|reboot|not_respond|[*]")
 
 
 @dataclass(frozen=True)
@@ -48,11 +44,6 @@ class Nodes:
     @property
     def idle(self) -> bool:
         return self.state in _IDLE
-
-    @property
-    def usable(self) -> bool:
-        """Whether jobs can run there, now or later."""
-        return not _GONE.search(self.state)
 
     def has(self, gres: str) -> bool:
         """Return whether a node has that, such as `gpu:2` or `gpu:a100:1`."""
@@ -94,12 +85,12 @@ class SlurmPartition:
 
 
 def read(sinfo: str, scontrol: str = "") -> dict[str, SlurmPartition]:
-    """Return the partitions by name, of what `sinfo -o FORMAT` prints, and what `scontrol show
+    """Return the partitions by name, of what `sinfo -o NODES` prints, and what `scontrol show
     partition -o` does. Lines of another form are passed over."""
     partitions: dict[str, SlurmPartition] = {}
     for line in sinfo.splitlines():
         fields = line.split("|")
-        if len(fields) != FORMAT.count("|") + 1:
+        if len(fields) != NODES.count("|") + 1:
             continue
         name, marked, up, longest, sizes, number, state, cpus, memory, gres, features = fields
         nodes = Nodes(
@@ -131,25 +122,23 @@ def listed(text: str) -> tuple[str, ...]:
     return tuple(filter(None, re.split(r",(?![^(]*\))", text.replace("(null)", ""))))
 
 
-def printed(now: float | None = None) -> tuple[str, str]:
-    """Return what `sinfo` and `scontrol show partition` print, which is kept for some seconds;
-    empty texts where there is no cluster, or no answer."""
-    return _printed(int((time.monotonic() if now is None else now) / KEPT_S))
+def printed(url: str, token_file: str) -> tuple[str, str]:
+    """Return what `sinfo` and `scontrol show partition` print, or slurmrestd has them print, which
+    is kept for some seconds; empty texts where there is no cluster, or no answer."""
+    return _printed(url, token_file, int(time.monotonic() / KEPT_S))
 
 
 @lru_cache(maxsize=1)
-def _printed(turn: int) -> tuple[str, str]:  # noqa: ARG001  (tells one time from the next)
+def _printed(url: str, token_file: str, turn: int) -> tuple[str, str]:  # noqa: ARG001  (tells one time from the next)
     try:
-        sinfo = run("sinfo", "-h", "-e", "-o", FORMAT, patience=_PATIENCE_S)
-        scontrol = run("scontrol", "show", "partition", "-o", patience=_PATIENCE_S)
+        return controller(url, token_file).printed()
     except DistrainError:
         return "", ""
-    return sinfo, scontrol
 
 
 def partitions() -> dict[str, SlurmPartition]:
-    """Return the partitions of the cluster; none where it doesn't answer."""
-    return read(*printed())
+    """Return the partitions of the cluster of the settings; none where it doesn't answer."""
+    return read(*printed(*slurmrestd_settings()))
 
 
 def _number(text: str) -> int:

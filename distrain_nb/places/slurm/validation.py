@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.backends.base import Job
 from distrain_nb.backends.options import made
+from distrain_nb.config import Config
 from distrain_nb.errors import did_you_mean
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.layout.options import duration, quoted
 from distrain_nb.places.slurm import forms as sbatch
 from distrain_nb.places.slurm import sinfo
+from distrain_nb.places.slurm.controller import is_unencrypted
 from distrain_nb.places.slurm.options import SlurmOptions, chosen
 from distrain_nb.repairs import with_option
 
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from distrain_nb.places.slurm.sinfo import Nodes, SlurmPartition
 
 _MOST_FIXES = 3
-_UNITS = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024 * 1024}
 
 
 def partitions_of(job: SlurmJob) -> dict[str, SlurmPartition]:
@@ -46,7 +47,8 @@ def about(
     """Yield the findings about a layout and texts of options, whatever program runs on it."""
     from distrain_nb.program import NO_PROGRAM
 
-    job = Job(NO_PROGRAM, layout, Path.cwd(), made(SlurmOptions, texts))
+    options = made(SlurmOptions, texts, Config.load().of_backends)
+    job = Job(NO_PROGRAM, layout, Path.cwd(), options)
     job = replace(job, machine=machine(job))
     gpus = sbatch.gpus(sbatch.options(layout).get("gres", ""))
     yield from findings(job, asked(job, layout.ranks_per_replica or max(1, gpus)))
@@ -67,9 +69,18 @@ def findings(job: SlurmJob, options: Mapping[str, str]) -> Iterator[Finding]:
     if job.machine.get("sbatch") == "":
         message = (
             "sbatch is not on this machine's PATH: start the notebook where Slurm's commands are, "
-            "such as on a login node"
+            "such as on a login node, or keep the address of a slurmrestd by "
+            "`%distrain config slurm_url=http://HOST:6820`"
         )
         yield _error("no-sbatch", "", message)
+    if job.machine.get("trouble"):
+        yield _error("slurmrestd", "url", job.machine["trouble"])
+    if is_unencrypted(job.options.url):
+        message = (
+            f"the token for {job.options.url} crosses the network in plain text: whoever reads it "
+            "there can start jobs as you until it expires"
+        )
+        yield Finding("slurm.plain-http", Severity.WARNING, "url", message)
     machines = sinfo.machines(job.layout)
     if len(machines) > 1:
         message = f"all nodes of a job are alike on Slurm: choose one of {', '.join(machines)}"
@@ -137,7 +148,7 @@ def _lacking(
         where = "cpus" if job.options.cpus else "ranks_per_replica"
         fix = _fix("--cpus", str(most)) if job.options.cpus else _fix("-n", str(most))
         yield "cpus", where, f"no node has {cpus} CPUs; the most is {most}", [fix]
-    memory, held = megabytes(job.options.memory), max((n.memory for n in nodes), default=0)
+    memory, held = sbatch.megabytes(job.options.memory), max((n.memory for n in nodes), default=0)
     if memory and held and memory > held:
         message = f"no node has {job.options.memory} of memory; the most is {held}M"
         yield "memory", "memory", message, [_fix("--memory", f"{held}M")]
@@ -155,7 +166,7 @@ def _fitting(
 ) -> Iterator[Nodes]:
     """Yield the nodes that have all that is asked for."""
     gres, cpus = options.get("gres", ""), options.get("cpus-per-task", "1")
-    memory, feature = megabytes(job.options.memory), job.options.constraint
+    memory, feature = sbatch.megabytes(job.options.memory), job.options.constraint
     for nodes in partition.nodes:
         if (
             (not gres or nodes.has(gres))
@@ -187,15 +198,6 @@ def _less(gres: str, nodes: Iterable[Nodes]) -> Iterator[str]:
     for of, kind, count in sorted(held):
         if of == name:
             yield ":".join(filter(None, (of, kind, str(count))))
-
-
-def megabytes(text: str) -> float:
-    """Return `64G` in MB, as `--mem` reads it; 0 for what is none."""
-    number, unit = text.rstrip("KMGTkmgtBb"), text.upper().rstrip("B")[-1:]
-    try:
-        return float(number) * _UNITS.get(unit, 1)
-    except ValueError:
-        return 0.0
 
 
 def _machine(job: SlurmJob, machine: str) -> Fix[str] | None:

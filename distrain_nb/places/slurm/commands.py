@@ -1,0 +1,192 @@
+"""Slurm's commands, what they print, and what they say where they refuse."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from distrain_nb.backends.remote.service import Unanswered
+from distrain_nb.errors import DistrainError
+from distrain_nb.secrets import is_secret
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+PATIENCE_S = 60.0
+
+# Variables that say where the cluster is; all others of Slurm's are of the job that the notebook
+# itself runs in, and would have their say in jobs that are submitted there.
+_CLUSTER = frozenset(["SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT", "SLURM_CONF_SERVER"])
+_OF_SLURM = re.compile(r"(SLURM|SQUEUE|SINFO|SRUN|SCONTROL|SACCT)_")
+AWAY = re.compile(
+    r"Unable to contact slurm controller|Socket timed out|Connection (refused|timed out)"
+    r"|Zero Bytes were transmitted|communication (connection|shutdown) failure",
+    re.IGNORECASE,
+)
+_PREFIX = re.compile(r"^(?:[a-z]+: )?(?:error: |fatal: )?", re.MULTILINE)
+# The option of ours that is to blame, by the option of sbatch.
+OURS = {
+    "partition": "--partition",
+    "constraint": "--constraint",
+    "cpus-per-task": "--cpus",
+    "mem": "--memory",
+    "account": "--account",
+    "qos": "--qos",
+    "reservation": "--reservation",
+    "time": "--timeout",
+    "signal": "--signal-before",
+    "nodes": "--workers",
+    "gres": "--workers",
+}
+# What sbatch complains of, and the option that it calls so.
+_BLAMED = (
+    (r"partition", "partition"),
+    (r"\(gres\)|--gres|\bgres\b|TRES", "gres"),
+    (r"--time|time limit", "time"),
+    (r"feature", "constraint"),
+    (r"memory|--mem\b", "mem"),
+    (r"account", "account"),
+    (r"qos", "qos"),
+    (r"reservation", "reservation"),
+    (r"--cpus-per-task|cpu count", "cpus-per-task"),
+    (r"node count|--nodes", "nodes"),
+)
+
+
+class Away(Unanswered):
+    """The controller doesn't answer."""
+
+
+class Refused(DistrainError):
+    """A command of Slurm's failed, in its own words."""
+
+
+def run(*command: str, patience: float = PATIENCE_S) -> str:
+    """Return what a command of Slurm's prints. Raises Away where the controller doesn't answer in
+    time, Refused for what the command says otherwise."""
+    try:
+        done = subprocess.run(
+            command,
+            env=environment(os.environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=patience,
+        )
+    except FileNotFoundError:
+        raise Refused(
+            f"{command[0]} is not on this machine's PATH: start the notebook where Slurm's "
+            "commands are, such as on a login node"
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise Away(f"{command[0]} got no answer within {patience:g} s") from None
+    output, complaint = (text.decode(errors="replace") for text in (done.stdout, done.stderr))
+    if done.returncode == 0:
+        return output
+    words = in_its_words(complaint or output)
+    raise (Away if AWAY.search(words) else Refused)(words)
+
+
+def in_its_words(complaint: str) -> str:
+    """Return what a command said, without the command's name before each line."""
+    lines = [_PREFIX.sub("", line).strip() for line in complaint.splitlines()]
+    return "; ".join(dict.fromkeys(filter(None, lines))) or "it gave no reason"
+
+
+def refusal(words: str, script: Mapping[str, str], who: str = "sbatch") -> str:
+    """Return what `who` said of a job with the option that is to blame, where its words tell;
+    `script` are the options of the job's script."""
+    for pattern, name in _BLAMED:
+        if re.search(pattern, words, re.IGNORECASE) and name in script:
+            value = f"--{name}={script[name]}" if name in ("nodes", "gres") else script[name]
+            return f"{OURS[name]} ({value}): {who} refuses the job: {words}"
+    return f"{who} refuses the job: {words}"
+
+
+def environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that a command gets, and jobs after it: no secrets, since the controller
+    keeps a job's variables in a file."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if (name in _CLUSTER or not _OF_SLURM.match(name))
+        and (name in _CLUSTER or not is_secret(name, value))
+    }
+
+
+FORMAT = "%i|%T|%r|%S|%j"
+COMMAND = ("squeue", "--me", "--noheader", "--states=all", "--format", FORMAT)
+# All that wait, of everybody, those first whose turn is first: asked for more seldom.
+WAITING = ("squeue", "--noheader", "--states=PENDING", "--sort=-p,i", "--format", "%i|%P")
+
+
+@dataclass(frozen=True)
+class QueuedJob:
+    """A job: `state` and `reason` in Slurm's words, `start` in seconds since the epoch, 0 where it
+    isn't known."""
+
+    job: str
+    state: str
+    reason: str
+    start: float
+    name: str
+
+
+def read(text: str) -> tuple[QueuedJob, ...]:
+    """Return the jobs in what `COMMAND` prints. A name may have any sign in it, so it is last."""
+    rows = []
+    for line in text.splitlines():
+        parts = line.split("|", FORMAT.count("|"))
+        if len(parts) > FORMAT.count("|"):
+            job, state, reason, start, name = parts
+            rows.append(QueuedJob(job, state, reason, moment(start), name))
+    return tuple(rows)
+
+
+def moment(text: str) -> float:
+    """Return `2026-11-25T22:57:18`, a local time, in seconds; 0 for `N/A` and `Unknown`."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return 0.0
+
+
+# Partition, default (with *), state, longest time, nodes of a job, number of these nodes, their
+# state, CPUs, memory in MB, GRES, features.
+NODES = "%R|%P|%a|%l|%s|%D|%T|%c|%m|%G|%f"
+_BRIEF_S, _ACCOUNTS_S = 5.0, 10.0
+
+
+class Commands:
+    """A cluster whose commands are on this machine's PATH."""
+
+    name, version = "sbatch", 0
+
+    @property
+    def cluster(self) -> str:
+        return "\n".join(os.environ.get(name, "") for name in ("SLURM_CONF", "SLURM_CLUSTERS"))
+
+    def submit(self, script: Path, options: Mapping[str, str]) -> str:
+        """Submit a script, which has its options, under the name that `options` have."""
+        named = f"--job-name={options['job-name']}"
+        return run("sbatch", "--parsable", named, str(script)).strip().partition(";")[0]
+
+    def jobs(self) -> tuple[QueuedJob, ...]:
+        return read(run(*COMMAND))
+
+    def waiting(self) -> str:
+        return run(*WAITING)
+
+    def cancel(self, job: str) -> None:
+        run("scancel", job)
+
+    def printed(self) -> tuple[str, str]:
+        sinfo = run("sinfo", "-h", "-e", "-o", NODES, patience=_BRIEF_S)
+        return sinfo, run("scontrol", "show", "partition", "-o", patience=_BRIEF_S)
+
+    def accounted(self, job: str) -> str:
+        return run("sacct", "-n", "-X", "-P", "-j", job, "-o", "State", patience=_ACCOUNTS_S)
