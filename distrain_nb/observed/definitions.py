@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
 _State = dict[str, dict[str, Any]]
-OF_CLASSES = ("__doc__", "__annotations__")  # which their statements give them, and may change
+OF_CLASSES = (
+    "__doc__",
+    "__annotations__",
+    "__match_args__",
+)  # which their statements give them, and may change
 
 
 def parts(name: str, definition: Any) -> Iterator[tuple[str, Any]]:

@@ -1,15 +1,16 @@
 from __future__ import annotations
 
+import functools
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from distrain_nb.worker.rank.process_state import TABLE, read, write
+from distrain_nb.worker.rank.process_state import FIRST, TABLE, read, write
 from tests.program.notebooks import Kernel, Place, Server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -19,16 +20,30 @@ def process_state() -> Iterator[None]:
     before = dict(read())
     yield
     for name, value in read():
-        if value != before.get(name, value) and TABLE[name].write:
-            module = sys.modules[name.partition(":")[0]]
-            if name == "pandas:options":
-                for key in value:
-                    module.reset_option(key)
-                continue
-            usual = dict.fromkeys(value, (0, True, False)) if "logging" in name else {}
-            usual = module.rcParamsDefault if name.endswith("rcParams") else usual
-            back = {k: before[name].get(k, usual[k]) for k in value} if usual else before[name]
-            write(name, module, back)
+        module, first = sys.modules[name.partition(":")[0]], before.get(name, TABLE[name].usual)
+        if value != first and first is not FIRST and TABLE[name].write:
+            _UNDO.get(name, functools.partial(_write_back, name))(module, value, first)
+
+
+def _write_back(name: str, module: Any, _: Any, first: Any) -> None:
+    write(name, module, first)
+
+
+def _undo_loggers(module: Any, now: Any, before: Any) -> None:
+    usual = (0, True, False)
+    write("logging:getLogger()", module, {name: before.get(name, usual) for name in now})
+
+
+_UNDO: dict[str, Callable[[Any, Any, Any], object]] = {
+    "copyreg:dispatch_table": lambda module, now, _: [module.dispatch_table.pop(c) for c, _ in now],
+    "logging:getLogger()": _undo_loggers,
+    "matplotlib:rcParams": lambda module, *_: module.rcdefaults(),
+    "mimetypes:types_map": lambda module, *_: module.init(),
+    "torch._tensor_str:PRINT_OPTS": lambda *_: sys.modules["torch"].set_printoptions(
+        profile="default"
+    ),
+    "pandas:options": lambda module, now, _: [module.reset_option(key) for key in now],
+}
 
 
 @pytest.fixture

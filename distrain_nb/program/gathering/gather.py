@@ -39,7 +39,7 @@ from distrain_nb.program.gathering.resolve import (
     by_statement,
     is_builtin,
 )
-from distrain_nb.program.gathering.state import state_of, weights_of
+from distrain_nb.program.gathering.state import caches_of, state_of, weights_of
 from distrain_nb.program.notebook.history import SeenReads
 from distrain_nb.program.notebook.reach import Reading
 from distrain_nb.program.notebook.world import World
@@ -230,7 +230,9 @@ class Gathering:
             self._source(wanted, needed.how)
             limits = self.definitions, self.limit
             weights = weights_of(needed, wanted.where, *limits)
-            for weight in (*weights, *state_of(needed, wanted.where, self.world, *limits)):
+            caches = caches_of(needed, wanted.where, self.world, self.definitions)
+            state = state_of(needed, wanted.where, self.world, *limits)
+            for weight in (*weights, *state, *caches):
                 if isinstance(weight, Finding):
                     self.findings.append(weight)
                 else:

@@ -53,7 +53,7 @@ _TOOLS = re.compile(
     r"|os\._Environ|\w+\.synchronize\.\w+|tqdm\.\w+\.tqdm\w*"
     r"|(torch\.utils\.tensorboard|tensorboardX)\.writer\.SummaryWriter"
 )
-_MACHINE = MACHINE | {"environ", "getenv"}
+ASKS_MACHINE = MACHINE | {"environ", "getenv"}
 _ARRAYS = {
     *("numpy.ndarray", "numpy.float64", "numpy.float32", "torch.Tensor"),
     *("pandas.DataFrame", "pandas.core.frame.DataFrame"),
@@ -150,7 +150,7 @@ def asks_machine(node: ast.AST) -> bool:
     """Return whether a statement asks its machine or its environment while it runs."""
     return any(
         isinstance(n, (ast.Attribute, ast.Name))
-        and (n.attr if isinstance(n, ast.Attribute) else n.id) in _MACHINE
+        and (n.attr if isinstance(n, ast.Attribute) else n.id) in ASKS_MACHINE
         for n in at_once(node)
     )
 

@@ -143,16 +143,18 @@ def _setting(
         return None
     made = [_makes(item, name, code) for item, name in zip(inside, names, strict=True)]
     variables = [bool(_ENVIRONMENT.fullmatch(name)) for name in names]
-    states = [_is_of_process(name) for name in names]
+    states = [all(map(_is_of_process, m or [n])) for m, n in zip(made, names, strict=True)]
     by_rank = (any(variables) and _is_inherited(node)) or any(states)
     known = all(map(any, zip(made, variables, states, strict=True)))
     if by_rank and known and (asks(executed) or (all(states) and not saw(executed.statement))):
-        return Setting(executed, tuple(names), runs=True)
-    if any(made) and all(map(operator.or_, map(bool, made), states)):
+        sets = [name for m, name in zip(made, names, strict=True) for name in m or [name]]
+        return Setting(executed, tuple(sets), runs=True)
+    if all(states):
+        return None
+    if all(map(operator.or_, map(bool, made), states)):
         plain = all(_is_plain(name, code.names) for name in executed.statement.names().needs)
         return Setting(executed, tuple(name for item in made for name in item), plain)
-    here = _HERE.fullmatch(names[0]) and not all(states)
-    return Setting(executed, (names[0],), runs=False) if here else None
+    return Setting(executed, (names[0],), runs=False) if _HERE.fullmatch(names[0]) else None
 
 
 def _is_of_process(name: str) -> bool:

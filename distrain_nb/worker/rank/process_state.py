@@ -62,16 +62,16 @@ def _attribute(path: str, usual: Any) -> ProcessState:
 def _hook(name: str) -> ProcessState:
     """Return a function of a module that the user may put another one in the place of."""
     return _attribute(name, FIRST)._replace(
-        read=lambda module: _of_user(getattr(module, name, None)), set_by=""
+        read=lambda module: _of_user(getattr(module, name, None))
     )
 
 
 def _of_user(function: Any) -> Any:
-    module = str(getattr(function, "__module__", None) or "sys").partition(".")[0]
-    own = getattr(sys, "stdlib_module_names", {"sys", "threading", "warnings", "_thread"})
-    return (
-        None if module in {*own, "IPython", "ipykernel", "distrain_nb"} - {"__main__"} else function
-    )
+    """Return a function that the user has written, None for others."""
+    name = getattr(function, "__module__", None) if isinstance(function, FunctionType) else ""
+    file = str(getattr(sys.modules.get(name or ""), "__file__", "") or "")
+    of_package = "-packages" in file or file.startswith(os.path.dirname(os.__file__))
+    return function if name == "__main__" or (file and not of_package) else None
 
 
 def _umask(_: Any) -> Optional[int]:
@@ -320,8 +320,11 @@ TABLE: Dict[str, ProcessState] = {
     "matplotlib.colors:colors": ProcessState(
         _letters, _set_letters, {}, r"seaborn\.(\w+\.)*set\w*"
     ),
-    "torch:get_default_dtype()": _called("get_default_dtype", "set_default_dtype", None)._replace(
-        read=lambda module: _unless(module.get_default_dtype(), module.float32)
+    "torch:get_default_dtype()": ProcessState(
+        lambda module: str(module.get_default_dtype()),
+        lambda module, value: module.set_default_dtype(getattr(module, value.partition(".")[2])),
+        "torch.float32",
+        "set_default_dtype",
     ),
     "torch:get_deterministic_debug_mode()": _called(
         "get_deterministic_debug_mode",
@@ -353,10 +356,6 @@ TABLE: Dict[str, ProcessState] = {
     )._replace(read=lambda module: module.dtype_policy().name),
     "tf_keras.backend:floatx()": _called("floatx", "set_floatx", "float32"),
 }
-
-
-def _unless(value: Any, usual: Any) -> Any:
-    return None if value == usual else value
 
 
 def read(but: Collection[str] = ()) -> Iterator[Tuple[str, Any]]:

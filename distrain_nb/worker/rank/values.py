@@ -38,6 +38,7 @@ from distrain_nb.worker.files.disk import replace
 from distrain_nb.worker.fingerprint import fingerprint, text_of
 from distrain_nb.worker.functions import NoAttribute
 from distrain_nb.worker.pickles import Reader, Restoring, Writer
+from distrain_nb.worker.rank.caches import CachedResults
 from distrain_nb.worker.rank.expected import NotAsInNotebook
 from distrain_nb.worker.rank.on_import import on_import
 from distrain_nb.worker.rank.process_state import TABLE
@@ -248,12 +249,16 @@ def _restore(
     if path in TABLE:
         write_state(path, module, stored.get(path))
         return
-    if name.endswith("()"):  # the state of a generator: `getstate()`
+    if path.endswith("()") and ":" in path:  # the state of a generator: `random:getstate()`
         getattr(module, "set" + name[len("get") : -len("()")])(stored.get(path))
         return
     for attribute in owners:
         owner = getattr(owner, attribute)
-    value, before = stored.get(path), vars(owner).get(name, NoAttribute)
+    value = stored.get(path)
+    if isinstance(value, CachedResults):
+        value.fill(owner)
+        return
+    before = vars(owner).get(name, NoAttribute)
     parts = fingerprint(name, value, modules)
     if value is before or (any(parts.values()) and parts == fingerprint(name, before, modules)):
         return
