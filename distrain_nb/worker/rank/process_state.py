@@ -162,7 +162,7 @@ def _add_types(module: Any, types: Mapping[str, str]) -> None:
 
 def _reducers(module: Any) -> Any:
     table = module.dispatch_table.copy().items()
-    return [(c, f) for c, f in table if "__main__" in (c.__module__, f.__module__)] or None
+    return [(c, f) for c, f in table if "__main__" in (c.__module__, f.__module__)]
 
 
 def _set_reducers(module: Any, pairs: Any) -> None:
@@ -305,7 +305,7 @@ TABLE: Dict[str, ProcessState] = {
         (28, "ROUND_HALF_EVEN", -999999, 999999, 1, 0, _TRAPS),
         "setcontext|getcontext.*",
     ),
-    "copyreg:dispatch_table": ProcessState(_reducers, _set_reducers, None, "pickle"),
+    "copyreg:dispatch_table": ProcessState(_reducers, _set_reducers, [], "pickle"),
     "mimetypes:types_map": ProcessState(_types, _add_types, {}, "add_type|init"),
     "numpy:geterr()": _keywords("geterr", "seterr", _ERRORS),
     "numpy:get_printoptions()": _keywords("get_printoptions", "set_printoptions", _NUMPY_PRINTS),
