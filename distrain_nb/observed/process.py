@@ -8,7 +8,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.observed.frames import run_by
-from distrain_nb.worker.rank.process_state import FIRST, TABLE, read
+from distrain_nb.worker.rank.process_state import FIRST, TABLE, is_of_package, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,6 +27,7 @@ class Settings:
         self._before: dict[str, Any] | None = None
         self._of_world: dict[str, tuple[Any, tuple[str, int, int]]] = {}
         self._filters, self._sets_filters = [*warnings.filters], False
+        self._own_filters: list[Any] = []
         self._imported()
 
     def keep(self) -> None:
@@ -39,8 +40,10 @@ class Settings:
         before, self._before = self._before, None
         imports = len(sys.modules) != self._modules
         if warnings.filters != self._filters:
-            self._filters = [*warnings.filters]
-            self._sets_filters |= not imports or self._names_setters(code)
+            before_filters, self._filters = self._filters, [*warnings.filters]
+            if not imports or self._names_setters(code):
+                self._sets_filters = True
+                self._own_filters += [f for f in self._filters if f not in before_filters]
         if imports:
             self._imported()
         if before is not None:
@@ -64,6 +67,9 @@ class Settings:
         """Yield the settings that the notebook has made, by their names in the table, with their
         values, and the place of the statement that made one while it asked for the world."""
         for name, value in read(but=() if self._sets_filters else {_FILTERS}):
+            if name == _FILTERS:  # packages make theirs when a rank imports them
+                own = self._own_filters
+                value = [f for f in value if f in own or not is_of_package(f[2])]
             different = TABLE[name].differs(value, self._first.get(name, value))
             if different is not None:
                 of_world, at = self._of_world.get(name, (None, None))

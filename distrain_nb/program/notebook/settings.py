@@ -120,8 +120,13 @@ def settings_findings(
             if s.runs is runs
         ]
         lines += [
-            f"`{n.replace(':', '.')}` is {shown(text_of(v) or reprlib.repr(v))}"
-            for n, v in states.items()
+            f"`{name.replace(':', '.')}`"
+            + (
+                ""
+                if isinstance(value, list)
+                else f" is {shown(text_of(value) or reprlib.repr(value))}"
+            )
+            for name, value in states.items()
         ]
         if lines:
             way = "" if runs else ". Repeat in the cell what the run needs"

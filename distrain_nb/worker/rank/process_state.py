@@ -68,10 +68,23 @@ def _hook(name: str) -> ProcessState:
 
 def _of_user(function: Any) -> Any:
     """Return a function that the user has written, None for others."""
-    name = getattr(function, "__module__", None) if isinstance(function, FunctionType) else ""
-    file = str(getattr(sys.modules.get(name or ""), "__file__", "") or "")
-    of_package = "-packages" in file or file.startswith(os.path.dirname(os.__file__))
-    return function if name == "__main__" or (file and not of_package) else None
+    if not isinstance(function, FunctionType) or is_of_package(function):
+        return None
+    file = _file(function)
+    of_python = function.__module__ != "__main__" and (not file or file.startswith(_PYTHON))
+    return None if of_python else function
+
+
+_PYTHON = os.path.dirname(os.__file__)
+
+
+def is_of_package(definition: Any) -> bool:
+    """Return whether a function or class is of an installed package."""
+    return "-packages" in _file(definition)
+
+
+def _file(definition: Any) -> str:
+    return str(getattr(sys.modules.get(definition.__module__ or ""), "__file__", None) or "")
 
 
 def _umask(_: Any) -> Optional[int]:
@@ -96,7 +109,9 @@ _LOCALES = ("LC_CTYPE", "LC_COLLATE", "LC_TIME", "LC_MONETARY", "LC_NUMERIC", "L
 
 
 def _set_filters(module: Any, filters: Any) -> None:
-    module.filters[:] = filters
+    """Set filters; those for warnings of packages that have been imported stay behind these."""
+    of_packages = [f for f in module.filters if is_of_package(f[2]) and f not in filters]
+    module.filters[:] = [*filters, *of_packages]
     getattr(module, "_filters_mutated_lock_held", module._filters_mutated)()
 
 
