@@ -42,6 +42,7 @@ from distrain_nb.observed.frames import (
     top_of,
     values_of,
 )
+from distrain_nb.observed.process import Settings
 from distrain_nb.observed.watch import SeenRead, Site, Watch, is_inherited
 
 if TYPE_CHECKING:
@@ -102,6 +103,8 @@ class Observer:
         self._changes = Changes(namespace)
         self.originals = Originals(namespace)
         self.modules = Modules(namespace)
+        self.settings = Settings(namespace)
+        self._states = self.originals, self.modules, self.settings
         self._at_work: set[int] = set()  # threads that ran when the statement began
         self._of_threads: list[tuple[int, list[Site]]] = []  # that asked since
         self._readers: dict[str, dict[tuple[int, int], set[str]]] = defaultdict(dict)
@@ -163,8 +166,8 @@ class Observer:
         known = self._changes.read_by(code)
         self._knows = bool(known)
         if known:
-            self.originals.keep()
-            self.modules.keep()
+            for state in self._states:
+                state.keep()
             label, line, column = self._at(code)
             self._readers[label][line, column] = known
             self.settle()
@@ -185,8 +188,8 @@ class Observer:
         try:
             if asked or self._knows:
                 self._watch.learn(variables)
-            self.originals.look(code, self._ran)
-            self.modules.look(code, self._ran)
+            for state in self._states:
+                state.look(code, self._ran)
             self._changes.look(code, self._ran, asked)
             if asked or self._before:
                 self._changes.follow(self.filled())
@@ -308,6 +311,7 @@ class Observer:
         if thread_number():
             self._of_threads.append((thread_number(), sites))
         self.modules.keep()
+        self.settings.keep()
         if top and not direct and "(" not in what:
             for site in sites:
                 site.filled |= of_package(frame, top, self.namespace)

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
 _State = dict[str, dict[str, Any]]
-OF_CLASSES = ("__doc__", "__annotations__")  # which their statements give them, and may change
+OF_CLASSES = (
+    "__doc__",
+    "__annotations__",
+    "__match_args__",
+)  # which their statements give them, and may change
 
 
 def parts(name: str, definition: Any) -> Iterator[tuple[str, Any]]:
@@ -63,6 +67,7 @@ class Originals:
         self._known: dict[str, tuple[ReferenceType[Any], _State]] = {}
         self.filled: dict[str, list[tuple[str, int, int]]] = {}
         self._asking: dict[str, _State] = {}
+        self._given: list[tuple[ReferenceType[Any], tuple[str, int, int]]] = []
 
     def keep(self) -> None:
         """Keep all definitions as they were before a statement that asks for the world, or reads
@@ -86,6 +91,10 @@ class Originals:
             self._known[name][1].update(new)
             if changed:
                 self.filled.setdefault(name, []).append(at)
+                owners = {name: definition, **dict(parts(name, definition))}
+                changed_in = {p.rpartition(".")[0] if p != _HELD else name for p in changed}
+                given = (owners[path] for path in changed_in if path in owners)
+                self._given += [(ref(owner), at) for owner in given if is_definition(owner)]
         own = [n for n in code.co_names if self._is_own(self.namespace.get(n))]
         for name in stored(code).intersection(own) if own else ():
             value = self.namespace[name]
@@ -109,6 +118,12 @@ class Originals:
             p: (values.get(p, NoAttribute), first_change(before.get(p, {}), now.get(p, {})))
             for p in outer
         }
+
+    def given_by(self, definition: Any) -> tuple[str, int, int] | None:
+        """Return the place of the statement that last gave a definition something of the world,
+        whatever names stand for it since."""
+        places = (at for owner, at in reversed(self._given) if owner() is definition)
+        return next(places, None)
 
     def _still(self, name: str) -> Any:
         """Return the definition, while a name stands for the one that was seen."""

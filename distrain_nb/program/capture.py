@@ -223,10 +223,10 @@ def _settings(code: _Code, gathering: Gathering) -> list[Executed]:
     past, notebook = gathering.history, gathering.notebook
     roots = {i.root for i in follow(_imports(code, gathering), notebook.folder).imports}
     world = gathering.world
-    every = settings_of(notebook.namespace, past, partial(is_of_the_world, world=world))
-    gathering.want_generators(every, roots)
+    every = settings_of(notebook.namespace, past, partial(is_of_the_world, world=world), world.saw)
+    given, left = gathering.want_process_state(every, roots)
     settings = [s for s in every if s.concerns(roots)]
-    gathering.findings += settings_findings(settings)
+    gathering.findings += settings_findings(settings, given, left)
     executed = [s.executed for s in settings if s.runs]
     gathering.findings += variables_of_the_world(executed, world)
     for item in executed:

@@ -57,9 +57,10 @@ _OF_CLASS = {
         "__orig_bases__",
         "__parameters__",
     ),
-    *("__slots__", "__match_args__", "__hash__", "__type_params__", "__dataclass_fields__"),
+    *("__slots__", "__type_params__", "__dataclass_fields__"),
     *("__dataclass_params__", "__classcell__", "__slotnames__", "__subclasshook__"),
 }
+_OF_FIELD = ("default", "default_factory", "init", "repr", "hash", "compare", "metadata")
 
 
 def fingerprint(
@@ -185,8 +186,14 @@ class _Look:
             for name, value in vars(cls).items()
             if name not in _OF_CLASS and not isinstance(value, types.MemberDescriptorType)
             # what packages keep on a class by such names is their own matter
-            if name[:2] != "__" or _is_plain(value) or hasattr(value, "__get__")
+            if name[:2] != "__"
+            or _is_plain(value)
+            or hasattr(value, "__get__")
+            or name == "__match_args__"
         ]
+        for name, field in getattr(cls, "__dataclass_fields__", {}).items():
+            of_field = [(f"{part} of the field {name} of {path}", part) for part in _OF_FIELD]
+            inside += [(inner, getattr(field, part)) for inner, part in of_field]
         if isinstance(cls, abc.ABCMeta):
             inside.append((f"the classes registered with {path}", {*map(key_of, registered(cls))}))
         inside += [(f"the base {b.__qualname__} of {path}", b) for b in cls.__bases__]

@@ -1,14 +1,49 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+import sys
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from distrain_nb.worker.rank.process_state import FIRST, TABLE, read, write
 from tests.program.notebooks import Kernel, Place, Server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def process_state() -> Iterator[None]:
+    """Undo what a notebook of a test has set in this process."""
+    before = dict(read())
+    yield
+    for name, value in read():
+        module, first = sys.modules[name.partition(":")[0]], before.get(name, TABLE[name].usual)
+        if value != first and first is not FIRST and TABLE[name].write:
+            _UNDO.get(name, functools.partial(_write_back, name))(module, value, first)
+
+
+def _write_back(name: str, module: Any, _: Any, first: Any) -> None:
+    write(name, module, first)
+
+
+def _undo_loggers(module: Any, now: Any, before: Any) -> None:
+    usual = (0, True, False)
+    write("logging:getLogger()", module, {name: before.get(name, usual) for name in now})
+
+
+_UNDO: dict[str, Callable[[Any, Any, Any], object]] = {
+    "copyreg:dispatch_table": lambda module, now, _: [module.dispatch_table.pop(c) for c, _ in now],
+    "logging:getLogger()": _undo_loggers,
+    "matplotlib:rcParams": lambda module, *_: module.rcdefaults(),
+    "mimetypes:types_map": lambda module, *_: module.init(),
+    "torch._tensor_str:PRINT_OPTS": lambda *_: sys.modules["torch"].set_printoptions(
+        profile="default"
+    ),
+    "pandas:options": lambda module, now, _: [module.reset_option(key) for key in now],
+}
 
 
 @pytest.fixture

@@ -91,6 +91,37 @@ CASES: dict[str, tuple[tuple[str, ...], str, str]] = {
         "print(int(ranks[0]) < 2, ranks[1])",
         "True 1",
     ),
+    "cached results": (
+        (
+            "import functools\n@functools.cache\ndef cfg(name): return {'name': name}",
+            "cfg('a')['lr'] = 5\nheld = cfg('a')",
+        ),
+        "print(cfg('a'), held is cfg('a'), cfg('b'))",
+        "{'name': 'a', 'lr': 5} True {'name': 'b'}",
+    ),
+    "a variable that is gone": (
+        ("import os\ndel os.environ['MY_GONE']\nos.environ['MY_NEW'] = 'new'",),
+        "print(os.environ.get('MY_GONE'), os.environ['MY_NEW'])",
+        "None new",
+    ),
+    "settings that functions and loops make": (
+        (
+            "import decimal, gc, logging, os, re, socket, sys, threading, warnings\n"
+            "import numpy as np",
+            "def setup():\n    print('set')\n    sys.setrecursionlimit(3210)\n"
+            "    threading.excepthook = print_it\n    warnings.simplefilter('ignore')\n"
+            "    decimal.getcontext().prec = 5\n    os.umask(0o027)\n"
+            "    np.set_printoptions(precision=2)\n    socket.setdefaulttimeout(7)\n"
+            "def print_it(a): print(a)\nsetup()\n"
+            "for name in ('mine', 'other'):\n    logger = logging.getLogger(name)\n"
+            "    logger.setLevel(7)\n    gc.set_threshold(900)",
+        ),
+        "print(sys.getrecursionlimit(), threading.excepthook is print_it, warnings.filters[0][0],\n"
+        "      decimal.Decimal(1) / 3, re.search(r'Umask:.*', open('/proc/self/status').read())[0],\n"
+        "      np.array([1.2345]), logging.getLogger('other').level, gc.get_threshold()[0],\n"
+        "      socket.getdefaulttimeout())",
+        "3210 True ignore 0.33333 Umask:\t0027 [1.23] 7 900 7.0",
+    ),
 }
 REFUSED = {
     "value that can't be read": (
@@ -118,7 +149,8 @@ REFUSED = {
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
     """One kernel for all, whose names are reset between them."""
     folder = tmp_path_factory.mktemp("kernel")
-    with kernel(folder, {**os.environ, "DISTRAIN_HOME": str(folder / "home")}) as started:
+    variables = {"DISTRAIN_HOME": str(folder / "home"), "MY_GONE": "here"}
+    with kernel(folder, {**os.environ, **variables}) as started:
         started.run("%load_ext distrain_nb")
         yield started
 

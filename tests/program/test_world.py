@@ -412,3 +412,29 @@ def test_models_that_the_kernel_sharded_are_refused(kernel: Kernel, way: str) ->
     (finding,) = (f for f in program.findings if f.code == "capture.process-bound")
     assert "belongs to a process group of the notebook" in finding.message
     assert "move Cell In[2], line 1 into the cell" in finding.message
+
+
+LOST = {
+    "a subclass": ("class A: pass\nclass B(A): pass", "A", "B"),
+    "an instance": ("class A: pass\nw = A()", "A", "w"),
+    "an inner class": ("class A:\n    class In: pass\nw = [A.In()]", "A.In", "w"),
+    "a function": ("def A(): pass\nw = {'f': A}", "A", "w"),
+}
+ASKS = "int(os.environ.get('RANK', 0))"
+
+
+@pytest.mark.parametrize("since", ["class A:\n    a = 0", "A = 3", "del A"])
+@pytest.mark.parametrize("kind", LOST)
+def test_refused_where_a_definition_knows_the_world_and_lost_its_name(
+    kernel: Kernel, kind: str, since: str
+) -> None:
+    """No statement makes it again: each rank had the kernel's 0 in it."""
+    first, lost, read = LOST[kind]
+    for way in (f"{lost}.a = {ASKS}", f"setattr({lost}, 'a', {ASKS})"):
+        for cell in (f"import os\n{first}", way):
+            kernel.run(cell)
+        where = f"{kernel.cells[-1].label}, line 1"
+        kernel.run(since)
+        (error,) = _errors(kernel.capture(f"print({read})").findings)
+        assert error.message.startswith(f"`{read}")
+        assert f"needs `{lost}`, which {where} made depend on the world" in error.message

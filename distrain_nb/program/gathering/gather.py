@@ -24,6 +24,7 @@ from distrain_nb.program.gathering.module_state import (
     from_the_world,
     module_state,
     modules_in,
+    process_states,
     states,
 )
 from distrain_nb.program.gathering.remake import Choices, Remade, remake, remake_for
@@ -38,7 +39,7 @@ from distrain_nb.program.gathering.resolve import (
     by_statement,
     is_builtin,
 )
-from distrain_nb.program.gathering.state import state_of, weights_of
+from distrain_nb.program.gathering.state import caches_of, state_of, weights_of
 from distrain_nb.program.notebook.history import SeenReads
 from distrain_nb.program.notebook.reach import Reading
 from distrain_nb.program.notebook.world import World
@@ -138,13 +139,23 @@ class Gathering:
             self._waiting.append(PendingName(re.split(r"\W", path)[0], where, required=True))
         self.run()
 
-    def want_generators(self, settings: Iterable[Setting], roots: Collection[str]) -> None:
-        """Take the states of the random generators that settings have seeded, and that a program
-        with imports of these packages has."""
-        for name, state in states(settings, roots, self.world):
+    def want_process_state(
+        self, settings: Iterable[Setting], roots: Collection[str]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Take the settings of the process, and the states of the random generators that settings
+        have seeded, as far as a program with imports of these packages has them. Return what ranks
+        are given, and what stays in the notebook."""
+        of_process = process_states(settings, roots, self.world)
+        self.findings += of_process.findings
+        given, left = of_process.given, of_process.left
+        for name, state in (*given.items(), *states(settings, roots, self.world)):
             module = name.partition(":")[0]
             trial = try_value(name, state, self.definitions, _MOST_OF_MODULES)
-            self._travels(module, Needed(name, state, Value(), (module,), trial, late=True))
+            if trial.problem:
+                left[name] = given.pop(name)
+            else:
+                self._travels(module, Needed(name, state, Value(), (module,), trial, late=True))
+        return given, left
 
     def run(self) -> None:
         """Settle every name, and those that come up on the way."""
@@ -219,7 +230,9 @@ class Gathering:
             self._source(wanted, needed.how)
             limits = self.definitions, self.limit
             weights = weights_of(needed, wanted.where, *limits)
-            for weight in (*weights, *state_of(needed, wanted.where, self.world, *limits)):
+            caches = caches_of(needed, wanted.where, self.world, self.definitions)
+            state = state_of(needed, wanted.where, self.world, *limits)
+            for weight in (*weights, *state, *caches):
                 if isinstance(weight, Finding):
                     self.findings.append(weight)
                 else:

@@ -10,7 +10,7 @@ import inspect
 import re
 import sys
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.gathering.remake import asks_machine, is_tool
@@ -21,6 +21,7 @@ from distrain_nb.program.notebook.world import is_settings
 from distrain_nb.program.python.scopes import bound_names
 from distrain_nb.program.values.origins import attributes
 from distrain_nb.worker.fingerprint import OF_THE_WORLD, dict_of, text_of
+from distrain_nb.worker.rank.process_state import TABLE, is_set_by
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -32,34 +33,14 @@ if TYPE_CHECKING:
 
 # Of a module the call that gives its generator's state; `set` in place of `get` sets it.
 _STATES = {"random": "getstate()", "numpy.random": "get_state()", "torch": "get_rng_state()"}
-# Of a module other such calls, with what they give where nobody has set anything.
-_OF_PROCESS = {
-    "decimal": {"getcontext()": "28 ROUND_HALF_EVEN"},
-    "socket": {"getdefaulttimeout()": "None"},
-    "sys": {"getswitchinterval()": "0.005"},
-    "torch": {
-        "get_default_dtype()": "torch.float32",
-        "get_deterministic_debug_mode()": "0",
-        "get_float32_matmul_precision()": "highest",
-    },
-}
 _SEEDS = re.compile(r"(\w+\.)*\w*(seed\w*|set_?(rng_)?state)|(\w+\.)*enable_full_determinism")
 
 
 def states(
     settings: Iterable[Setting], roots: Collection[str], world: World
 ) -> Iterator[tuple[str, Any]]:
-    """Yield names such as `random:getstate()` with the states: of generators that settings seed,
-    last alike in all ranks, and of the process, whatever has set that. They are in these packages
-    or in one that they import."""
-    for module in sorted(
-        m for m in _OF_PROCESS.keys() & sys.modules.keys() if _is_brought(m, roots)
-    ):
-        for call, usual in _OF_PROCESS[module].items():
-            state: Any = getattr(sys.modules[module], call.removesuffix("()"), lambda: None)()
-            text = f"{state.prec} {state.rounding}" if hasattr(state, "prec") else str(state)
-            if text not in (usual, "None"):
-                yield f"{module}:{call}", state
+    """Yield names such as `random:getstate()` with the states of generators that settings seed,
+    last alike in all ranks. They are in these packages or in one that they import."""
     by_rank: dict[str, bool] = {}
     for setting in settings:
         for name in setting.names if setting.runs else ():
@@ -71,6 +52,41 @@ def states(
         state = getattr(sys.modules[module], _STATES[module].removesuffix("()"), None)
         if state is not None:
             yield f"{module}:{_STATES[module]}", state()
+
+
+class _OfProcess(NamedTuple):
+    """Settings of the process by their names: what ranks are given, what stays in the notebook,
+    and warnings."""
+
+    given: dict[str, Any]
+    left: dict[str, Any]
+    findings: list[Finding]
+
+
+def process_states(settings: Iterable[Setting], roots: Collection[str], world: World) -> _OfProcess:
+    """Return the settings of the process that cells have made, whatever has made them, but for
+    those that statements make again in every rank, as they ask for the world."""
+    repeated = [s for s in settings if s.runs and is_of_the_world(s.executed, world)]
+    states = _OfProcess({}, {}, [])
+    for name, value, at in world.seen.observer.settings.changed():
+        module = name.partition(":")[0]
+        if not _is_brought(module, roots):
+            continue
+        if name == "warnings:filters":
+            value = [f for f in value if _is_brought(f[2].__module__, {*roots, "__main__"})]
+        if TABLE[name].write is None:
+            states.left[name] = value
+        elif not any(is_set_by(name, n) for s in repeated for n in s.names):
+            states.given[name] = value
+            if at:
+                message = (
+                    f"`{name.replace(':', '.')}`: every rank has the notebook's, though {at[0]},"
+                    f" line {at[1]} set it and asked for the world. Set it in the cell"
+                )
+                states.findings.append(
+                    Finding("capture.left-behind", Severity.WARNING, "", message)
+                )
+    return states
 
 
 def _is_brought(module: str, roots: Collection[str]) -> bool:

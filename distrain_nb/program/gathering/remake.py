@@ -53,7 +53,7 @@ _TOOLS = re.compile(
     r"|os\._Environ|\w+\.synchronize\.\w+|tqdm\.\w+\.tqdm\w*"
     r"|(torch\.utils\.tensorboard|tensorboardX)\.writer\.SummaryWriter"
 )
-_MACHINE = MACHINE | {"environ", "getenv"}
+ASKS_MACHINE = MACHINE | {"environ", "getenv"}
 _ARRAYS = {
     *("numpy.ndarray", "numpy.float64", "numpy.float32", "torch.Tensor"),
     *("pandas.DataFrame", "pandas.core.frame.DataFrame"),
@@ -150,7 +150,7 @@ def asks_machine(node: ast.AST) -> bool:
     """Return whether a statement asks its machine or its environment while it runs."""
     return any(
         isinstance(n, (ast.Attribute, ast.Name))
-        and (n.attr if isinstance(n, ast.Attribute) else n.id) in _MACHINE
+        and (n.attr if isinstance(n, ast.Attribute) else n.id) in ASKS_MACHINE
         for n in at_once(node)
     )
 
@@ -224,7 +224,8 @@ class Choices:
     ) -> None:
         self.history, self.world, self.limit = history, world, limit
         origins = FunctionTexts(notebook.cells)
-        self.definitions = Definitions(notebook.namespace, origins, self._is_text)
+        given_by = world.seen.observer.originals.given_by
+        self.definitions = Definitions(notebook.namespace, origins, self._is_text, given_by)
         self._chosen: dict[str, _Chosen] = {}
 
     def of(self, name: str) -> _Chosen:
@@ -261,22 +262,30 @@ class Choices:
         elif not owned or not isinstance(how, NoSource):
             return how, None
         trial = try_value(name, value, self.definitions, self.limit)
-        return (how, None) if trial.problem or not trial.complete else (Value(), trial)
+        if trial.problem or not trial.complete:
+            return (Value() if self._has_lost_base(value) else how), None
+        return Value(), trial
+
+    def _has_lost_base(self, value: Any) -> bool:
+        """Return whether a class is made of one whose name means another by now."""
+        bases = value.__bases__ if isinstance(value, type) else ()
+        return any(self.definitions.owns(b) and not [*self.definitions.paths(b)] for b in bases)
 
     def _keeps_text(self, how: SourceCode, value: Any) -> bool:
         """Return whether the text is sure to be right, or nothing else will do."""
-        bases = value.__bases__ if isinstance(value, type) else ()
-        classes = [base for base in bases if self.definitions.owns(base)]
         readings = [*filter(None, map(self.world.asked_by, how.chain))]
         if any(reading.kind == "world" for reading in readings):
             return True
-        if any(not [*self.definitions.paths(base)] for base in classes):
-            return False  # made of a class whose name means another by now
+        if self._has_lost_base(value):
+            return False
         asks = readings or any(asks_machine(e.statement.node) for e in how.chain)
         notes = [note for executed in how.chain for note in executed.statement.notes]
         if asks or any(note.severity is Severity.ERROR for note in notes):
             return True
-        by_text = all(self.definitions.path(base) is not None for base in classes)
+        bases = value.__bases__ if isinstance(value, type) else ()
+        by_text = all(
+            self.definitions.path(b) is not None for b in bases if self.definitions.owns(b)
+        )
         node = how.chain[0].statement.node
         plain = by_text and len(how.chain) == 1 and not notes and is_plain(node, self.definitions)
         if isinstance(value, type):

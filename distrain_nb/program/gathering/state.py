@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.observed.definitions import OF_CLASSES, is_definition, parts
-from distrain_nb.program.gathering.remake import asks_machine, is_tool
+from distrain_nb.program.gathering.remake import ASKS_MACHINE, asks_machine, is_tool
 from distrain_nb.program.gathering.resolve import Needed, SourceCode, Value
 from distrain_nb.program.notebook.reach import is_bound
 from distrain_nb.program.notebook.world import is_settings
 from distrain_nb.program.values.data import CHANGING
 from distrain_nb.program.values.pickling import try_value
 from distrain_nb.worker.files.disk import readable_size
-from distrain_nb.worker.fingerprint import LIVE, dict_of, fingerprint, settings
+from distrain_nb.worker.fingerprint import LIVE, dict_of, fingerprint, settings, text_of
+from distrain_nb.worker.rank.caches import cached_results
 from distrain_nb.worker.rank.expected import shown
 from distrain_nb.worker.rank.wrapped import unwrapped
 
@@ -61,7 +62,9 @@ def expectation(gathering: Gathering, own: Collection[str]) -> tuple[str, list[s
             continue
         else:
             skip = sorted({*asking(needed, gathering.world), *_asking_bases(needed, gathering)})
-            exempt += [f"{path}: asks for the world or the machine" for path in skip]
+            exempt += [
+                f"{p}: asks for the world or the machine" for p in skip if "default of" not in p
+            ]
             parts = fingerprint(name, needed.value, {"__main__", *own}, skip)
         where = needed.how.chain[-1].statement.where
         items.append(_item(name, where, parts, skip, knows_world=knows_world))
@@ -136,8 +139,12 @@ def asking(needed: Needed, world: World) -> Iterator[str]:
                 for target in ast.walk(statement):
                     if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store):
                         yield f"{needed.name}.{target.id}"
+                        for text in _OF_FIELDS:
+                            yield text.format(target.id, needed.name)
 
 
+# What a data class has of a default that its statement gives.
+_OF_FIELDS = ("the default of {} in {}.__init__", "default of the field {} of {}")
 _METHODS = (FunctionType, BuiltinFunctionType, staticmethod, classmethod, property, cached_property)
 
 
@@ -195,6 +202,41 @@ def _unseen(name: str, definition: Any) -> dict[str, tuple[Any, tuple[str, str, 
     values = parts(name, definition)
     plain = ((p, v) for p, v in values if not isinstance(v, _METHODS))
     return {p: (v, ("", "", "")) for p, v in plain if p.rpartition(".")[2] not in OF_CLASSES}
+
+
+def caches_of(
+    needed: Needed, where: str, world: World, definitions: Definitions
+) -> Iterator[Needed | Finding]:
+    """Yield what a function, or functions of a class, have cached, if that can change: another one
+    that is computed again lacks changes, and is not the object that other names stand for. Where
+    the world or the machine was asked, each rank computes its own."""
+    assert isinstance(needed.how, SourceCode)
+    name, chain = needed.name, needed.how.chain
+    inside = parts(name, needed.value) if isinstance(needed.value, type) else ()
+    functions = {name: needed.value, **{p: getattr(v, "__func__", v) for p, v in inside}}
+    found = {path: cached_results(function) for path, function in functions.items()}
+    for path, results in found.items():
+        if not results or all(_is_unchanging(result) for *_, result in results.calls):
+            continue
+        executed = (e for e in world.history.executed if e not in chain and world.reads(e, name))
+        asks = ASKS_MACHINE.intersection(functions[path].__wrapped__.__code__.co_names)
+        if asks or any(world.asked_by(e) for e in executed):
+            continue
+        key = f"{path}.cache_info()"
+        trial = try_value(key, results, definitions, _MOST_OF_CACHE)
+        if trial.problem is None and trial.complete:
+            yield Needed(key, results, Value(), (where,), trial, name)
+            continue
+        why = trial.problem.reason if trial.problem else "is too large to travel"
+        message = f"what `{path}` has cached {why}: the run computes it again"
+        yield Finding("capture.made-again", Severity.INFO, where, message)
+
+
+def _is_unchanging(result: Any) -> bool:
+    return text_of(result) is not None or isinstance(result, (type, *_METHODS))
+
+
+_MOST_OF_CACHE = 2**20  # bytes: what is larger was loaded, not changed
 
 
 # -- weights of models that are made again ---------------------------------------------------------

@@ -25,6 +25,7 @@ from distrain_nb.observed.watch import ASKED, asked_variable, is_launchers
 from distrain_nb.program.notebook.history import at_once
 from distrain_nb.program.notebook.making import codes_in, global_names
 from distrain_nb.worker.fingerprint import dict_of
+from distrain_nb.worker.rank.caches import CACHED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -254,8 +255,8 @@ class _Look:
     # -- what is called -----------------------------------------------------------------------
 
     def _enter(self, target: Any) -> None:
-        while isinstance(target, partial):
-            target = target.func
+        while isinstance(target, (partial, CACHED)):
+            target = target.func if isinstance(target, partial) else target.__wrapped__
         if name_of(target) in _ASKED:
             self.reach.asks.append(f"{getattr(target, '__name__', '')}()")
         if id(target) in self._entered or self.modules.of(_module_of(target)) is None:

@@ -11,6 +11,7 @@ import builtins
 import operator
 import os
 import re
+import reprlib
 import sys
 from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
@@ -21,40 +22,36 @@ from distrain_nb.observed.watch import is_inherited
 from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.reach import member, name_of, resolve
 from distrain_nb.program.notebook.world import is_settings
+from distrain_nb.worker.fingerprint import text_of
+from distrain_nb.worker.rank.expected import shown
+from distrain_nb.worker.rank.process_state import TABLE, is_set_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-    from distrain_nb.program.notebook.history import Executed, ExecutionHistory
+    from distrain_nb.program.notebook.history import Executed, ExecutionHistory, Statement
 
 # Calls, as they are written with the module's full name or as the function names itself.
 _CALLS = re.compile(
-    r"torch\.(\w+\.)*(manual_seed(_all)?|seed|set_(rng_state|default_(dtype|device|tensor_type)"
-    r"|num_(interop_)?threads|float32_matmul_precision|deterministic_debug_mode|flush_denormal"
-    r"|grad_enabled|detect_anomaly|printoptions|warn_always|sharing_strategy|per_process_memory"
-    r"_fraction)|use_deterministic_algorithms|enable_\w*sdp)"
-    r"|torch\._C\.(_\w+|set_num_(interop_)?threads)"
+    r"torch\.(\w+\.)*(manual_seed(_all)?|seed|set_(rng_state|default_(device|tensor_type)"
+    r"|num_interop_threads|flush_denormal|sharing_strategy|per_process_memory_fraction)"
+    r"|enable_\w*sdp)|torch\._C\.(_\w+|set_num_interop_threads)"
     r"|random\.(Random\.)?(seed|setstate)|numpy\.random\.(\w+\.)*(seed|set_state)"
-    r"|numpy\.(\w+\.)*(seterr|set_printoptions|setbufsize)"
-    r"|logging\.(basicConfig|captureWarnings|disable|addLevelName|setLoggerClass|config\.\w+)"
-    r"|warnings\.(filterwarnings|simplefilter|resetwarnings)"
-    r"|sklearn\.(\w+\.)*set_config|_?socket\.setdefaulttimeout"
-    r"|sys\.(setrecursionlimit|set_int_max_str_digits)|decimal\.setcontext|faulthandler\.enable"
-    r"|matplotlib\.(\w+\.)*(style\.(core\.)?use|use|rc|rcdefaults|rcParams\.update|switch_backend)"
-    r"|seaborn\.(\w+\.)*set\w*|pandas\.(\w+\.)*(set_option|reset_option)|pandas\.options\.\w+"
-    r"|tensorflow\.(\w+\.)*(set_(random_)?seed|enable_op_determinism|set_floatx"
-    r"|run_functions_eagerly|enable_numpy_behavior|set_global_policy|enable_debug_mode|set_verbosity)"
-    r"|keras\.(\w+\.)*(set_random_seed|set_floatx|set_global_policy|set_dtype_policy"
-    r"|disable_\w+|enable_\w+)"
+    r"|logging\.(basicConfig|captureWarnings|addLevelName|setLoggerClass|config\.\w+)"
+    r"|sklearn\.(\w+\.)*set_config|faulthandler\.enable|gc\.freeze"
+    r"|matplotlib\.(pyplot\.)?(use|switch_backend)"
+    r"|tensorflow\.(\w+\.)*(set_(random_)?seed|enable_op_determinism"
+    r"|run_functions_eagerly|enable_numpy_behavior|enable_debug_mode|set_verbosity)"
+    r"|keras\.(\w+\.)*(set_random_seed|disable_\w+|enable_\w+)"
     r"|jax\.(\w+\.)*config\.update|jax\._src\.config\.\w+\.update"
     r"|transformers\.(\w+\.)*(set_seed|enable_full_determinism|set_verbosity\w*|enable_\w+"
     r"|disable_\w+)|datasets\.(\w+\.)*(set_verbosity\w*|enable_\w+|disable_\w+)"
     r"|accelerate\.(\w+\.)*set_seed|(lightning|pytorch_lightning)(\.\w+)*\.seed_everything"
-    r"|tqdm\.(\w+\.)*pandas|gc\.(disable|freeze|set_threshold)|(horovod|hvd)(\.\w+)*\.init"
+    r"|tqdm\.(\w+\.)*pandas|(horovod|hvd)(\.\w+)*\.init"
 )
 # Calls that concern the machine, or that other code may make better.
 _HERE = re.compile(
-    r"_?signal\.signal|_?locale\.setlocale|os\.(chdir|umask|nice)|posix\.(chdir|umask|nice)|sys\.path\.\w+|os\.environ\.\w+|os\.putenv"
+    r"(os|posix)\.chdir|atexit\.register|sys\.path\.\w+|os\.environ\.\w+|os\.putenv"
     r"|torch\.cuda\.set_device|torch\.distributed(\.\w+)*\.init_process_group"
     r"|jax\.distributed\.initialize|deepspeed(\.\w+)*\.init_distributed"
     r"|(torch\.)?multiprocessing\.(\w+\.)*set_start_method"
@@ -86,15 +83,18 @@ class Setting:
 
 
 def settings_of(
-    namespace: Mapping[str, Any], history: ExecutionHistory, asks: Callable[[Executed], bool]
+    namespace: Mapping[str, Any],
+    history: ExecutionHistory,
+    asks: Callable[[Executed], bool],
+    saw: Callable[[Statement], bool],
 ) -> list[Setting]:
     """Return the settings that a notebook made, in order; of a cell that ran again only the last
-    run. Ranks have the notebook's environment, so of that only what a statement sets that `asks`
-    for the world."""
+    run. Ranks have the notebook's environment and process state, so of these only what a statement
+    sets that `asks` for the world, of the state also what nobody `saw`."""
     modules = OwnModules(OwnModule(namespace, history))
     last = _last_runs(history)
     executed = (item for item in history.executed if item.at[0] in last)
-    found = (_setting(item, modules, asks) for item in executed)
+    found = (_setting(item, modules, asks, saw) for item in executed)
     return [setting for setting in found if setting]
 
 
@@ -106,16 +106,27 @@ def _last_runs(history: ExecutionHistory) -> set[int]:
     return set({tuple(text): position for position, text in texts.items()}.values())
 
 
-def settings_findings(settings: Iterable[Setting]) -> Iterator[Finding]:
-    """What runs again in every rank, and what stays behind, with the lines."""
-    for runs, code, message in (
-        (True, "settings", "every rank first repeats these settings of the notebook: "),
-        (False, "left-behind", "these settings hold in the notebook only: "),
+def settings_findings(
+    settings: Iterable[Setting], given: Mapping[str, Any], left: Mapping[str, Any]
+) -> Iterator[Finding]:
+    """Say what runs again in every rank and what state it is `given`, and what is left behind."""
+    for runs, code, states, message in (
+        (True, "settings", given, "every rank first makes these settings of the notebook: "),
+        (False, "left-behind", left, "these settings hold in the notebook only: "),
     ):
         lines = [
             f"`{s.executed.statement.text.splitlines()[0]}` ({s.executed.statement.where})"
             for s in settings
             if s.runs is runs
+        ]
+        lines += [
+            f"`{name.replace(':', '.')}`"
+            + (
+                ""
+                if isinstance(value, list)
+                else f" is {shown(text_of(value) or reprlib.repr(value))}"
+            )
+            for name, value in states.items()
         ]
         if lines:
             way = "" if runs else ". Repeat in the cell what the run needs"
@@ -124,7 +135,10 @@ def settings_findings(settings: Iterable[Setting]) -> Iterator[Finding]:
 
 
 def _setting(
-    executed: Executed, modules: OwnModules, asks: Callable[[Executed], bool]
+    executed: Executed,
+    modules: OwnModules,
+    asks: Callable[[Executed], bool],
+    saw: Callable[[Statement], bool],
 ) -> Setting | None:
     code = _Code(modules, modules.notebook.namespace)
     node = executed.statement.node
@@ -134,13 +148,23 @@ def _setting(
         return None
     made = [_makes(item, name, code) for item, name in zip(inside, names, strict=True)]
     variables = [bool(_ENVIRONMENT.fullmatch(name)) for name in names]
-    by_rank = any(variables) and _is_inherited(node)
-    if by_rank and all(map(operator.or_, map(bool, made), variables)) and asks(executed):
-        return Setting(executed, tuple(names), runs=True)
-    if all(made):
+    states = [all(map(_is_of_process, m or [n])) for m, n in zip(made, names, strict=True)]
+    by_rank = (any(variables) and _is_inherited(node)) or any(states)
+    known = all(map(any, zip(made, variables, states, strict=True)))
+    if by_rank and known and (asks(executed) or (all(states) and not saw(executed.statement))):
+        sets = [name for m, name in zip(made, names, strict=True) for name in m or [name]]
+        return Setting(executed, tuple(sets), runs=True)
+    if all(states):
+        return None
+    if all(map(operator.or_, map(bool, made), states)):
         plain = all(_is_plain(name, code.names) for name in executed.statement.names().needs)
         return Setting(executed, tuple(name for item in made for name in item), plain)
     return Setting(executed, (names[0],), runs=False) if _HERE.fullmatch(names[0]) else None
+
+
+def _is_of_process(name: str) -> bool:
+    """Return whether a function sets what ranks have by its value."""
+    return not _CALLS.fullmatch(name) and any(is_set_by(state, name) for state in TABLE)
 
 
 def _is_inherited(node: ast.stmt) -> bool:
@@ -157,7 +181,7 @@ def _makes(node: ast.stmt, name: str, code: _Code) -> list[str]:
     if _CALLS.fullmatch(name) or hasattr(node, "decorator_list"):
         return [name]
     if isinstance(node, ast.Assign) or name.endswith(_BY_SETATTR):
-        return [] if name.startswith(("os.", "sys.")) else [name]
+        return [] if name.startswith(("os.", "sys.")) or _is_of_process(name) else [name]
     return _made_by_function(node, code)
 
 
@@ -189,7 +213,7 @@ class _Code:
         target = node.targets[0]
         if isinstance(target, ast.Name) and isinstance(node.value, ast.Call):
             called = self._written(node.value.func)  # `_ = torch.manual_seed(0)`
-            return called if _CALLS.fullmatch(called) else ""
+            return called if _CALLS.fullmatch(called) or _is_of_process(called) else ""
         if isinstance(target, ast.Subscript):
             target = target.value
         if resolve(target, self.names) is os.environ:
@@ -243,7 +267,10 @@ def _made_by_function(node: ast.stmt, code: _Code) -> list[str]:
     body = [s for s in ast.walk(function) if isinstance(s, ast.stmt) and s is not function]
     sets = [s for s in body if not isinstance(s, _NEUTRAL) and not _is_docstring(s)]
     names = [(s, inner.name(s)) for s in sets]
-    if all(n and (isinstance(s, ast.Assign) or _CALLS.fullmatch(n)) for s, n in names):
+    if all(
+        n and (isinstance(s, ast.Assign) or _CALLS.fullmatch(n) or _is_of_process(n))
+        for s, n in names
+    ):
         return [name for _, name in names]
     return []
 

@@ -72,6 +72,8 @@ class Definitions:
     namespace: Mapping[str, Any]
     origins: FunctionTexts = field(default_factory=FunctionTexts)
     by_text: Callable[[str], bool] = bool  # whether the program's text gives a name
+    # Where a statement gave a definition what it knows of the world: cell, line, column.
+    given_by: Callable[[Any], tuple[str, int, int] | None] = lambda _: None
 
     @property
     def module(self) -> str:
@@ -165,6 +167,12 @@ class NotebookWriter(Writer):
             return self._function(obj)
         path = self.definitions.path(obj)
         if path is None:
+            if given := self.definitions.given_by(obj):
+                raise Refusal(
+                    f"needs `{obj.__qualname__}`, which {given[0]}, line {given[1]} made depend on"
+                    " the world and whose name means something else now,",
+                    "define that and create this in the cell",
+                )
             return self._function(obj) if isinstance(obj, FunctionType) else self._class(obj)
         self.seen.names.add(path.partition(".")[0])
         return out_of_band, ("notebook", path)

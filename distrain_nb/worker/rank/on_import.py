@@ -46,7 +46,8 @@ class _Finder:
             def load_and_change(module: ModuleType) -> None:
                 load(module)
                 if fullname in self._changes:
-                    _apply(self._changes[fullname], module)
+                    # PyTorch's put others in their place
+                    _apply(self._changes[fullname], sys.modules.get(fullname, module))
 
             spec.loader.exec_module = load_and_change  # type: ignore[union-attr, method-assign]
         return spec

@@ -38,8 +38,11 @@ from distrain_nb.worker.files.disk import replace
 from distrain_nb.worker.fingerprint import fingerprint, text_of
 from distrain_nb.worker.functions import NoAttribute
 from distrain_nb.worker.pickles import Reader, Restoring, Writer
+from distrain_nb.worker.rank.caches import CachedResults
 from distrain_nb.worker.rank.expected import NotAsInNotebook
 from distrain_nb.worker.rank.on_import import on_import
+from distrain_nb.worker.rank.process_state import TABLE
+from distrain_nb.worker.rank.process_state import write as write_state
 from distrain_nb.worker.rank.wrapped import unwrapped
 
 INDEX, OBJECTS, ARRAYS = "index.json", "objects.pickle", "arrays.bin"
@@ -204,8 +207,8 @@ def forget() -> None:
 
 
 def restored(*paths: str) -> None:
-    """Give definitions of the program, `CFG.lr`, modules beside it, `module:CFG.lr`, and random
-    generators, `random:getstate()`, what they have in the notebook.
+    """Give definitions of the program, `CFG.lr`, modules beside it, `module:CFG.lr`, random
+    generators, `random:getstate()`, and settings of the process what they have in the notebook.
 
     A module gets it when the program imports it, now or later; none is imported for that. What is
     the same as they have it stays; what is not takes its place wherever the program and these
@@ -216,13 +219,14 @@ def restored(*paths: str) -> None:
     of_modules: Dict[str, List[str]] = {}
     for path in paths:
         of_modules.setdefault(path.rpartition(":")[0], []).append(path)
-    modules = {"__main__", *(m for m, own in of_modules.items() if own[0][-2:] != "()")}
+    own = {m for m, paths_in in of_modules.items() if not _is_of_process(paths_in[0])}
+    modules = {"__main__", *own}
 
     def restore(module: Any) -> None:
         for path in of_modules[module.__name__]:
             try:
                 _restore(path, module, stored, modules, namespace)
-            except (AttributeError, TypeError) as error:  # says no more than that to who imports
+            except Exception as error:  # of which who imports may say no more than that
                 raise NotAsInNotebook(
                     f"`{path}` can't be set as in the notebook: {error}"
                 ) from error
@@ -233,17 +237,28 @@ def restored(*paths: str) -> None:
     on_import(changes)
 
 
+def _is_of_process(path: str) -> bool:
+    return path in TABLE or path.endswith("()")
+
+
 def _restore(
     path: str, module: Any, stored: _Stored, modules: Set[str], namespace: Dict[str, Any]
 ) -> None:
     *owners, name = path.rpartition(":")[2].split(".")
     owner: Any = module
-    if name.endswith("()"):  # the state of a generator: `getstate()`
+    if path in TABLE:
+        write_state(path, module, stored.get(path))
+        return
+    if path.endswith("()") and ":" in path:  # the state of a generator: `random:getstate()`
         getattr(module, "set" + name[len("get") : -len("()")])(stored.get(path))
         return
     for attribute in owners:
         owner = getattr(owner, attribute)
-    value, before = stored.get(path), vars(owner).get(name, NoAttribute)
+    value = stored.get(path)
+    if isinstance(value, CachedResults):
+        value.fill(owner)
+        return
+    before = vars(owner).get(name, NoAttribute)
     parts = fingerprint(name, value, modules)
     if value is before or (any(parts.values()) and parts == fingerprint(name, before, modules)):
         return
