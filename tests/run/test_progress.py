@@ -273,7 +273,7 @@ def test_what_a_run_will_have_cost(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     text = cost.text(running, BEGIN + 165, end)
     assert text == f"2.75 USD so far, about {(end - BEGIN) / 60:.2f} USD at the end"
     monkeypatch.setattr(time, "time", lambda: BEGIN + 165)
-    assert _cost(tmp_path, running) == text
+    assert _cost(cost, tmp_path, running) == text
 
 
 @pytest.mark.parametrize(
