@@ -140,8 +140,8 @@ class StudyTrial:
             self._is_lasting = not self.state.final or self.run_curves.is_over
             self._curves = curves = {POINTS_OF_CURVE: self.run_curves.read(goals)}
         if count not in curves:
-            whole = curves[POINTS_OF_CURVE]
-            curves[count] = {goal: downsample(whole[goal], count) for goal in whole}
+            longest = curves[POINTS_OF_CURVE]
+            curves[count] = {goal: downsample(curve, count) for goal, curve in longest.items()}
         return curves[count]
 
     def scores(self, spec: StudySpec) -> tuple[float, ...]:
@@ -241,8 +241,8 @@ class TrialReader:
         file = fields.read(TrialFile, self._folder / name)
         if file.run is None:
             return StudyTrial(file)
-        folder, known = self._runs / str(file.run), self._known.get(name)
-        curves = known[1].run_curves if known else None
+        folder = self._runs / str(file.run)
+        curves = self._known[name][1].run_curves if name in self._known else None
         return StudyTrial(file, curves if curves and curves.folder == folder else RunCurves(folder))
 
     def _versions(self) -> Iterator[tuple[str, _Version]]:

@@ -178,7 +178,7 @@ def chart_line(points: Points, count: int) -> ChartLine:
     x = _steps(thinned["step"])
     seconds = (thinned["wall_time"] - began).astype(np.float32)
     with np.errstate(over="ignore"):
-        value, *band = (each.astype(np.float32) for each in (thinned["value"], low, high))
+        value, *band = (part.astype(np.float32) for part in (thinned["value"], low, high))
     return ChartLine(x, value, last, began, seconds, len(points), *band)
 
 

@@ -118,9 +118,9 @@ def _between(points: Points, first: int, last: int) -> Points:
     return points[(steps >= first) & (steps <= last)]
 
 
-def _curve(run: str, tag: str, whole: Points, count: int) -> CurveAnswer:
-    points, low, high = thin(whole, count)
-    is_thinned = len(points) < len(whole)
+def _curve(run: str, tag: str, line: Points, count: int) -> CurveAnswer:
+    points, low, high = thin(line, count)
+    is_thinned = len(points) < len(line)
     return {
         "run": run,
         "tag": tag,

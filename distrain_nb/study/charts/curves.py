@@ -28,21 +28,25 @@ FAR_OUT = 500  # times as far from the median as the nearer quartile, a value is
 
 
 class LearningCurves:
-    """The curves of a *goal*, of all trials that have reported it more than once."""
+    """The curves of a *goal*, of all trials that have reported it; none where no trial has done so
+    more than once."""
 
     def __init__(self, trials: Sequence[StudyTrial], goal: str, goals: Sequence[str]) -> None:
         count = _count(len(trials))
         curves = [(trial, trial.curves(goals, count).get(goal)) for trial in trials]
-        found = [(trial, points) for trial, points in curves if points is not None and len(points)]
         self.name = f"learning curves of {goal}"
-        self.points: dict[int, Points] = {trial.number: points for trial, points in found}
-        values = np.concatenate([np.empty(0), *(points["value"] for _, points in found)])
+        self.points: dict[int, Points] = {
+            trial.number: points for trial, points in curves if points is not None and len(points)
+        }
+        values = np.concatenate(
+            [np.empty(0), *(points["value"] for points in self.points.values())]
+        )
         values = values[np.isfinite(values)]
         if not len(values) or all(len(points) < 2 for points in self.points.values()):
             self.points = {}
-        kept = _without_outliers(values)
-        self.is_cut = len(kept) < len(values)
-        self.axis = goal_axis(goal, kept.tolist())
+        shown = _without_outliers(values)
+        self.is_cut = len(shown) < len(values)
+        self.axis = goal_axis(goal, shown.tolist())
         steps = [points["step"][[0, -1]] for points in self.points.values()]
         low, high = (float(np.min(steps)), float(np.max(steps))) if steps else (0.0, 1.0)
         self.across = ValueAxis("step", "linear", low, high)
@@ -59,10 +63,10 @@ class LearningCurves:
     def path(self, trial: int) -> str:
         """Return a trial's line in a drawing, interrupted where a value has no place."""
         points = self.points[trial]
-        left = self.across.shares(points["step"].astype(np.float64)) * SIDE
+        across = self.across.shares(points["step"].astype(np.float64)) * SIDE
         up = np.clip(self.axis.shares(points["value"]), -1, 2) * SIDE
         path, goes_on = "", False
-        for x, y in zip(left.tolist(), up.tolist(), strict=True):
+        for x, y in zip(across.tolist(), up.tolist(), strict=True):
             if math.isfinite(y):
                 path += f"{'L' if goes_on else 'M'}{x:.0f} {SIDE - y:.0f}"
             goes_on = math.isfinite(y)
