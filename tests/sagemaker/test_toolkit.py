@@ -21,6 +21,7 @@ from tests.layout.documents import ESTIMATOR_HOROVOD, ESTIMATOR_SERVERS
 from tests.sagemaker.cells import HOROVOD_SCRIPT, PARAMETER_SERVERS_SCRIPT
 from tests.sagemaker.jobs import laid, of_estimator, planned
 from tests.sagemaker.toolkit import toolkit
+from tests.tensorflow_cells import leave_out
 from tests.worker.hosts import NAMES, Ended, Hosts, finish, network
 
 if TYPE_CHECKING:
@@ -68,8 +69,6 @@ print(json.dumps([Environment().to_env_vars(), variables()]))
 
 PACKAGES = "/opt/packages"
 WITHOUT = "/opt/without"
-# What Keras and TensorFlow import where it is there takes half as long as they themselves.
-LEFT_OUT = ("jax", "pandas", "sklearn")
 PYTORCH = "sagemaker_pytorch_container.training:main"
 TENSORFLOW = "sagemaker_tensorflow_container.training:main"
 
@@ -112,9 +111,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Hosts, li
         file.extractall(packages)
     # PyTorch's containers have no TensorFlow, which the toolkit and its writers would import.
     (packages / "tensorflow.py").write_text("raise ImportError\n")
-    without = tmp_path_factory.mktemp("without")
-    for name in LEFT_OUT:
-        (without / f"{name}.py").write_text(f"raise ModuleNotFoundError(name={name!r})\n")
+    without = leave_out(tmp_path_factory.mktemp("without"))
     with contextlib.ExitStack() as stack:
         jobs = {}
         for name in JOBS:
