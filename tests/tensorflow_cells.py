@@ -1,6 +1,11 @@
-"""Pieces of cells that TensorFlow's strategies need."""
+"""Pieces of cells that TensorFlow's strategies need, and less to import beside TensorFlow."""
 
 from __future__ import annotations
+
+from pathlib import Path
+
+# What TensorFlow and Keras import where it is there takes as long as they themselves.
+LEFT_OUT = ("jax", "pandas", "sklearn")
 
 # What the coordinator of parameter servers does, inside a branch; needs `tf` and `resolver`.
 COORDINATE = """\
@@ -20,3 +25,10 @@ COORDINATE = """\
     coordinator.join()
     total = float(v.numpy())
 """
+
+
+def leave_out(folder: Path) -> Path:
+    """Fill a folder for PYTHONPATH by which none of these can be imported."""
+    for name in LEFT_OUT:
+        (folder / f"{name}.py").write_text(f"raise ModuleNotFoundError(name={name!r})\n")
+    return folder

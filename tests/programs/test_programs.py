@@ -18,6 +18,7 @@ from tests.kernels import Kernel, kernel
 from tests.programs import expected, running
 from tests.programs.running import Program, programs, results
 from tests.programs.table import PAGE, row
+from tests.tensorflow_cells import leave_out
 
 pytestmark = pytest.mark.timeout(2400)  # Horovod may have to be built
 every = pytest.mark.parametrize("program", programs(), ids=lambda program: program.name)
@@ -62,12 +63,22 @@ def no_tensorflow(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def only_tensorflow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder without what TensorFlow and Keras import where it is there."""
+    return leave_out(tmp_path_factory.mktemp("only-tensorflow"))
+
+
 @pytest.fixture(autouse=True)
 def packages(
     program: Program, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a program's environment has more, or less, than this one, however it is started."""
-    for text, fixture in (("import horovod", "horovod"), ("SummaryWriter", "no_tensorflow")):
+    for text, fixture in (
+        ("import horovod", "horovod"),
+        ("SummaryWriter", "no_tensorflow"),
+        ("import tensorflow", "only_tensorflow"),
+    ):
         if text in program.text:
             monkeypatch.setenv("PYTHONPATH", str(request.getfixturevalue(fixture)))
 

@@ -21,6 +21,7 @@ from tests.layout.documents import ESTIMATOR_HOROVOD, ESTIMATOR_SERVERS
 from tests.sagemaker.cells import HOROVOD_SCRIPT, PARAMETER_SERVERS_SCRIPT
 from tests.sagemaker.jobs import laid, of_estimator, planned
 from tests.sagemaker.toolkit import toolkit
+from tests.tensorflow_cells import leave_out
 from tests.worker.hosts import NAMES, Ended, Hosts, finish, network
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ print(json.dumps([Environment().to_env_vars(), variables()]))
 """
 
 PACKAGES = "/opt/packages"
+WITHOUT = "/opt/without"
 PYTORCH = "sagemaker_pytorch_container.training:main"
 TENSORFLOW = "sagemaker_tensorflow_container.training:main"
 
@@ -109,12 +111,13 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Hosts, li
         file.extractall(packages)
     # PyTorch's containers have no TensorFlow, which the toolkit and its writers would import.
     (packages / "tensorflow.py").write_text("raise ImportError\n")
+    without = leave_out(tmp_path_factory.mktemp("without"))
     with contextlib.ExitStack() as stack:
         jobs = {}
         for name in JOBS:
             namespaces = stack.enter_context(network())
             folder = tmp_path_factory.mktemp("jobs")
-            readable = {PACKAGES: packages} if JOBS[name][0] == PYTORCH else {}
+            readable = {PACKAGES: packages} if JOBS[name][0] == PYTORCH else {WITHOUT: without}
             hosts = Hosts(folder / name, namespaces, readable)
             jobs[name] = hosts, start(hosts, folder, *JOBS[name])
         return {name: (hosts, finish(started)) for name, (hosts, started) in jobs.items()}
@@ -150,7 +153,7 @@ def told() -> dict[str, str]:
     """Return what hosts have in their environment."""
     # Containers have no 300 packages that pip compares. It wants "no" for "no warnings".
     return {
-        "PYTHONPATH": f"{toolkit()}:{PACKAGES}",
+        "PYTHONPATH": f"{toolkit()}:{PACKAGES}:{WITHOUT}",
         "AWS_REGION": "us-west-2",
         "PIP_NO_WARN_CONFLICTS": "no",
     }
