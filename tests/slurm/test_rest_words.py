@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -15,6 +16,7 @@ from distrain_nb.errors import OptionError
 from distrain_nb.places.slurm import rest_bodies, sinfo
 from distrain_nb.places.slurm.commands import Refused
 from distrain_nb.places.slurm.controller import is_unencrypted, read_url
+from distrain_nb.places.slurm.plan import FIND_SRUN
 from distrain_nb.places.slurm.rest import Rest
 from distrain_nb.places.slurm.sinfo import Nodes
 from tests.slurm.test_words import found, planned
@@ -162,6 +164,18 @@ def test_what_a_plan_says() -> None:
         planned("--workers 1", url=url, sbatch=("-x",))
     with pytest.raises(OptionError, match="invalid --cpus-per-task 'many': expected a number"):
         planned("--workers 1", url=url, cpus="many")
+
+
+def test_a_job_finds_srun_by_the_path_of_a_login_shell(tmp_path: Path) -> None:
+    (tmp_path / ".bash_profile").write_text(f"echo welcome\nPATH={tmp_path}:$PATH\n")
+    (tmp_path / "srun").write_text("#!/bin/sh\n")
+    (tmp_path / "srun").chmod(0o755)
+    script = f"{FIND_SRUN}\ncommand -v srun"
+    variables = {"PATH": "/nowhere", "HOME": str(tmp_path)}
+    done = subprocess.run(["/bin/bash", "-c", script], env=variables, capture_output=True)
+    assert done.stdout.decode().strip() == str(tmp_path / "srun")
+    assert FIND_SRUN in str(planned("--workers 1", url="http://localhost:6820"))
+    assert FIND_SRUN not in str(planned("--workers 1"))
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 SCRIPT, JOB_OUTPUT, ENDED, JOB = "job.sh", "said", "ended", "job"
 JOBS, PYTHON, COMMANDS, SINFO, SCONTROL = "jobs", "python", "sbatch", "sinfo", "partitions"
 API, TROUBLE = "api", "trouble"  # slurmrestd's version, or why it refuses
-# Of a machine without Slurm's commands, which PATH leads there is not known.
-FIND_SRUN = "command -v srun > /dev/null || PATH=$PATH:$($BASH -lc 'echo $PATH' | tail -n 1)"
+# The PATH of a machine without Slurm's commands may not lead to them on a node, whose login shells
+# know. What a profile prints ends up before the slash, in a folder that isn't there.
+FIND_SRUN = "command -v srun > /dev/null || PATH=$PATH:$($BASH -lc 'echo /:$PATH')"
 
 
 @dataclass(frozen=True, kw_only=True)
