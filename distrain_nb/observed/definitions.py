@@ -213,9 +213,9 @@ class Modules:
         """Return what tells by the path of a part what has happened to it since a statement that
         asked for the world imported the module: `set` to another value, `changed` in parts, or
         nothing."""
-        known = name in self._imported and name in sys.modules
-        imported = self._imported[name] if known else {}
-        present = _leaves(sys.modules[name]) if known else {}
+        is_known = name in self._imported and name in sys.modules
+        imported = self._imported[name] if is_known else {}
+        present = _leaves(sys.modules[name]) if is_known else {}
 
         def since(path: str) -> str:
             then, now = ({p: v for p, v in state.items() if _is_part(p, path)}
