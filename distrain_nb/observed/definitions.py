@@ -266,8 +266,8 @@ _others: dict[str, ReferenceType[ModuleType]] = {}
 
 def _own_modules() -> Iterator[tuple[str, ModuleType]]:
     for name, module in [*sys.modules.copy().items()]:
-        known = _others.get(name)
-        if known is not None and known() is module:
+        other = _others.get(name)
+        if other is not None and other() is module:
             continue
         if type(module) is not ModuleType or name == "__main__":
             continue
