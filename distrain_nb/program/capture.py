@@ -6,7 +6,6 @@ import ast
 import sys
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import partial
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
@@ -14,7 +13,6 @@ from distrain_nb.program.gathering.arrange import Body, arrange, assemble, witho
 from distrain_nb.program.gathering.doubts import drawn, own_names
 from distrain_nb.program.gathering.gather import Gathering
 from distrain_nb.program.gathering.module_state import (
-    is_of_the_world,
     modules_in,
     variables_of_the_world,
 )
@@ -220,10 +218,10 @@ def _sharded(tree: ast.Module, results: Container[str]) -> Iterator[tuple[str, i
 
 def _settings(code: _Code, gathering: Gathering) -> list[Executed]:
     """Return the notebook's settings that concern what the program imports, and what they need."""
-    past, notebook = gathering.history, gathering.notebook
+    notebook = gathering.notebook
     roots = {i.root for i in follow(_imports(code, gathering), notebook.folder).imports}
     world = gathering.world
-    every = settings_of(notebook.namespace, past, partial(is_of_the_world, world=world), world.saw)
+    every = settings_of(world)
     given, left = gathering.want_process_state(every, roots)
     settings = [s for s in every if s.concerns(roots)]
     gathering.findings += settings_findings(settings, given, left)

@@ -80,7 +80,7 @@ _PYTHON = os.path.dirname(os.__file__)
 
 def is_of_package(definition: Any) -> bool:
     """Return whether a function or class is of an installed package."""
-    return "-packages" in _file(definition)
+    return definition.__module__ != "__main__" and "-packages" in _file(definition)
 
 
 def _file(definition: Any) -> str:
