@@ -113,10 +113,10 @@ class Settings:
 
     def changed(
         self, roots: Collection[str], by_world: Collection[str]
-    ) -> Iterator[tuple[str, Any, tuple[str, int, int] | None]]:
+    ) -> Iterator[tuple[str, Any]]:
         """Yield the settings that the notebook has made, by their names in the table, with their
-        values, and the place of the statement that made one while it asked for the world: those
-        of these packages, or of some that they import, but for what functions `by_world` set."""
+        values: those of these packages, or of some that they import, but for what functions
+        `by_world` set."""
         for name, value in read(but=() if self._sets_filters else {_FILTERS}):
             if name == _FILTERS:  # packages make theirs when a rank imports them
                 value = [f for f in value if self._is_carried(f, roots)]
@@ -124,8 +124,12 @@ class Settings:
             if different is None or any(is_set_by(name, function) for function in by_world):
                 continue
             if is_brought(name.partition(":")[0], roots):
-                of_world, at = self._of_world.get(name, (None, None))
-                yield name, different, at if value == of_world else None
+                yield name, different
+
+    def asked_at(self, name: str) -> tuple[str, int, int] | None:
+        """Return the place of the statement that made a setting while it asked for the world."""
+        value, at = self._of_world.get(name, (None, None))
+        return at if at and dict(read())[name] == value else None
 
     def _is_carried(self, warning_filter: Any, roots: Collection[str]) -> bool:
         category = warning_filter[2]

@@ -24,7 +24,6 @@ from distrain_nb.program.gathering.module_state import (
     from_the_world,
     module_state,
     modules_in,
-    process_state,
 )
 from distrain_nb.program.gathering.remake import Choices, Remade, remake, remake_for
 from distrain_nb.program.gathering.resolve import (
@@ -45,14 +44,13 @@ from distrain_nb.program.notebook.world import World
 from distrain_nb.program.program import report
 from distrain_nb.program.values.data import shared_names
 from distrain_nb.program.values.pickling import try_value, unreadable
-from distrain_nb.worker.rank.process_state import TABLE
+from distrain_nb.worker.rank.process_state import can_be_set
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from distrain_nb.program.notebook.cells import Notebook
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
-    from distrain_nb.program.notebook.settings import Setting
     from distrain_nb.program.python.names import Names
     from distrain_nb.program.python.reads import ByText, Use
     from distrain_nb.program.values.refusals import PickleProblem
@@ -136,26 +134,11 @@ class Gathering:
             self._waiting.append(PendingName(re.split(r"\W", path)[0], where, required=True))
         self.run()
 
-    def want_process_state(
-        self, settings: Iterable[Setting], roots: Collection[str]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Take the settings of the process, and the states of the random generators that settings
-        have seeded, as far as a program with imports of these packages has them. Return what ranks
-        are given, and what stays in the notebook."""
-        given, left = dict[str, Any](), dict[str, Any]()
-        for item in process_state(settings, roots, self.world):
-            if isinstance(item, Finding):
-                self.findings.append(item)
-                continue
-            name, state = item
-            can_travel = name not in TABLE or TABLE[name].write is not None
-            if not can_travel or not self._state_travels(name, state, late=True):
-                left[name] = state
-            elif name in TABLE:
-                given[name] = state
-        return given, left
+    def want_process_state(self, states: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+        """Take state of the process by its names, and return what stays in the notebook."""
+        return {n: s for n, s in states if not (can_be_set(n) and self._state_travels(n, s))}
 
-    def _state_travels(self, name: str, value: Any, *, late: bool) -> bool:
+    def _state_travels(self, name: str, value: Any, *, late: bool = True) -> bool:
         module = name.partition(":")[0]
         trial = try_value(name, value, self.definitions, _MOST_OF_MODULES)
         if trial.problem or not trial.complete:

@@ -38,7 +38,7 @@ _SEEDS = re.compile(r"(\w+\.)*\w*(seed\w*|set_?(rng_)?state)|(\w+\.)*enable_full
 
 def process_state(
     settings: Iterable[Setting], roots: Collection[str], world: World
-) -> Iterator[tuple[str, Any] | Finding]:
+) -> Iterator[tuple[str, Any]]:
     """Yield settings of the process by their names, whatever has made them, but for those that
     statements make again in every rank, as they ask for the world; and names such as
     `random:getstate()` with the states of generators that settings seed, last alike in all ranks.
@@ -53,15 +53,7 @@ def process_state(
         state = getattr(sys.modules[module], _STATES[module].removesuffix("()"), None)
         if state is not None:
             yield f"{module}:{_STATES[module]}", state()
-    by_world = [name for name, of_world in again if of_world]
-    for name, value, at in world.seen.observer.settings.changed(roots, by_world):
-        yield name, value
-        if at:
-            message = (
-                f"`{name.replace(':', '.')}`: every rank has the notebook's, though {at[0]}, line"
-                f" {at[1]} set it and asked for the world. Set it in the cell"
-            )
-            yield Finding("capture.left-behind", Severity.WARNING, "", message)
+    yield from world.seen.observer.settings.changed(roots, [n for n, of_world in again if of_world])
 
 
 def _modules(name: str) -> Iterable[str]:
@@ -163,19 +155,27 @@ def from_the_world(
     return [*sets.values()], proofs
 
 
-def variables_of_the_world(repeated: Collection[Executed], world: World) -> Iterator[Finding]:
-    """Yield a warning for each statement that set variables of the environment by what knows the
-    world, and is none that every rank repeats."""
+def variables_of_the_world(
+    repeated: Collection[Executed], given: Iterable[str], world: World
+) -> Iterator[Finding]:
+    """Yield a warning for each statement that set variables of the environment, or state of the
+    process that ranks are `given`, by what knows the world, and is none that every rank repeats."""
+    message = (
+        "{}: every rank has the notebook's, though {} asked for the world{}. Set it in the cell"
+    )
+    sets = [
+        (f"`{name.replace(':', '.')}`", f"{at[0]}, line {at[1]}", "")
+        for name in given
+        if (at := world.seen.observer.settings.asked_at(name))
+    ]
     for executed in world.history.executed:
         names = world.seen.sets(executed.statement) if executed not in repeated else ()
         reading = world.asked_by(executed) if names else None
         if reading and reading.kind == "world":
-            where = executed.statement.where
-            message = (
-                f"{', '.join(sorted(names))} in the environment: every rank has the notebook's,"
-                f" though {where} asked for the world ({reading.what}). Set it in the cell"
-            )
-            yield Finding("capture.left-behind", Severity.WARNING, where, message)
+            what = f"{', '.join(sorted(names))} in the environment"
+            sets.append((what, executed.statement.where, f" ({reading.what})"))
+    for parts in sets:
+        yield Finding("capture.left-behind", Severity.WARNING, "", message.format(*parts))
 
 
 _Set = tuple[str, str, "Executed"]
