@@ -84,8 +84,7 @@ class Observer:
         unseen: frozenset[str] = frozenset(),
     ) -> None:
         self.namespace, self.place, self.unseen = namespace, place, unseen
-        self.active = True
-        self._lock = RLock()
+        self.active, self._lock = True, RLock()
         self.failed: dict[str, tuple[int, int]] = {}  # by cell: where
         self._running = ""  # the label of a cell
         self._ran = ("", 0, -1)  # the last statement
@@ -99,12 +98,9 @@ class Observer:
         self._asked = False  # since the last statement
         self._knows = False  # what the running statement reads
         self._set: set[str] = set()  # variables, since then
-        self._watch = Watch(self.see, self.sets)
-        self._changes = Changes(namespace)
-        self.originals = Originals(namespace)
-        self.modules = Modules(namespace)
+        self._watch, self._changes = Watch(self.see, self.sets), Changes(namespace)
+        self.originals, self.modules = Originals(namespace), Modules(namespace)
         self.settings = Settings(namespace)
-        self._states = self.originals, self.modules, self.settings
         self._at_work: set[int] = set()  # threads that ran when the statement began
         self._of_threads: list[tuple[int, list[Site]]] = []  # that asked since
         self._readers: dict[str, dict[tuple[int, int], set[str]]] = defaultdict(dict)
@@ -166,7 +162,7 @@ class Observer:
         known = self._changes.read_by(code)
         self._knows = bool(known)
         if known:
-            for state in self._states:
+            for state in (self.originals, self.modules, self.settings):
                 state.keep()
             label, line, column = self._at(code)
             self._readers[label][line, column] = known
@@ -188,8 +184,8 @@ class Observer:
         try:
             if asked or self._knows:
                 self._watch.learn(variables)
-            for state in self._states:
-                state.look(code, self._ran)
+            for part in (self.originals, self.modules, self.settings):
+                part.look(code, self._ran)
             self._changes.look(code, self._ran, asked)
             if asked or self._before:
                 self._changes.follow(self.filled())

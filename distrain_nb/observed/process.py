@@ -1,21 +1,69 @@
-"""Which settings of the process the notebook has made: how they were at first, and what changed
-them while the world was asked."""
+"""Settings of the process: how ranks get those that a function makes, which ones the notebook has
+made, and what changed them while the world was asked."""
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.observed.frames import run_by
-from distrain_nb.worker.rank.process_state import FIRST, TABLE, is_of_package, read
+from distrain_nb.worker.rank.process_state import FIRST, TABLE, is_of_package, is_set_by, read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from types import CodeType
 
 _FILTERS, _LOGGERS = "warnings:filters", "logging:getLogger()"  # which imports change
 _SET_FILTERS = {"filterwarnings", "simplefilter", "resetwarnings", "filters"}
+
+
+AGAIN, VALUE, VARIABLE = "again", "by value", "in the environment"  # how ranks get a setting
+# Calls that ranks repeat, as they are written with the module's full name or as the function names
+# itself.
+_CALLS = re.compile(
+    r"torch\.(\w+\.)*(manual_seed(_all)?|seed|set_(rng_state|default_(device|tensor_type)"
+    r"|num_interop_threads|flush_denormal|sharing_strategy|per_process_memory_fraction)"
+    r"|enable_\w*sdp)|torch\._C\.(_\w+|set_num_interop_threads)"
+    r"|random\.(Random\.)?(seed|setstate)|numpy\.random\.(\w+\.)*(seed|set_state)"
+    r"|logging\.(basicConfig|captureWarnings|addLevelName|setLoggerClass|config\.\w+"
+    r"|getLogger\.\w+(Handler|Filter))"
+    r"|sklearn\.(\w+\.)*set_config|faulthandler\.enable|gc\.freeze"
+    r"|matplotlib\.(pyplot\.)?(use|switch_backend)"
+    r"|tensorflow\.(\w+\.)*(set_(random_)?seed|enable_op_determinism"
+    r"|run_functions_eagerly|enable_numpy_behavior|enable_debug_mode|set_verbosity)"
+    r"|keras\.(\w+\.)*(set_random_seed|disable_\w+|enable_\w+)"
+    r"|jax\.(\w+\.)*config\.update|jax\._src\.config\.\w+\.update"
+    r"|transformers\.(\w+\.)*(set_seed|enable_full_determinism|set_verbosity\w*|enable_\w+"
+    r"|disable_\w+)|datasets\.(\w+\.)*(set_verbosity\w*|enable_\w+|disable_\w+)"
+    r"|accelerate\.(\w+\.)*set_seed|(lightning|pytorch_lightning)(\.\w+)*\.seed_everything"
+    r"|tqdm\.(\w+\.)*pandas|(horovod|hvd)(\.\w+)*\.init"
+)
+# Calls that concern the machine, or that other code may make better.
+_OF_MACHINE = re.compile(
+    r"(os|posix)\.chdir|atexit\.register|sys\.path\.\w+|os\.environ\.\w+|os\.putenv"
+    r"|torch\.cuda\.set_device|torch\.distributed(\.\w+)*\.init_process_group"
+    r"|jax\.distributed\.initialize|deepspeed(\.\w+)*\.init_distributed"
+    r"|(torch\.)?multiprocessing\.(\w+\.)*set_start_method"
+    r"|\w+(\.\w+)*\.(set|enable|disable|register|seed)_\w+"
+)
+_ENVIRONMENT = re.compile(r"os\.environ(\.(update|setdefault|__setitem__))?|(os|posix)\.putenv")
+
+
+def way_of(name: str) -> str:
+    """Return how ranks get what a function or attribute sets, by its full name: "" for others."""
+    if _CALLS.fullmatch(name):
+        return AGAIN
+    if any(is_set_by(state, name) for state in TABLE):
+        return VALUE
+    return VARIABLE if _ENVIRONMENT.fullmatch(name) else ""
+
+
+def is_of_machine(name: str) -> bool:
+    """Return whether a function sets what concerns the machine, which is only told."""
+    return _OF_MACHINE.fullmatch(name) is not None
 
 
 class Settings:
@@ -63,14 +111,40 @@ class Settings:
             before = self._first.get(name, {}) if name == _LOGGERS else {}
             self._first[name] = {**value, **before} if before else value
 
-    def changed(self) -> Iterator[tuple[str, Any, tuple[str, int, int] | None]]:
+    def changed(
+        self, roots: Collection[str], by_world: Collection[str]
+    ) -> Iterator[tuple[str, Any]]:
         """Yield the settings that the notebook has made, by their names in the table, with their
-        values, and the place of the statement that made one while it asked for the world."""
+        values: those of these packages, or of some that they import, but for what functions
+        `by_world` set."""
         for name, value in read(but=() if self._sets_filters else {_FILTERS}):
             if name == _FILTERS:  # packages make theirs when a rank imports them
-                own = self._own_filters
-                value = [f for f in value if f in own or not is_of_package(f[2])]
+                value = [f for f in value if self._is_carried(f, roots)]
             different = TABLE[name].differs(value, self._first.get(name, value))
-            if different is not None:
-                of_world, at = self._of_world.get(name, (None, None))
-                yield name, different, at if value == of_world else None
+            if different is None or any(is_set_by(name, function) for function in by_world):
+                continue
+            if is_brought(name.partition(":")[0], roots):
+                yield name, different
+
+    def asked_at(self, name: str) -> tuple[str, int, int] | None:
+        """Return the place of the statement that made a setting while it asked for the world."""
+        value, at = self._of_world.get(name, (None, None))
+        return at if at and dict(read())[name] == value else None
+
+    def _is_carried(self, warning_filter: Any, roots: Collection[str]) -> bool:
+        category = warning_filter[2]
+        own = warning_filter in self._own_filters and is_brought(category.__module__, roots)
+        return own or not is_of_package(category)
+
+
+def is_brought(module: str, roots: Collection[str]) -> bool:
+    """Return whether a program that imports these packages has a module."""
+    root = module.partition(".")[0]
+    if root in sys.stdlib_module_names or root in roots:
+        return True
+    package = sys.modules.get(root)
+    return any(
+        type(loaded) is ModuleType and vars(loaded).get(root) is package
+        for name, loaded in [*sys.modules.copy().items()]
+        if name.partition(".")[0] in roots
+    )

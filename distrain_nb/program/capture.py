@@ -6,7 +6,6 @@ import ast
 import sys
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import partial
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
@@ -14,8 +13,8 @@ from distrain_nb.program.gathering.arrange import Body, arrange, assemble, witho
 from distrain_nb.program.gathering.doubts import drawn, own_names
 from distrain_nb.program.gathering.gather import Gathering
 from distrain_nb.program.gathering.module_state import (
-    is_of_the_world,
     modules_in,
+    process_state,
     variables_of_the_world,
 )
 from distrain_nb.program.gathering.resolve import Import, Literal, Needed, SourceCode, Value
@@ -41,6 +40,7 @@ from distrain_nb.program.requirements import (
 )
 from distrain_nb.program.values.data import data_of
 from distrain_nb.repairs import write_in_option
+from distrain_nb.worker.rank.process_state import TABLE
 from distrain_nb.worker.rank.wrapped import SHARDED, gather_first
 
 if TYPE_CHECKING:
@@ -220,15 +220,15 @@ def _sharded(tree: ast.Module, results: Container[str]) -> Iterator[tuple[str, i
 
 def _settings(code: _Code, gathering: Gathering) -> list[Executed]:
     """Return the notebook's settings that concern what the program imports, and what they need."""
-    past, notebook = gathering.history, gathering.notebook
-    roots = {i.root for i in follow(_imports(code, gathering), notebook.folder).imports}
-    world = gathering.world
-    every = settings_of(notebook.namespace, past, partial(is_of_the_world, world=world), world.saw)
-    given, left = gathering.want_process_state(every, roots)
+    world, folder = gathering.world, gathering.notebook.folder
+    roots = {i.root for i in follow(_imports(code, gathering), folder).imports}
+    every = settings_of(world)
+    left = gathering.want_process_state(process_state(every, roots, world))
+    given = {name: n.value for name, n in gathering.found.items() if name in TABLE}
     settings = [s for s in every if s.concerns(roots)]
     gathering.findings += settings_findings(settings, given, left)
     executed = [s.executed for s in settings if s.runs]
-    gathering.findings += variables_of_the_world(executed, world)
+    gathering.findings += variables_of_the_world(executed, given, world)
     for item in executed:
         gathering.want(item.statement.names().needs.values(), item.statement.label)
         gathering.want_inside(item)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,14 +16,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+_HOOKS = (
+    *((sys, "excepthook"), (threading, "excepthook"), (sys, "unraisablehook")),
+    *((warnings, "showwarning"), (warnings, "formatwarning")),
+)
+
+
 @pytest.fixture(autouse=True)
-def process_state() -> Iterator[None]:
+def process_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Undo what a notebook of a test has set in this process."""
+    for module, name in _HOOKS:
+        monkeypatch.setattr(module, name, getattr(module, name))
     before = dict(read())
     yield
     for name, value in read():
         module, first = sys.modules[name.partition(":")[0]], before.get(name, TABLE[name].usual)
-        if value != first and first is not FIRST and TABLE[name].write:
+        is_hook = name.endswith(("hook", "warning"))
+        if not (value == first or first is FIRST or is_hook) and TABLE[name].write:
             _UNDO.get(name, functools.partial(_write_back, name))(module, value, first)
 
 

@@ -117,7 +117,8 @@ CASES: dict[str, tuple[tuple[str, ...], str, str]] = {
             "    logger.setLevel(7)\n    gc.set_threshold(900)",
         ),
         "print(sys.getrecursionlimit(), threading.excepthook is print_it, warnings.filters[0][0],\n"
-        "      decimal.Decimal(1) / 3, re.search(r'Umask:.*', open('/proc/self/status').read())[0],\n"
+        "      decimal.Decimal(1) / 3,\n"
+        "      re.search('Umask:.*', open('/proc/self/status').read())[0],\n"
         "      np.array([1.2345]), logging.getLogger('other').level, gc.get_threshold()[0],\n"
         "      socket.getdefaulttimeout())",
         "3210 True ignore 0.33333 Umask:\t0027 [1.23] 7 900 7.0",

@@ -6,9 +6,7 @@ import atexit
 import functools
 import signal
 import sys
-import threading
 import time
-import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -135,11 +133,9 @@ def check_equal(kernel: Kernel, server: Server, imports: str, sets: str, shows: 
 
 @pytest.mark.parametrize("setting", OF_PYTHON)
 def test_a_setting_of_python_that_a_function_makes_is_in_every_rank(
-    kernel: Kernel, server: Server, setting: str, monkeypatch: pytest.MonkeyPatch
+    kernel: Kernel, server: Server, setting: str
 ) -> None:
     """Each rank had Python's own."""
-    for module in (sys, threading):
-        monkeypatch.setattr(module, "excepthook", module.excepthook)
     kernel.run("class Own(UserWarning): pass")
     check_equal(kernel, server, *OF_PYTHON[setting])
 
@@ -192,10 +188,7 @@ LEFT = {
 
 
 @pytest.mark.parametrize("setting", LEFT)
-def test_a_setting_that_stays_in_the_notebook_is_told(
-    kernel: Kernel, setting: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+def test_a_setting_that_stays_in_the_notebook_is_told(kernel: Kernel, setting: str) -> None:
     handler = signal.getsignal(signal.SIGUSR2)
     try:
         kernel.run(LEFT[setting])
@@ -349,7 +342,7 @@ def test_reading_settings_takes_no_time() -> None:
 
     assert matplotlib.pyplot and pandas and torch
     settings = Settings({})
-    assert [*settings.changed()] == []
+    assert [*settings.changed({"torch", "pandas", "matplotlib"}, ())] == []
     times = []
     for _ in range(20):
         start = time.perf_counter()

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.errors import closest
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.program.gathering.module_state import is_of_the_world
 from distrain_nb.program.gathering.resolve import Literal, Needed, SourceCode, Value
 from distrain_nb.program.notebook.history import is_at
 from distrain_nb.program.python.names import names_of
@@ -312,7 +311,7 @@ def drawn(
     """Yield a warning for the values that may have been drawn from a generator which the notebook
     had seeded by its rank."""
     seeds = [s.executed for s in settings if any("seed" in n for n in s.names)]
-    last = seeds[-1] if seeds and is_of_the_world(seeds[-1], world) else None
+    last = seeds[-1] if seeds and world.asks_for_rank(seeds[-1]) else None
     values = [n.name for n in found.values() if last and isinstance(n.how, (Literal, Value))]
     origins = [(n, p) for n in values for p in world.history.of(n)[:1]]
     names = [f"`{n}`" for n, p in origins if last and p.at > last.at and _calls(p.statement.node)]

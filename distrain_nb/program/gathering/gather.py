@@ -24,8 +24,6 @@ from distrain_nb.program.gathering.module_state import (
     from_the_world,
     module_state,
     modules_in,
-    process_states,
-    states,
 )
 from distrain_nb.program.gathering.remake import Choices, Remade, remake, remake_for
 from distrain_nb.program.gathering.resolve import (
@@ -46,13 +44,13 @@ from distrain_nb.program.notebook.world import World
 from distrain_nb.program.program import report
 from distrain_nb.program.values.data import shared_names
 from distrain_nb.program.values.pickling import try_value, unreadable
+from distrain_nb.worker.rank.process_state import can_be_set
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from distrain_nb.program.notebook.cells import Notebook
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
-    from distrain_nb.program.notebook.settings import Setting
     from distrain_nb.program.python.names import Names
     from distrain_nb.program.python.reads import ByText, Use
     from distrain_nb.program.values.refusals import PickleProblem
@@ -128,34 +126,25 @@ class Gathering:
         that the program imports first."""
         self._modules = modules_in(files)
         for name, value in module_state(files, self.world):
-            trial = try_value(name, value, self.definitions, _MOST_OF_MODULES)
-            if name not in self.found and trial.problem is None and trial.complete:
-                module = name.partition(":")[0]
-                late = module not in imported
-                self._travels(module, Needed(name, value, Value(), (module,), trial, late=late))
+            if name not in self.found:
+                self._state_travels(name, value, late=name.partition(":")[0] not in imported)
         refused, self.proofs = from_the_world(self.found, self._modules, self.world)
         self.findings += refused
         for path, where in self.proofs.items():
             self._waiting.append(PendingName(re.split(r"\W", path)[0], where, required=True))
         self.run()
 
-    def want_process_state(
-        self, settings: Iterable[Setting], roots: Collection[str]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Take the settings of the process, and the states of the random generators that settings
-        have seeded, as far as a program with imports of these packages has them. Return what ranks
-        are given, and what stays in the notebook."""
-        of_process = process_states(settings, roots, self.world)
-        self.findings += of_process.findings
-        given, left = of_process.given, of_process.left
-        for name, state in (*given.items(), *states(settings, roots, self.world)):
-            module = name.partition(":")[0]
-            trial = try_value(name, state, self.definitions, _MOST_OF_MODULES)
-            if trial.problem:
-                left[name] = given.pop(name)
-            else:
-                self._travels(module, Needed(name, state, Value(), (module,), trial, late=True))
-        return given, left
+    def want_process_state(self, states: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+        """Take state of the process by its names, and return what stays in the notebook."""
+        return {n: s for n, s in states if not (can_be_set(n) and self._state_travels(n, s))}
+
+    def _state_travels(self, name: str, value: Any, *, late: bool = True) -> bool:
+        module = name.partition(":")[0]
+        trial = try_value(name, value, self.definitions, _MOST_OF_MODULES)
+        if trial.problem or not trial.complete:
+            return False
+        self._travels(module, Needed(name, value, Value(), (module,), trial, late=late))
+        return True
 
     def run(self) -> None:
         """Settle every name, and those that come up on the way."""

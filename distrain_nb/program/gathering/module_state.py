@@ -10,9 +10,10 @@ import inspect
 import re
 import sys
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
+from distrain_nb.observed.process import is_brought
 from distrain_nb.program.gathering.remake import asks_machine, is_tool
 from distrain_nb.program.gathering.resolve import is_literal
 from distrain_nb.program.notebook.history import is_at
@@ -21,7 +22,6 @@ from distrain_nb.program.notebook.world import is_settings
 from distrain_nb.program.python.scopes import bound_names
 from distrain_nb.program.values.origins import attributes
 from distrain_nb.worker.fingerprint import OF_THE_WORLD, dict_of, text_of
-from distrain_nb.worker.rank.process_state import TABLE, is_set_by
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -36,75 +36,24 @@ _STATES = {"random": "getstate()", "numpy.random": "get_state()", "torch": "get_
 _SEEDS = re.compile(r"(\w+\.)*\w*(seed\w*|set_?(rng_)?state)|(\w+\.)*enable_full_determinism")
 
 
-def states(
+def process_state(
     settings: Iterable[Setting], roots: Collection[str], world: World
 ) -> Iterator[tuple[str, Any]]:
-    """Yield names such as `random:getstate()` with the states of generators that settings seed,
-    last alike in all ranks. They are in these packages or in one that they import."""
+    """Yield settings of the process by their names, whatever has made them, but for those that
+    statements make again in every rank, as they ask for the world; and names such as
+    `random:getstate()` with the states of generators that settings seed, last alike in all ranks.
+    They are in these packages or in one that they import."""
     by_rank: dict[str, bool] = {}
-    for setting in settings:
-        for name in setting.names if setting.runs else ():
-            if _SEEDS.fullmatch(name):
-                of_world = is_of_the_world(setting.executed, world)
-                by_rank.update(dict.fromkeys(_modules(name), of_world))
+    again = [(n, world.asks_for_rank(s.executed)) for s in settings if s.runs for n in s.names]
+    for name, of_world in again:
+        if _SEEDS.fullmatch(name):
+            by_rank.update(dict.fromkeys(_modules(name), of_world))
     seeded = {module for module, of_world in by_rank.items() if not of_world}
-    for module in sorted(m for m in seeded & sys.modules.keys() if _is_brought(m, roots)):
+    for module in sorted(m for m in seeded & sys.modules.keys() if is_brought(m, roots)):
         state = getattr(sys.modules[module], _STATES[module].removesuffix("()"), None)
         if state is not None:
             yield f"{module}:{_STATES[module]}", state()
-
-
-class _OfProcess(NamedTuple):
-    """Settings of the process by their names: what ranks are given, what stays in the notebook,
-    and warnings."""
-
-    given: dict[str, Any]
-    left: dict[str, Any]
-    findings: list[Finding]
-
-
-def process_states(settings: Iterable[Setting], roots: Collection[str], world: World) -> _OfProcess:
-    """Return the settings of the process that cells have made, whatever has made them, but for
-    those that statements make again in every rank, as they ask for the world."""
-    repeated = [s for s in settings if s.runs and is_of_the_world(s.executed, world)]
-    states = _OfProcess({}, {}, [])
-    for name, value, at in world.seen.observer.settings.changed():
-        module = name.partition(":")[0]
-        if not _is_brought(module, roots):
-            continue
-        if name == "warnings:filters":
-            value = [f for f in value if _is_brought(f[2].__module__, {*roots, "__main__"})]
-        if TABLE[name].write is None:
-            states.left[name] = value
-        elif not any(is_set_by(name, n) for s in repeated for n in s.names):
-            states.given[name] = value
-            if at:
-                message = (
-                    f"`{name.replace(':', '.')}`: every rank has the notebook's, though {at[0]},"
-                    f" line {at[1]} set it and asked for the world. Set it in the cell"
-                )
-                states.findings.append(
-                    Finding("capture.left-behind", Severity.WARNING, "", message)
-                )
-    return states
-
-
-def _is_brought(module: str, roots: Collection[str]) -> bool:
-    root = module.partition(".")[0]
-    if root in sys.stdlib_module_names or root in roots:
-        return True
-    package = sys.modules.get(root)
-    return any(
-        type(loaded) is ModuleType and vars(loaded).get(root) is package
-        for name, loaded in [*sys.modules.copy().items()]
-        if name.partition(".")[0] in roots
-    )
-
-
-def is_of_the_world(executed: Executed, world: World) -> bool:
-    """Return whether a statement asks for the world, or reads what knows it."""
-    reading = world.asked_by(executed)
-    return reading is not None and reading.kind == "world"
+    yield from world.seen.observer.settings.changed(roots, [n for n, of_world in again if of_world])
 
 
 def _modules(name: str) -> Iterable[str]:
@@ -255,19 +204,27 @@ def _made_by_rank(own: OwnModule, name: str, world: World) -> Iterator[str]:
             yield f"{name}.{attribute}"
 
 
-def variables_of_the_world(repeated: Collection[Executed], world: World) -> Iterator[Finding]:
-    """Yield a warning for each statement that set variables of the environment by what knows the
-    world, and is none that every rank repeats."""
+def variables_of_the_world(
+    repeated: Collection[Executed], given: Iterable[str], world: World
+) -> Iterator[Finding]:
+    """Yield a warning for each statement that set variables of the environment, or state of the
+    process that ranks are `given`, by what knows the world, and is none that every rank repeats."""
+    message = (
+        "{}: every rank has the notebook's, though {} asked for the world{}. Set it in the cell"
+    )
+    sets = [
+        (f"`{name.replace(':', '.')}`", f"{at[0]}, line {at[1]}", "")
+        for name in given
+        if (at := world.seen.observer.settings.asked_at(name))
+    ]
     for executed in world.history.executed:
         names = world.seen.sets(executed.statement) if executed not in repeated else ()
         reading = world.asked_by(executed) if names else None
         if reading and reading.kind == "world":
-            where = executed.statement.where
-            message = (
-                f"{', '.join(sorted(names))} in the environment: every rank has the notebook's,"
-                f" though {where} asked for the world ({reading.what}). Set it in the cell"
-            )
-            yield Finding("capture.left-behind", Severity.WARNING, where, message)
+            what = f"{', '.join(sorted(names))} in the environment"
+            sets.append((what, executed.statement.where, f" ({reading.what})"))
+    for parts in sets:
+        yield Finding("capture.left-behind", Severity.WARNING, "", message.format(*parts))
 
 
 _Set = tuple[str, str, "Executed"]

@@ -23,8 +23,8 @@ from distrain_nb.program.notebook.world import is_settings
 from distrain_nb.program.values.data import CHANGING
 from distrain_nb.program.values.pickling import try_value
 from distrain_nb.worker.files.disk import readable_size
-from distrain_nb.worker.fingerprint import LIVE, dict_of, fingerprint, settings, text_of
-from distrain_nb.worker.rank.caches import cached_results
+from distrain_nb.worker.fingerprint import LIVE, dict_of, fingerprint, settings
+from distrain_nb.worker.rank.caches import caches_in
 from distrain_nb.worker.rank.expected import shown
 from distrain_nb.worker.rank.wrapped import unwrapped
 
@@ -207,33 +207,24 @@ def _unseen(name: str, definition: Any) -> dict[str, tuple[Any, tuple[str, str, 
 def caches_of(
     needed: Needed, where: str, world: World, definitions: Definitions
 ) -> Iterator[Needed | Finding]:
-    """Yield what a function, or functions of a class, have cached, if that can change: another one
-    that is computed again lacks changes, and is not the object that other names stand for. Where
-    the world or the machine was asked, each rank computes its own."""
+    """Yield what a definition has cached. Where a function asks the world or the machine, each rank
+    computes its own."""
     assert isinstance(needed.how, SourceCode)
     name, chain = needed.name, needed.how.chain
-    inside = parts(name, needed.value) if isinstance(needed.value, type) else ()
-    functions = {name: needed.value, **{p: getattr(v, "__func__", v) for p, v in inside}}
-    found = {path: cached_results(function) for path, function in functions.items()}
-    for path, results in found.items():
-        if not results or all(_is_unchanging(result) for *_, result in results.calls):
-            continue
+    for path, function, results in caches_in(name, needed.value):
         executed = (e for e in world.history.executed if e not in chain and world.reads(e, name))
-        asks = ASKS_MACHINE.intersection(functions[path].__wrapped__.__code__.co_names)
-        if asks or any(world.asked_by(e) for e in executed):
+        if ASKS_MACHINE.intersection(function.__code__.co_names) or any(
+            map(world.asked_by, executed)
+        ):
             continue
         key = f"{path}.cache_info()"
         trial = try_value(key, results, definitions, _MOST_OF_CACHE)
         if trial.problem is None and trial.complete:
             yield Needed(key, results, Value(), (where,), trial, name)
-            continue
-        why = trial.problem.reason if trial.problem else "is too large to travel"
-        message = f"what `{path}` has cached {why}: the run computes it again"
-        yield Finding("capture.made-again", Severity.INFO, where, message)
-
-
-def _is_unchanging(result: Any) -> bool:
-    return text_of(result) is not None or isinstance(result, (type, *_METHODS))
+        else:
+            why = trial.problem.reason if trial.problem else "is too large to travel"
+            message = f"what `{path}` has cached {why}: the run computes it again"
+            yield Finding("capture.made-again", Severity.INFO, where, message)
 
 
 _MOST_OF_CACHE = 2**20  # bytes: what is larger was loaded, not changed

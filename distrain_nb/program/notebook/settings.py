@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import operator
 import os
 import re
 import reprlib
@@ -18,49 +17,22 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
+from distrain_nb.observed.process import AGAIN, VALUE, VARIABLE, is_of_machine, way_of
 from distrain_nb.observed.watch import is_inherited
 from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.reach import member, name_of, resolve
 from distrain_nb.program.notebook.world import is_settings
 from distrain_nb.worker.fingerprint import text_of
 from distrain_nb.worker.rank.expected import shown
-from distrain_nb.worker.rank.process_state import TABLE, is_set_by
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from distrain_nb.program.notebook.history import Executed, ExecutionHistory, Statement
+    from distrain_nb.program.notebook.history import Executed, ExecutionHistory
+    from distrain_nb.program.notebook.world import World
 
-# Calls, as they are written with the module's full name or as the function names itself.
-_CALLS = re.compile(
-    r"torch\.(\w+\.)*(manual_seed(_all)?|seed|set_(rng_state|default_(device|tensor_type)"
-    r"|num_interop_threads|flush_denormal|sharing_strategy|per_process_memory_fraction)"
-    r"|enable_\w*sdp)|torch\._C\.(_\w+|set_num_interop_threads)"
-    r"|random\.(Random\.)?(seed|setstate)|numpy\.random\.(\w+\.)*(seed|set_state)"
-    r"|logging\.(basicConfig|captureWarnings|addLevelName|setLoggerClass|config\.\w+)"
-    r"|sklearn\.(\w+\.)*set_config|faulthandler\.enable|gc\.freeze"
-    r"|matplotlib\.(pyplot\.)?(use|switch_backend)"
-    r"|tensorflow\.(\w+\.)*(set_(random_)?seed|enable_op_determinism"
-    r"|run_functions_eagerly|enable_numpy_behavior|enable_debug_mode|set_verbosity)"
-    r"|keras\.(\w+\.)*(set_random_seed|disable_\w+|enable_\w+)"
-    r"|jax\.(\w+\.)*config\.update|jax\._src\.config\.\w+\.update"
-    r"|transformers\.(\w+\.)*(set_seed|enable_full_determinism|set_verbosity\w*|enable_\w+"
-    r"|disable_\w+)|datasets\.(\w+\.)*(set_verbosity\w*|enable_\w+|disable_\w+)"
-    r"|accelerate\.(\w+\.)*set_seed|(lightning|pytorch_lightning)(\.\w+)*\.seed_everything"
-    r"|tqdm\.(\w+\.)*pandas|(horovod|hvd)(\.\w+)*\.init"
-)
-# Calls that concern the machine, or that other code may make better.
-_HERE = re.compile(
-    r"(os|posix)\.chdir|atexit\.register|sys\.path\.\w+|os\.environ\.\w+|os\.putenv"
-    r"|torch\.cuda\.set_device|torch\.distributed(\.\w+)*\.init_process_group"
-    r"|jax\.distributed\.initialize|deepspeed(\.\w+)*\.init_distributed"
-    r"|(torch\.)?multiprocessing\.(\w+\.)*set_start_method"
-    r"|\w+(\.\w+)*\.(set|enable|disable|register|seed)_\w+"
-)
-_ENVIRONMENT = re.compile(r"os\.environ(\.(update|setdefault|__setitem__))?|(os|posix)\.putenv")
 _REGISTERS = re.compile(r"(\w+\.)+register(_\w+)?")  # as a decorator of a package
 _BY_SETATTR = ".*"
-_LOGGER = ("setLevel", "addHandler", "addFilter", "removeHandler")
 _NEUTRAL = (ast.Import, ast.ImportFrom, ast.Pass, ast.Return, ast.Global, ast.If)
 
 
@@ -82,19 +54,14 @@ class Setting:
         return not own or bool(own & {*roots, *(("numpy",) if installed else ())})
 
 
-def settings_of(
-    namespace: Mapping[str, Any],
-    history: ExecutionHistory,
-    asks: Callable[[Executed], bool],
-    saw: Callable[[Statement], bool],
-) -> list[Setting]:
+def settings_of(world: World) -> list[Setting]:
     """Return the settings that a notebook made, in order; of a cell that ran again only the last
     run. Ranks have the notebook's environment and process state, so of these only what a statement
-    sets that `asks` for the world, of the state also what nobody `saw`."""
-    modules = OwnModules(OwnModule(namespace, history))
-    last = _last_runs(history)
-    executed = (item for item in history.executed if item.at[0] in last)
-    found = (_setting(item, modules, asks, saw) for item in executed)
+    sets that asks for the world, of the state also what nobody saw."""
+    modules = OwnModules(OwnModule(world.namespace, world.history))
+    last = _last_runs(world.history)
+    executed = (item for item in world.history.executed if item.at[0] in last)
+    found = (_setting(item, _Code(modules, world.namespace), world) for item in executed)
     return [setting for setting in found if setting]
 
 
@@ -114,18 +81,10 @@ def settings_findings(
         (True, "settings", given, "every rank first makes these settings of the notebook: "),
         (False, "left-behind", left, "these settings hold in the notebook only: "),
     ):
-        lines = [
-            f"`{s.executed.statement.text.splitlines()[0]}` ({s.executed.statement.where})"
-            for s in settings
-            if s.runs is runs
-        ]
+        made = [s.executed.statement for s in settings if s.runs is runs]
+        lines = [f"`{statement.text.splitlines()[0]}` ({statement.where})" for statement in made]
         lines += [
-            f"`{name.replace(':', '.')}`"
-            + (
-                ""
-                if isinstance(value, list)
-                else f" is {shown(text_of(value) or reprlib.repr(value))}"
-            )
+            f"`{name.replace(':', '.')}` is {shown(text_of(value) or reprlib.repr(value))}"
             for name, value in states.items()
         ]
         if lines:
@@ -134,37 +93,37 @@ def settings_findings(
             yield Finding(f"capture.{code}", Severity.INFO, "", message)
 
 
-def _setting(
-    executed: Executed,
-    modules: OwnModules,
-    asks: Callable[[Executed], bool],
-    saw: Callable[[Statement], bool],
-) -> Setting | None:
-    code = _Code(modules, modules.notebook.namespace)
+def _setting(executed: Executed, code: _Code, world: World) -> Setting | None:
     node = executed.statement.node
     inside = [*node.body, *node.orelse] if isinstance(node, (ast.If, ast.For)) else [node]
     names = [code.name(item) for item in inside]
     if not inside or not all(names):
         return None
-    made = [_makes(item, name, code) for item, name in zip(inside, names, strict=True)]
-    variables = [bool(_ENVIRONMENT.fullmatch(name)) for name in names]
-    states = [all(map(_is_of_process, m or [n])) for m, n in zip(made, names, strict=True)]
-    by_rank = (any(variables) and _is_inherited(node)) or any(states)
-    known = all(map(any, zip(made, variables, states, strict=True)))
-    if by_rank and known and (asks(executed) or (all(states) and not saw(executed.statement))):
-        sets = [name for m, name in zip(made, names, strict=True) for name in m or [name]]
-        return Setting(executed, tuple(sets), runs=True)
-    if all(states):
+    sets = [
+        pair for item, name in zip(inside, names, strict=True) for pair in _sets(item, name, code)
+    ]
+    ways, names = {way for _, way in sets}, [name for name, _ in sets]
+    if ways == {VALUE} and world.saw(executed.statement) and not world.asks_for_rank(executed):
         return None
-    if all(map(operator.or_, map(bool, made), states)):
+    if ways <= {AGAIN, VALUE}:
         plain = all(_is_plain(name, code.names) for name in executed.statement.names().needs)
-        return Setting(executed, tuple(name for item in made for name in item), plain)
-    return Setting(executed, (names[0],), runs=False) if _HERE.fullmatch(names[0]) else None
+        return Setting(executed, tuple(names), plain or ways == {VALUE})
+    if "" not in ways and world.asks_for_rank(executed):
+        return Setting(executed, tuple(names), runs=True)
+    return Setting(executed, (names[0],), runs=False) if is_of_machine(names[0]) else None
 
 
-def _is_of_process(name: str) -> bool:
-    """Return whether a function sets what ranks have by its value."""
-    return not _CALLS.fullmatch(name) and any(is_set_by(state, name) for state in TABLE)
+def _sets(node: ast.stmt, name: str, code: _Code) -> list[tuple[str, str]]:
+    """Return what a statement sets, with how ranks get that; "" where it does anything else."""
+    way = way_of(name)
+    if hasattr(node, "decorator_list"):
+        return [(name, AGAIN)]
+    if way == VARIABLE:
+        return [(name, way if _is_inherited(node) else "")]
+    if isinstance(node, ast.Assign) or name.endswith(_BY_SETATTR):
+        return [(name, way or ("" if name.startswith(("os.", "sys.")) else AGAIN))]
+    inside = [] if way else _made_by_function(node, code)
+    return [(n, VALUE if way_of(n) == VALUE else AGAIN) for n in inside] or [(name, way)]
 
 
 def _is_inherited(node: ast.stmt) -> bool:
@@ -174,15 +133,6 @@ def _is_inherited(node: ast.stmt) -> bool:
     keys = [n.slice.value for n in places if isinstance(n.slice, ast.Constant)
             and not isinstance(n.ctx, ast.Load)]  # fmt: skip
     return not keys or any(map(is_inherited, keys))
-
-
-def _makes(node: ast.stmt, name: str, code: _Code) -> list[str]:
-    """What a statement sets that ranks can set too; nothing where it does anything else."""
-    if _CALLS.fullmatch(name) or hasattr(node, "decorator_list"):
-        return [name]
-    if isinstance(node, ast.Assign) or name.endswith(_BY_SETATTR):
-        return [] if name.startswith(("os.", "sys.")) or _is_of_process(name) else [name]
-    return _made_by_function(node, code)
 
 
 @dataclass(frozen=True)
@@ -213,7 +163,7 @@ class _Code:
         target = node.targets[0]
         if isinstance(target, ast.Name) and isinstance(node.value, ast.Call):
             called = self._written(node.value.func)  # `_ = torch.manual_seed(0)`
-            return called if _CALLS.fullmatch(called) or _is_of_process(called) else ""
+            return called if way_of(called) in (AGAIN, VALUE) else ""
         if isinstance(target, ast.Subscript):
             target = target.value
         if resolve(target, self.names) is os.environ:
@@ -241,9 +191,6 @@ class _Code:
         while isinstance(node, ast.Attribute):
             rest.insert(0, node.attr)
             node = node.value
-        if isinstance(node, ast.Call) and rest and rest[-1] in _LOGGER:
-            name = self._written(node.func)
-            return "logging.basicConfig" if name == "logging.getLogger" else ""
         if isinstance(node, ast.Call) and rest:
             return ".".join([*filter(None, [self._written(node.func)]), *rest])
         found = resolve(node, self.names)
@@ -267,10 +214,7 @@ def _made_by_function(node: ast.stmt, code: _Code) -> list[str]:
     body = [s for s in ast.walk(function) if isinstance(s, ast.stmt) and s is not function]
     sets = [s for s in body if not isinstance(s, _NEUTRAL) and not _is_docstring(s)]
     names = [(s, inner.name(s)) for s in sets]
-    if all(
-        n and (isinstance(s, ast.Assign) or _CALLS.fullmatch(n) or _is_of_process(n))
-        for s, n in names
-    ):
+    if all(n and (isinstance(s, ast.Assign) or way_of(n) in (AGAIN, VALUE)) for s, n in names):
         return [name for _, name in names]
     return []
 

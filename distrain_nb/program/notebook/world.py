@@ -75,6 +75,11 @@ class World:
             return any(read.direct for read in self.seen.asked(executed.statement))
         return self.asked_by(executed) is not None
 
+    def asks_for_rank(self, executed: Executed) -> bool:
+        """Return whether a statement asks for the world, or reads what knows it."""
+        reading = self.asked_by(executed)
+        return reading is not None and reading.kind == "world"
+
     def asked_in(self, module: OwnModule, name: str) -> Reading | None:
         """Return the questions about the world or the machine on which a module's name depends."""
         return _first(self._asked([(module, name)]))

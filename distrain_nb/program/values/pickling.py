@@ -168,11 +168,9 @@ class NotebookWriter(Writer):
         path = self.definitions.path(obj)
         if path is None:
             if given := self.definitions.given_by(obj):
-                raise Refusal(
-                    f"needs `{obj.__qualname__}`, which {given[0]}, line {given[1]} made depend on"
-                    " the world and whose name means something else now,",
-                    "define that and create this in the cell",
-                )
+                made = f"needs `{obj.__qualname__}`, which {given[0]}, line {given[1]} made depend"
+                now = " on the world and whose name means something else now,"
+                raise Refusal(made + now, "define that and create this in the cell")
             return self._function(obj) if isinstance(obj, FunctionType) else self._class(obj)
         self.seen.names.add(path.partition(".")[0])
         return out_of_band, ("notebook", path)

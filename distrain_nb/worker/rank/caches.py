@@ -9,7 +9,9 @@ from __future__ import annotations
 import functools
 import gc
 from types import FunctionType
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from distrain_nb.worker.fingerprint import text_of
 
 CACHED = type(functools.lru_cache(maxsize=None)(len))
 _Call = Tuple[Tuple[Any, ...], Dict[str, Any], Any]
@@ -37,6 +39,17 @@ class CachedResults(NamedTuple):
                 cached(*arguments, **keywords)
         finally:
             function.__code__, function.__defaults__, function.__kwdefaults__ = saved
+
+
+def caches_in(name: str, definition: Any) -> Iterator[Tuple[str, Any, CachedResults]]:
+    """Yield a function, or those in a class, by their paths, with what they have cached: where that
+    can change, as another one that is computed again lacks changes and is another object."""
+    inside = vars(definition).items() if isinstance(definition, type) else ()
+    for path, part in [(name, definition), *((f"{name}.{n}", part) for n, part in inside)]:
+        function = getattr(part, "__func__", part)
+        results = cached_results(function)
+        if results and any(text_of(result) is None for *_, result in results.calls):
+            yield path, function.__wrapped__, results
 
 
 def cached_results(cached: Any) -> Optional[CachedResults]:

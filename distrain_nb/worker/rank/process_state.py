@@ -80,7 +80,7 @@ _PYTHON = os.path.dirname(os.__file__)
 
 def is_of_package(definition: Any) -> bool:
     """Return whether a function or class is of an installed package."""
-    return "-packages" in _file(definition)
+    return definition.__module__ != "__main__" and "-packages" in _file(definition)
 
 
 def _file(definition: Any) -> str:
@@ -228,10 +228,6 @@ def _set_torch_printing(module: Any, values: Mapping[str, Any]) -> None:
     vars(module.PRINT_OPTS).update(values)
 
 
-def _anomaly(module: Any) -> Tuple[bool, bool]:
-    return module.is_anomaly_enabled(), module.is_anomaly_check_nan_enabled()
-
-
 _PRINTS = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
 _NUMPY_PRINTS = {
     "edgeitems": 3,
@@ -354,7 +350,7 @@ TABLE: Dict[str, ProcessState] = {
     "torch:is_warn_always_enabled()": _called("is_warn_always_enabled", "set_warn_always", False),
     "torch:get_num_threads()": _called("get_num_threads", "set_num_threads", FIRST),
     "torch:is_anomaly_enabled()": ProcessState(
-        _anomaly,
+        lambda module: (module.is_anomaly_enabled(), module.is_anomaly_check_nan_enabled()),
         lambda module, value: module.autograd.set_detect_anomaly(*value),
         (False, True),
         "set_detect_anomaly",
@@ -393,8 +389,11 @@ def is_set_by(name: str, function: str) -> bool:
     return re.fullmatch(pattern, function) is not None
 
 
+def can_be_set(name: str) -> bool:
+    """Return whether a rank can have a setting, or other state, of the notebook."""
+    return name not in TABLE or TABLE[name].write is not None
+
+
 def write(name: str, module: Any, value: Any) -> None:
     """Set one of this process. Raises what its module raises."""
-    setter = TABLE[name].write
-    assert setter is not None
-    setter(module, value)
+    TABLE[name].write(module, value)  # type: ignore[misc]
