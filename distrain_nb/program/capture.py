@@ -223,12 +223,12 @@ def _settings(code: _Code, gathering: Gathering) -> list[Executed]:
     world, folder = gathering.world, gathering.notebook.folder
     roots = {i.root for i in follow(_imports(code, gathering), folder).imports}
     every = settings_of(world)
-    left = gathering.want_process_state(process_state(every, roots, world))
-    given = {name: n.value for name, n in gathering.found.items() if name in TABLE}
+    remaining = gathering.want_process_state(process_state(every, roots, world))
+    by_value = {name: n.value for name, n in gathering.found.items() if name in TABLE}
     settings = [s for s in every if s.concerns(roots)]
-    gathering.findings += settings_findings(settings, given, left)
+    gathering.findings += settings_findings(settings, by_value, remaining)
     executed = [s.executed for s in settings if s.runs]
-    gathering.findings += variables_of_the_world(executed, given, world)
+    gathering.findings += variables_of_the_world(executed, by_value, world)
     for item in executed:
         gathering.want(item.statement.names().needs.values(), item.statement.label)
         gathering.want_inside(item)

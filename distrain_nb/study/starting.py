@@ -271,9 +271,9 @@ def _mirror(file: StudyFile, folder: Path, *, here: bool) -> None:
     parameters = {
         n: text if isinstance(text, str) else ", ".join(text) for n, text in texts.items()
     }
-    own = file.experiments
+    experiments = file.experiments
     note = begin_study(
-        folder, file.name, file.created, file.experiment, parameters, here=here, own=own
+        folder, file.name, file.created, file.experiment, parameters, here=here, own=experiments
     )
     if note:
         warnings.warn(note, stacklevel=3)

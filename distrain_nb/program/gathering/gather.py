@@ -149,14 +149,14 @@ class Gathering:
     def run(self) -> None:
         """Settle every name, and those that come up on the way."""
         while self._waiting or self._breaks_circle():
-            wanted = self._waiting.popleft()
-            known = self.found.get(wanted.name)
+            pending = self._waiting.popleft()
+            known = self.found.get(pending.name)
             if known is not None:
-                if wanted.where not in known.where:
-                    where = (*known.where, wanted.where)
-                    self.found[wanted.name] = replace(known, where=where)
-            elif wanted.name not in self._settled:
-                self._settle(wanted)
+                if pending.where not in known.where:
+                    where = (*known.where, pending.where)
+                    self.found[pending.name] = replace(known, where=where)
+            elif pending.name not in self._settled:
+                self._settle(pending)
 
     def finish(self) -> None:
         """Tell what is missing, and what has changed, once all is found."""
@@ -164,9 +164,9 @@ class Gathering:
         self.findings += lost(self.found, self.world)
         self.findings += unseen(self.found, self.world)
         set_inside = set_by_functions(self.found, self.history)
-        for wanted in self._missing:
-            if wanted.name not in set_inside:
-                self._undefined(wanted)
+        for pending in self._missing:
+            if pending.name not in set_inside:
+                self._undefined(pending)
         self._missing.clear()
         known = {*self.found, *self._bound, *_PROMPT}
         self.findings += by_text(self._by_text, self.found, known, self.notebook.namespace)
@@ -182,94 +182,94 @@ class Gathering:
         """Record a finding."""
         self.findings.append(Finding(f"capture.{code}", severity, where, message, fixes))
 
-    def _settle(self, wanted: PendingName) -> None:
-        name, namespace = wanted.name, self.notebook.namespace
+    def _settle(self, pending: PendingName) -> None:
+        name, namespace = pending.name, self.notebook.namespace
         if name in _MODULE_NAMES:
             return
         value = namespace.get(name)
         if name in self.notebook.given:
-            self._carry(wanted, self.notebook.given[name])
+            self._carry(pending, self.notebook.given[name])
         elif name == "display" and (name not in namespace or is_builtin("exit", value)):
             self._settled.add(name)  # as in a notebook, every rank has one
         elif name in _PROMPT:
-            self._prompt(wanted)
+            self._prompt(pending)
         elif name not in namespace:
             self._settled.add(name)
-            if wanted.required and _SHOWN_LAST.fullmatch(name) and not is_builtin(name):
-                self._prompt(wanted)
-            elif not is_builtin(name) and wanted.required:
-                self._missing.append(wanted)
+            if pending.required and _SHOWN_LAST.fullmatch(name) and not is_builtin(name):
+                self._prompt(pending)
+            elif not is_builtin(name) and pending.required:
+                self._missing.append(pending)
         elif not is_builtin(name, value):
-            self._capture(wanted, value)
+            self._capture(pending, value)
 
-    def _capture(self, wanted: PendingName, value: Any) -> None:
-        how, trial = self._choices.of(wanted.name)
+    def _capture(self, pending: PendingName, value: Any) -> None:
+        how, trial = self._choices.of(pending.name)
         if isinstance(how, NoSource):
-            self._no_source(wanted, value)
+            self._no_source(pending, value)
         elif trial is not None:
-            self._travels(wanted.where, Needed(wanted.name, value, how, (wanted.where,), trial))
+            self._travels(pending.where, Needed(pending.name, value, how, (pending.where,), trial))
         elif isinstance(how, (Literal, Value)):
-            self._data(wanted, value)
+            self._data(pending, value)
         else:
-            self._take(Needed(wanted.name, value, how, (wanted.where,)), wanted)
+            self._take(Needed(pending.name, value, how, (pending.where,)), pending)
 
-    def _take(self, needed: Needed, wanted: PendingName) -> None:
+    def _take(self, needed: Needed, pending: PendingName) -> None:
         self.found[needed.name] = needed
         if isinstance(needed.how, SourceCode):
-            self._source(wanted, needed.how)
+            self._source(pending, needed.how)
             limits = self.definitions, self.limit
-            weights = weights_of(needed, wanted.where, *limits)
-            caches = caches_of(needed, wanted.where, self.world, self.definitions)
-            state = state_of(needed, wanted.where, self.world, *limits)
+            weights = weights_of(needed, pending.where, *limits)
+            caches = caches_of(needed, pending.where, self.world, self.definitions)
+            state = state_of(needed, pending.where, self.world, *limits)
             for weight in (*weights, *state, *caches):
                 if isinstance(weight, Finding):
                     self.findings.append(weight)
                 else:
-                    self._travels(wanted.where, weight)
+                    self._travels(pending.where, weight)
 
-    def _data(self, wanted: PendingName, value: Any) -> None:
+    def _data(self, pending: PendingName, value: Any) -> None:
         """Return how a value travels, unless each process has to make its own."""
-        if wanted.deleted:
-            self._carry(wanted, None)
+        if pending.deleted:
+            self._carry(pending, None)
             return
-        made = remake(wanted.name, value, wanted.where, self.world)
-        if not self._remade(made, wanted, value):
-            self._carry(wanted, value)
+        made = remake(pending.name, value, pending.where, self.world)
+        if not self._remade(made, pending, value):
+            self._carry(pending, value)
 
-    def _remade(self, made: Remade, wanted: PendingName, value: Any) -> bool:
+    def _remade(self, made: Remade, pending: PendingName, value: Any) -> bool:
         """Take what is made again; True where the value itself must not travel."""
-        if made.how is not None and (made.how.world or wanted.required):
-            self._take(Needed(wanted.name, value, made.how, (wanted.where,)), wanted)
+        if made.how is not None and (made.how.world or pending.required):
+            self._take(Needed(pending.name, value, made.how, (pending.where,)), pending)
             return True
         if made.finding is None:
             return False
-        if made.refused and not wanted.required:
-            self._settled.add(wanted.name)
-            self._not_captured(wanted, f"{type(value).__name__}, made for the notebook's process")
+        if made.refused and not pending.required:
+            self._settled.add(pending.name)
+            self._not_captured(pending, f"{type(value).__name__}, made for the notebook's process")
             return True
         self.findings.append(made.finding)
         if made.refused:
-            self._settled.add(wanted.name)
+            self._settled.add(pending.name)
         return made.refused
 
-    def _carry(self, wanted: PendingName, value: Any) -> None:
-        is_own = wanted.name in self._shared and wanted.name not in self.notebook.given
-        how = Value() if is_own and not wanted.deleted else as_data(value)
-        needed = Needed(wanted.name, value, how, (wanted.where,))
+    def _carry(self, pending: PendingName, value: Any) -> None:
+        is_own = pending.name in self._shared and pending.name not in self.notebook.given
+        how = Value() if is_own and not pending.deleted else as_data(value)
+        needed = Needed(pending.name, value, how, (pending.where,))
         if isinstance(how, Value):
-            self._value(wanted, needed)
+            self._value(pending, needed)
         else:
-            self.found[wanted.name] = needed
+            self.found[pending.name] = needed
 
     # -- source -------------------------------------------------------------------------------
 
-    def _source(self, wanted: PendingName, how: SourceCode) -> None:
+    def _source(self, pending: PendingName, how: SourceCode) -> None:
         if how.why:
             where = how.chain[-1].statement.where
-            message = f"`{wanted.name}` {how.why} ({where}) when the run starts"
-            self.say("made-again", Severity.INFO, wanted.where, message)
+            message = f"`{pending.name}` {how.why} ({where}) when the run starts"
+            self.say("made-again", Severity.INFO, pending.where, message)
         for executed in how.chain:
-            self._statement(wanted.name, executed)
+            self._statement(pending.name, executed)
 
     def _statement(self, name: str, executed: Executed) -> None:
         statement = executed.statement
@@ -289,17 +289,17 @@ class Gathering:
         self.want(uses, statement.label)
         self.want_inside(executed, but=name)
 
-    def _no_source(self, wanted: PendingName, value: Any) -> None:
+    def _no_source(self, pending: PendingName, value: Any) -> None:
         kind = "class" if isinstance(value, type) else "function"
         way = "define it at the top level of a cell, or import it from a file"
-        said, fixes = run_that_defines(wanted.name, self.notebook) or (
+        said, fixes = run_that_defines(pending.name, self.notebook) or (
             f"not what any executed cell defines: {way}",
             (),
         )
-        severity = Severity.ERROR if wanted.required else Severity.WARNING
-        message = f"the {kind} `{wanted.name}` is {said}"
-        self.say("no-source", severity, wanted.where, message, fixes)
-        self._settled.add(wanted.name)
+        severity = Severity.ERROR if pending.required else Severity.WARNING
+        message = f"the {kind} `{pending.name}` is {said}"
+        self.say("no-source", severity, pending.where, message, fixes)
+        self._settled.add(pending.name)
 
     def _breaks_circle(self) -> bool:
         """Have a value that a definition fills, which it holds, be there for that by its text."""
@@ -326,27 +326,27 @@ class Gathering:
 
     # -- values -------------------------------------------------------------------------------
 
-    def _value(self, wanted: PendingName, needed: Needed) -> None:
+    def _value(self, pending: PendingName, needed: Needed) -> None:
         report(f"looking at {needed.name}")
         trial = try_value(needed.name, needed.value, self.definitions, self.limit)
         why = "holds a function without a name, and is made again"
         made = by_statement(needed.name, self.history, why) if trial.local_function else None
         cls = type(needed.value)
         if made and not (self.definitions.owns(cls) and not [*self.definitions.paths(cls)]):
-            self._take(replace(needed, how=made), wanted)
+            self._take(replace(needed, how=made), pending)
             return
         if trial.bound:
             reading = Reading("world", trial.bound, "")
-            made_again = remake_for(needed.name, needed.value, reading, wanted.where, self.world)
-            self._remade(made_again, wanted, needed.value)
+            made_again = remake_for(needed.name, needed.value, reading, pending.where, self.world)
+            self._remade(made_again, pending, needed.value)
             return
         problem = trial.problem
         if problem is None and trial.complete and trial.size <= _READ_BACK:
             problem = unreadable(needed.name, needed.value, self.definitions)
         if problem:
-            self._not_picklable(wanted, problem)
+            self._not_picklable(pending, problem)
         else:
-            self._travels(wanted.where, replace(needed, trial=trial))
+            self._travels(pending.where, replace(needed, trial=trial))
 
     def _travels(self, where: str, needed: Needed) -> None:
         """Take a value that can be pickled, and what its pickle refers to."""
@@ -357,42 +357,42 @@ class Gathering:
             for name in sorted(names):
                 self._waiting.append(PendingName(name, where, required=True, at_once=at_once))
 
-    def _not_picklable(self, wanted: PendingName, problem: PickleProblem) -> None:
-        self._settled.add(wanted.name)
-        if not wanted.required:
+    def _not_picklable(self, pending: PendingName, problem: PickleProblem) -> None:
+        self._settled.add(pending.name)
+        if not pending.required:
             why = f"`{problem.path}`, {problem.type}, {problem.reason}"
-            self._not_captured(wanted, why)
+            self._not_captured(pending, why)
             return
-        inside = "" if problem.path == wanted.name else f" in `{wanted.name}`"
+        inside = "" if problem.path == pending.name else f" in `{pending.name}`"
         self.say(
             "not-portable",
             Severity.ERROR,
-            wanted.where,
+            pending.where,
             f"`{problem.path}` ({problem.type}){inside} {problem.reason} and can't be captured:"
             f" {problem.advice}",
         )
 
-    def _not_captured(self, wanted: PendingName, why: str) -> None:
-        message = f"`{wanted.name}` is not captured, as the cell sets its own ({why})"
-        self.say("not-carried", Severity.INFO, wanted.where, message)
+    def _not_captured(self, pending: PendingName, why: str) -> None:
+        message = f"`{pending.name}` is not captured, as the cell sets its own ({why})"
+        self.say("not-carried", Severity.INFO, pending.where, message)
 
     # -- names that the notebook doesn't have -------------------------------------------------
 
-    def _undefined(self, wanted: PendingName) -> None:
+    def _undefined(self, pending: PendingName) -> None:
         known = {*self.notebook.namespace, *dir(builtins)}
-        hint, fixes = undefined_name(wanted.name, known)
-        severity = Severity.ERROR if wanted.at_once else Severity.WARNING
-        message = f"`{wanted.name}` is not defined in the notebook: {hint}"
-        self.say("undefined-name", severity, wanted.where, message, fixes)
+        hint, fixes = undefined_name(pending.name, known)
+        severity = Severity.ERROR if pending.at_once else Severity.WARNING
+        message = f"`{pending.name}` is not defined in the notebook: {hint}"
+        self.say("undefined-name", severity, pending.where, message, fixes)
 
-    def _prompt(self, wanted: PendingName) -> None:
-        self._settled.add(wanted.name)
-        if wanted.name == "get_ipython" and not (wanted.at_once and wanted.required):
+    def _prompt(self, pending: PendingName) -> None:
+        self._settled.add(pending.name)
+        if pending.name == "get_ipython" and not (pending.at_once and pending.required):
             return
         self.say(
             "not-portable",
             Severity.ERROR,
-            wanted.where,
-            f"`{wanted.name}` belongs to the notebook and does not exist in a run:"
+            pending.where,
+            f"`{pending.name}` belongs to the notebook and does not exist in a run:"
             " assign what you need of it to a variable in another cell",
         )

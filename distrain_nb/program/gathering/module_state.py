@@ -205,24 +205,24 @@ def _made_by_rank(own: OwnModule, name: str, world: World) -> Iterator[str]:
 
 
 def variables_of_the_world(
-    repeated: Collection[Executed], given: Iterable[str], world: World
+    repeated: Collection[Executed], by_value: Iterable[str], world: World
 ) -> Iterator[Finding]:
     """Yield a warning for each statement that set variables of the environment, or state of the
-    process that ranks are `given`, by what knows the world, and is none that every rank repeats."""
+    process that ranks have `by_value`, by what knows the world, and is none that ranks repeat."""
     message = (
         "{}: every rank has the notebook's, though {} asked for the world{}. Set it in the cell"
     )
     sets = [
         (f"`{name.replace(':', '.')}`", f"{at[0]}, line {at[1]}", "")
-        for name in given
+        for name in by_value
         if (at := world.seen.observer.settings.asked_at(name))
     ]
     for executed in world.history.executed:
         names = world.seen.sets(executed.statement) if executed not in repeated else ()
         reading = world.asked_by(executed) if names else None
         if reading and reading.kind == "world":
-            what = f"{', '.join(sorted(names))} in the environment"
-            sets.append((what, executed.statement.where, f" ({reading.what})"))
+            variables = f"{', '.join(sorted(names))} in the environment"
+            sets.append((variables, executed.statement.where, f" ({reading.what})"))
     for parts in sets:
         yield Finding("capture.left-behind", Severity.WARNING, "", message.format(*parts))
 

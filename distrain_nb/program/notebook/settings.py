@@ -74,15 +74,15 @@ def _last_runs(history: ExecutionHistory) -> set[int]:
 
 
 def settings_findings(
-    settings: Iterable[Setting], given: Mapping[str, Any], left: Mapping[str, Any]
+    settings: Iterable[Setting], by_value: Mapping[str, Any], remaining: Mapping[str, Any]
 ) -> Iterator[Finding]:
-    """Say what runs again in every rank and what state it is `given`, and what is left behind."""
+    """Say what runs again in every rank, which state it has by value, and what stays behind."""
     for runs, code, states, message in (
-        (True, "settings", given, "every rank first makes these settings of the notebook: "),
-        (False, "left-behind", left, "these settings hold in the notebook only: "),
+        (True, "settings", by_value, "every rank first makes these settings of the notebook: "),
+        (False, "left-behind", remaining, "these settings hold in the notebook only: "),
     ):
-        made = [s.executed.statement for s in settings if s.runs is runs]
-        lines = [f"`{statement.text.splitlines()[0]}` ({statement.where})" for statement in made]
+        statements = [s.executed.statement for s in settings if s.runs is runs]
+        lines = [f"`{it.text.splitlines()[0]}` ({it.where})" for it in statements]
         lines += [
             f"`{name.replace(':', '.')}` is {shown(text_of(value) or reprlib.repr(value))}"
             for name, value in states.items()
