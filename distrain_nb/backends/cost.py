@@ -158,17 +158,17 @@ class RunCost:
         seconds = self._seconds(status, until) if self.billed is None else self.billed
         return self.words(seconds, None if end is None else max(0.0, end - now), ended=ended)
 
-    def words(self, seconds: float, left: float | None = None, *, ended: bool = False) -> str:
-        """Write what so many seconds have cost, as `text` does; `left` are those still expected."""
+    def words(self, seconds: float, remaining: float | None = None, *, ended: bool = False) -> str:
+        """Write what so many seconds have cost, as `text` does; `remaining` are those expected."""
         if self.price is None:
             return f"price not known: {self.why}" if self.why else ""
         spent = self.price.during(seconds)
         most = "at most " if self.is_ceiling else ""
         if ended:
             return f"{most}{spent}"
-        if left is None:
+        if remaining is None:
             return f"{most or 'at least '}{spent}{' so far' if most else ''}"
-        return f"{most}{spent} so far, about {self.price.during(seconds + left)} at the end"
+        return f"{most}{spent} so far, about {self.price.during(seconds + remaining)} at the end"
 
 
 def reached(limit: Money, *, ceiling: bool = False) -> str:

@@ -77,11 +77,11 @@ class StudyCost:
         """Return how many seconds of machines a run has been charged so far: those that the service
         bills, where it says so. A run that was deleted has none."""
         try:
-            status, own = Status.read(run), RunCost.read(run)
+            status, cost = Status.read(run), RunCost.read(run)
         except (OSError, fields.Damaged):
             return 0.0
-        if own and own.billed is not None:
-            return own.billed
+        if cost and cost.billed is not None:
+            return cost.billed
         until = status.times.get(str(status.state)) if status.state.final else None
         return seconds_on_machines(status, until or time.time(), self.cost.paid_phases)
 
@@ -91,15 +91,15 @@ class StudyCost:
 
     def text(self, summary: StudySummary) -> str:
         """Write what the study has cost, and what it will have cost at its expected end."""
-        trials, left = summary.trials, summary.seconds_left
+        trials, remaining = summary.trials, summary.seconds_left
         going = (trial for trial in trials if not trial.state.final)
         running = [folder for trial in going for folder in _folder_of(trial)]
-        if left is not None and not self.here:
+        if remaining is not None and not self.here:
             ended = [trial.paid for trial in trials if trial.state.final]
             mean = sum(ended) / len(ended)
             rest = (max(0.0, mean - self.paid(folder)) for folder in running)
-            left = mean * max(0, summary.wanted - len(trials)) + sum(rest)
-        return self.cost.words(self.seconds(trials, running), left, ended=summary.final)
+            remaining = mean * max(0, summary.wanted - len(trials)) + sum(rest)
+        return self.cost.words(self.seconds(trials, running), remaining, ended=summary.final)
 
 
 def costs_text(cost: RunCost, layout: Layout, spec: StudySpec, *, here: bool) -> str:

@@ -48,9 +48,9 @@ class TrialRuns:
         experiment = study.experiment or study.name
         record = self._store.add(name, study.backend, experiment, study.line, options, handle)
         cost = StudyCost.read(self._folder, study.backend)
-        own = cost.of_trial() if cost else None
-        if own:
-            own.write(record.folder)
+        trial_cost = cost.of_trial() if cost else None
+        if trial_cost:
+            trial_cost.write(record.folder)
         return record
 
     def find(self, trial: TrialFile) -> Record | None:

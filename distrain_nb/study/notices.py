@@ -55,12 +55,12 @@ class StudyWatch(RunWatch):
             return super().ending(status)
 
     def _tell(self, event: str, text: str, status: Status) -> None:
-        told, moment = self._folder / TOLD_FILE, repr(status.times.get(str(status.state)))
-        if event == "end" and told.exists() and told.read_text(encoding="utf-8") == moment:
+        file, moment = self._folder / TOLD_FILE, repr(status.times.get(str(status.state)))
+        if event == "end" and file.exists() and file.read_text(encoding="utf-8") == moment:
             return
         super()._tell(event, text, status)
         if event == "end":
-            told.write_text(moment, encoding="utf-8")
+            file.write_text(moment, encoding="utf-8")
 
     def name(self, record: Mapping[str, object], number: int) -> str:
         """Return what a title calls it."""

@@ -126,9 +126,9 @@ class PreparedStudy:
     def __str__(self) -> str:
         shown = [*map(str, self.findings), *study_options.printed(self.spec)]
         job, here = self.prepared.job, self.prepared.backend.here
-        whole = str(self.prepared) if self.plan is None else self.prepared.shown(self.plan)
+        job_text = str(self.prepared) if self.plan is None else self.prepared.shown(self.plan)
         cost = [costs_text(self.cost, job.layout, self.spec, here=here)] if self.cost else []
-        return "\n".join([*shown, whole, *cost])
+        return "\n".join([*shown, job_text, *cost])
 
 
 @with_study_options
@@ -189,11 +189,11 @@ def prepare(code: Code, spec: StudySpec | None = None, **options: object) -> Pre
     program = _tuned(prepared.job.program, spec, values)
     job = replace(prepared.job, program=program, cost_limit=(None, ""))  # the study has one
     if service is None:
-        made = _of_trials(replace(prepared, job=job), spec, findings)
+        study = _of_trials(replace(prepared, job=job), spec, findings)
     else:
         planned = replace(prepared, job=job, plan=prepared.backend.plan(job))
-        made = _of_service(service, planned, spec, findings)
-    return replace(made, cost=cost)
+        study = _of_service(service, planned, spec, findings)
+    return replace(study, cost=cost)
 
 
 def _of_service(
