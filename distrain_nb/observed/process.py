@@ -22,8 +22,8 @@ _SET_FILTERS = {"filterwarnings", "simplefilter", "resetwarnings", "filters"}
 
 AGAIN, VALUE, VARIABLE = "again", "by value", "in the environment"  # how ranks get a setting
 # Calls that ranks repeat, as they are written with the module's full name or as the function names
-# itself.
-_CALLS = re.compile(
+# itself. Patterns are compiled when they are used: `%load_ext` imports this.
+_CALLS = (
     r"torch\.(\w+\.)*(manual_seed(_all)?|seed|set_(rng_state|default_(device|tensor_type)"
     r"|num_interop_threads|flush_denormal|sharing_strategy|per_process_memory_fraction)"
     r"|enable_\w*sdp)|torch\._C\.(_\w+|set_num_interop_threads)"
@@ -42,28 +42,28 @@ _CALLS = re.compile(
     r"|tqdm\.(\w+\.)*pandas|(horovod|hvd)(\.\w+)*\.init"
 )
 # Calls that concern the machine, or that other code may make better.
-_OF_MACHINE = re.compile(
+_OF_MACHINE = (
     r"(os|posix)\.chdir|atexit\.register|sys\.path\.\w+|os\.environ\.\w+|os\.putenv"
     r"|torch\.cuda\.set_device|torch\.distributed(\.\w+)*\.init_process_group"
     r"|jax\.distributed\.initialize|deepspeed(\.\w+)*\.init_distributed"
     r"|(torch\.)?multiprocessing\.(\w+\.)*set_start_method"
     r"|\w+(\.\w+)*\.(set|enable|disable|register|seed)_\w+"
 )
-_ENVIRONMENT = re.compile(r"os\.environ(\.(update|setdefault|__setitem__))?|(os|posix)\.putenv")
+_ENVIRONMENT = r"os\.environ(\.(update|setdefault|__setitem__))?|(os|posix)\.putenv"
 
 
 def way_of(name: str) -> str:
     """Return how ranks get what a function or attribute sets, by its full name: "" for others."""
-    if _CALLS.fullmatch(name):
+    if re.fullmatch(_CALLS, name):
         return AGAIN
     if any(is_set_by(state, name) for state in TABLE):
         return VALUE
-    return VARIABLE if _ENVIRONMENT.fullmatch(name) else ""
+    return VARIABLE if re.fullmatch(_ENVIRONMENT, name) else ""
 
 
 def is_of_machine(name: str) -> bool:
     """Return whether a function sets what concerns the machine, which is only told."""
-    return _OF_MACHINE.fullmatch(name) is not None
+    return re.fullmatch(_OF_MACHINE, name) is not None
 
 
 class Settings:
