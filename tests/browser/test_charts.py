@@ -341,7 +341,9 @@ def test_the_tools_stay_when_the_run_has_ended(charts: Charts) -> None:
     assert len(saved) < 300_000
     assert "widget-view" not in saved
     charts.opened.reload()  # the kernel still answers, and the browser has kept the smoothing
-    expect(charts.figure.locator(".scatterlayer .trace")).to_have_count(8, timeout=60_000)
+    expect(charts.figure.locator(".scatterlayer .trace")).to_have_count(
+        8 + 2 * 4, timeout=60_000
+    )  # bands
     charts.opened.shut_down_kernel()
     charts.opened.reload()
     expect(page.locator("path.dn-line").first).to_be_visible()
