@@ -57,8 +57,17 @@ def cached_results(cached: Any) -> Optional[CachedResults]:
     if not isinstance(cached, CACHED):
         return None
     function = getattr(cached, "__wrapped__", None)
-    if not isinstance(function, FunctionType) or not cached.cache_info().currsize:
+    size = cached.cache_info().currsize
+    if not isinstance(function, FunctionType) or not size:
         return None
+    try:
+        calls = _calls(cached, function)
+    except (StopIteration, IndexError, ValueError, TypeError):  # tried with Python 3.10 to 3.13
+        return None
+    return CachedResults(calls) if len(calls) == size else None
+
+
+def _calls(cached: Any, function: FunctionType) -> List[_Call]:
     followed = gc.get_referents(cached)
     behind = next(n for n in reversed(range(len(followed))) if followed[n] is function)
     cache, mark = followed[behind - 1], followed[behind + 1]
@@ -70,7 +79,7 @@ def cached_results(cached: Any) -> Optional[CachedResults]:
         step = (behind - 1 - first) // len(cache)
         pairs = [(followed[n], followed[n + 1]) for n in range(first, behind - 1, step)]
     typed = cached.cache_parameters()["typed"]
-    return CachedResults([(*_arguments(key, mark, typed), result) for key, result in pairs])
+    return [(*_arguments(key, mark, typed), result) for key, result in pairs]
 
 
 def _arguments(key: Any, mark: Any, typed: bool) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:

@@ -111,8 +111,8 @@ _LOCALES = ("LC_CTYPE", "LC_COLLATE", "LC_TIME", "LC_MONETARY", "LC_NUMERIC", "L
 def _set_filters(module: Any, filters: Any) -> None:
     """Set filters; those for warnings of packages that have been imported stay behind these."""
     of_packages = [f for f in module.filters if is_of_package(f[2]) and f not in filters]
+    module.resetwarnings()  # it also says that filters have changed, which has no public call
     module.filters[:] = [*filters, *of_packages]
-    getattr(module, "_filters_mutated_lock_held", module._filters_mutated)()
 
 
 def _loggers(module: Any) -> Dict[str, Tuple[int, bool, bool]]:
