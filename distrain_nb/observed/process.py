@@ -79,12 +79,12 @@ class Settings:
         self._imported()
 
     def keep(self) -> None:
-        """The running statement asks for the world, or reads what knows it."""
+        """Keep the settings before a statement that asks for the world, or reads what knows it."""
         if self._before is None:
             self._before = dict(read())
 
     def look(self, code: CodeType, at: tuple[str, int, int]) -> None:
-        """A statement has run at that place."""
+        """Look what the statement at that place has set."""
         before, self._before = self._before, None
         imports = len(sys.modules) != self._modules
         if warnings.filters != self._filters:

@@ -41,8 +41,8 @@ _CERTIFICATES = {
 
 @dataclass(frozen=True)
 class Message:
-    """A notice as it is sent: `event` is `end`, `hang`, or what `add_notice` calls it; `verb` of
-    `%distrain` shows the `noun` of that number."""
+    """A notice as it is sent: `event` is `end` or `hang`; `verb` of `%distrain` shows the `noun` of
+    that number."""
 
     event: str
     title: str

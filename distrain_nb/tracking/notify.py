@@ -1,9 +1,9 @@
-"""Tells by a webhook or a mail that a run has ended, stands still or has passed a limit.
+"""Tells by a webhook or a mail that a run has ended or stands still.
 
 A process of its own follows the run's folder (`python -m distrain_nb.tracking.notify FOLDER
-CHANNEL…`), so that nothing waits for it, and kernel and page may be gone. Whoever knows something
-worth telling adds it by `status.add_notice`. Each notice goes to each channel once. What can't be
-sent is tried once more, and then said in the run's log. `study.notices` does the same for a study.
+CHANNEL…`), so that nothing waits for it, and kernel and page may be gone. A run that has passed a
+limit ends, with that as its cause. Each notice goes to each channel once. What can't be sent is
+tried once more, and then said in the run's log. `study.notices` does the same for a study.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from distrain_nb.tracking.messages import Message, attempt, senders
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.folder import CARRIER_LOG, JOURNAL_FILE, RECORD_FILE
 from distrain_nb.worker.files.log import LineSplitter, LogWriter
-from distrain_nb.worker.files.status import STANDS_STILL, Process, Status, notices_of
+from distrain_nb.worker.files.status import STANDS_STILL, Process, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -51,7 +51,6 @@ class RunWatch:
     def __init__(self, folder: Path, send: Mapping[str, Callable[[Message], None]]) -> None:
         self._folder = folder
         self._send = send
-        self._told = 0
         self._hung = False
         self._failures: dict[str, str] = {}
 
@@ -84,9 +83,6 @@ class RunWatch:
             return self._folder.exists()
         except (OSError, fields.Damaged, DistrainError):
             return True
-        for notice in notices_of(self._folder)[self._told :]:
-            self._told += 1
-            self._tell(notice.kind, notice.text, status)
         if status.note.startswith(STANDS_STILL) and not status.state.final:
             if not self._hung:
                 self._tell("hang", status.note, status)
@@ -117,7 +113,7 @@ class RunWatch:
         with suppress(OSError, fields.Damaged):
             record = fields.load(self._folder / self.file)
         number, state = int(record.get("id") or 0), str(status.state)
-        words = {"end": state, "hang": "stands still"}.get(event, "has something to say")
+        words = {"end": state, "hang": "stands still"}[event]
         took = ""
         if event == "end" and state in status.times and record.get("created"):
             took = f" after {_duration(status.times[state] - float(record['created']))}"

@@ -54,7 +54,7 @@ test("runs that end while the page looks are told once, those that had ended bef
   clearTimeout(watch.timer);
 });
 
-test("a run that stands still or has passed a limit is told once for each", async () => {
+test("a run that stands still is told once for each reason", async () => {
   /** @type {string[]} */
   const told = [];
   const watch = new Watch((news) => told.push(...news.map(({ item }) => endOf(item))));

@@ -20,7 +20,7 @@ from distrain_nb.tracking import messages, notify
 from distrain_nb.tracking.messages import Message
 from distrain_nb.tracking.notify import RunWatch
 from distrain_nb.worker.files.folder import LOG_FILE, RECORD_FILE
-from distrain_nb.worker.files.status import Owner, State, Status, add_notice
+from distrain_nb.worker.files.status import Owner, State, Status
 from tests.conftest import eventually
 from tests.remote.folder_service import FolderBackend
 from tests.tracking.hook import SECRET_PATH, serving_hook
@@ -70,16 +70,13 @@ def test_each_is_told_once(tmp_path: Path, hook: Any) -> None:
     assert not hook.got
     put(folder, State.RUNNING, note="it stands still for 44 s: rank 2 waits (Cell In[7], line 12)")
     assert watched.turn() and watched.turn()
-    add_notice(folder, "limit", "it has cost 50 USD,\nits --max-cost")
-    assert watched.turn() and watched.turn()
     put(folder, State.FAILED, error="ValueError: shapes differ\nTraceback …")
     assert not watched.turn()
     sent = [body for _, body in hook.got]
-    assert [body["event"] for body in sent] == ["hang", "limit", "end"]
+    assert [body["event"] for body in sent] == ["hang", "end"]
     assert "line 12" in sent[0]["text"]
-    assert "it has cost 50 USD, its --max-cost" in sent[1]["text"]
-    assert sent[2]["text"] == "digits #7 failed after 2 min\nValueError: shapes differ"
-    assert (sent[2]["run"], sent[2]["name"], sent[2]["state"]) == (7, "digits", "failed")
+    assert sent[1]["text"] == "digits #7 failed after 2 min\nValueError: shapes differ"
+    assert (sent[1]["run"], sent[1]["name"], sent[1]["state"]) == (7, "digits", "failed")
 
 
 def test_it_is_tried_once_more_and_said_in_the_log(

@@ -19,7 +19,7 @@ from distrain_nb.run.pages.best_metric import BestMetric, final_metric_values, m
 from distrain_nb.run.run import Run
 from distrain_nb.run.summary import MonitoredRun, RunSummary, summary_of, unreadable
 from distrain_nb.worker.files.folder import ANNOTATION_FILE, EVENTS_FOLDER, STATUS_FILE
-from distrain_nb.worker.files.status import STANDS_STILL, notices_of
+from distrain_nb.worker.files.status import STANDS_STILL
 
 # The columns of a frame, as google-cloud-aiplatform's `get_experiment_df` calls them.
 PREFIXES = PARAM, BEST, LAST = "param.", "metric.", "time_series_metric."
@@ -57,7 +57,7 @@ class RunRow:
     """One run of a list: `last` has the newest value of each metric and `bests` the best, by tag;
     `params` are the values that it was given, by name, and hyperparameters that its program wrote
     for TensorBoard; `study` is the key of a trial's study;
-    `alarm` is why it stands still, or what else its user should hear."""
+    `alarm` is why it stands still."""
 
     summary: RunSummary
     layout: str
@@ -188,16 +188,15 @@ def _row_of(run: ListedRun, now: RunSummary, values: MetricValues) -> RunRow:
     bests = values.bests or {}
     return RunRow(
         now, run.line, run.experiment, values.last, values.best, bests, params, run.study,
-        "" if now.final else alarm_of(run.folder, now.note),
+        "" if now.final else alarm_of(now.note),
     )  # fmt: skip
 
 
-def alarm_of(folder: Path, note: str) -> str:
-    """Return what the user of a run that goes on should hear, the newest; empty for nothing."""
-    if note.startswith(STANDS_STILL):
-        return f"{STANDS_STILL}: {note.partition(': ')[2]}"  # without how long, which changes
-    notices = notices_of(folder)
-    return notices[-1].text if notices else ""
+def alarm_of(note: str) -> str:
+    """Return why a run that goes on stands still; empty for one that doesn't."""
+    if not note.startswith(STANDS_STILL):
+        return ""
+    return f"{STANDS_STILL}: {note.partition(': ')[2]}"  # without how long, which changes
 
 
 def parameters(options: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, float | str]]:

@@ -38,7 +38,6 @@ STATUS_FILE = "status.json"  # `status.Status`
 LOG_FILE = "log.tsv"  # `log.py`
 PROGRESS_FILE = "progress.json"  # `metrics.progress.KeptProgress`: how far it was when
 SUPERVISOR_LOG = "supervisor.log"  # text: what the supervisor itself prints
-NOTICES_FILE = "notices.tsv"  # `status.Notice`: what is worth telling its user, a line each
 RESOURCES_FOLDER = "resources"  # event files, one folder a rank (`metrics/resources.py`)
 
 # Written by the ranks, or fetched from where they ran.

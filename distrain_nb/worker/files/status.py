@@ -7,11 +7,11 @@ import time
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import use_reserve
-from distrain_nb.worker.files.folder import CANCEL_FILE, NOTICES_FILE, STATUS_FILE
+from distrain_nb.worker.files.folder import CANCEL_FILE, STATUS_FILE
 from distrain_nb.worker.machine.system import process_stat
 
 TAKEN_UP_WITHIN_S = 30.0
@@ -202,30 +202,6 @@ class Status:
             return self.supervisor.alive
         since = time.time() - max(self.times.values(), default=0)
         return abs(since) < TAKEN_UP_WITHIN_S  # the clock may have gone back
-
-
-@dataclass(frozen=True)
-class Notice:
-    """Something worth telling the user of a run who looks elsewhere: `kind` is a word for it."""
-
-    kind: str
-    text: str
-
-
-def add_notice(folder: Path, kind: str, text: str) -> None:
-    """Have the user of a run told something, such as `limit` and which one. Raises OSError."""
-    words = " ".join(text.split())
-    with (folder / NOTICES_FILE).open("a", encoding="utf-8") as file:
-        file.write(f"{kind}\t{words}\n")
-
-
-def notices_of(folder: Path) -> List[Notice]:
-    """Return what there has been to tell, in order."""
-    try:
-        lines = (folder / NOTICES_FILE).read_text(encoding="utf-8", errors="replace").split("\n")
-    except OSError:
-        return []
-    return [Notice(*line.split("\t", 1)) for line in lines[:-1] if "\t" in line]
 
 
 def request_cancel(folder: Path) -> None:
