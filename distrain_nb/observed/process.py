@@ -1,9 +1,8 @@
-"""Settings of the process: how ranks get those that a function makes, which ones the notebook has
-made, and what changed them while the world was asked."""
+"""Settings of the process: which ones the notebook has made, and what changed them while the world
+was asked."""
 
 from __future__ import annotations
 
-import re
 import sys
 import warnings
 from types import ModuleType
@@ -18,52 +17,6 @@ if TYPE_CHECKING:
 
 _FILTERS, _LOGGERS = "warnings:filters", "logging:getLogger()"  # which imports change
 _SET_FILTERS = {"filterwarnings", "simplefilter", "resetwarnings", "filters"}
-
-
-AGAIN, VALUE, VARIABLE = "again", "by value", "in the environment"  # how ranks get a setting
-# Calls that ranks repeat, as they are written with the module's full name or as the function names
-# itself.
-_CALLS = (  # compiled on first use: that takes 3 ms
-    r"torch\.(\w+\.)*(manual_seed(_all)?|seed|set_(rng_state|default_(device|tensor_type)"
-    r"|num_interop_threads|flush_denormal|sharing_strategy|per_process_memory_fraction)"
-    r"|enable_\w*sdp)|torch\._C\.(_\w+|set_num_interop_threads)"
-    r"|random\.(Random\.)?(seed|setstate)|numpy\.random\.(\w+\.)*(seed|set_state)"
-    r"|logging\.(basicConfig|captureWarnings|addLevelName|setLoggerClass|config\.\w+"
-    r"|getLogger\.\w+(Handler|Filter))"
-    r"|sklearn\.(\w+\.)*set_config|faulthandler\.enable|gc\.freeze"
-    r"|matplotlib\.(pyplot\.)?(use|switch_backend)"
-    r"|tensorflow\.(\w+\.)*(set_(random_)?seed|enable_op_determinism"
-    r"|run_functions_eagerly|enable_numpy_behavior|enable_debug_mode|set_verbosity)"
-    r"|keras\.(\w+\.)*(set_random_seed|disable_\w+|enable_\w+)"
-    r"|jax\.(\w+\.)*config\.update|jax\._src\.config\.\w+\.update"
-    r"|transformers\.(\w+\.)*(set_seed|enable_full_determinism|set_verbosity\w*|enable_\w+"
-    r"|disable_\w+)|datasets\.(\w+\.)*(set_verbosity\w*|enable_\w+|disable_\w+)"
-    r"|accelerate\.(\w+\.)*set_seed|(lightning|pytorch_lightning)(\.\w+)*\.seed_everything"
-    r"|tqdm\.(\w+\.)*pandas|(horovod|hvd)(\.\w+)*\.init"
-)
-# Calls that concern the machine, or that other code may make better.
-_OF_MACHINE = (
-    r"(os|posix)\.chdir|atexit\.register|sys\.path\.\w+|os\.environ\.\w+|os\.putenv"
-    r"|torch\.cuda\.set_device|torch\.distributed(\.\w+)*\.init_process_group"
-    r"|jax\.distributed\.initialize|deepspeed(\.\w+)*\.init_distributed"
-    r"|(torch\.)?multiprocessing\.(\w+\.)*set_start_method"
-    r"|\w+(\.\w+)*\.(set|enable|disable|register|seed)_\w+"
-)
-_ENVIRONMENT = r"os\.environ(\.(update|setdefault|__setitem__))?|(os|posix)\.putenv"
-
-
-def way_of(name: str) -> str:
-    """Return how ranks get what a function or attribute sets, by its full name: "" for others."""
-    if re.fullmatch(_CALLS, name):
-        return AGAIN
-    if any(is_set_by(state, name) for state in TABLE):
-        return VALUE
-    return VARIABLE if re.fullmatch(_ENVIRONMENT, name) else ""
-
-
-def is_of_machine(name: str) -> bool:
-    """Return whether a function sets what concerns the machine, which is only told."""
-    return re.fullmatch(_OF_MACHINE, name) is not None
 
 
 class Settings:

@@ -104,3 +104,24 @@ def test_what_has_changed_in_parts_since_is_refused(kernel: Kernel, change: str,
     messages = [f.message for f in kernel.capture("import asks").findings]
     [refused] = [message for message in messages if "since the import" in message]
     assert refused.startswith(f"`asks.{path}` has changed since the import of asks, which makes it")
+
+
+USED = """
+import functools, logging, os
+RANK = int(os.environ.get("RANK", 0))
+log = logging.getLogger(f"rank{RANK}")
+show = functools.partial(print) if RANK == 0 else (lambda *texts: None)
+@functools.lru_cache
+def rank(): return RANK
+"""
+
+
+def test_using_what_a_module_made_by_the_rank_is_no_change(
+    kernel: Kernel, server: Server, tmp_path: Path
+) -> None:
+    (tmp_path / "used.py").write_text(USED)
+    kernel.run("import used, logging")
+    kernel.run("used.log.setLevel(logging.INFO); used.log.addHandler(logging.NullHandler())")
+    kernel.run("used.log.info('a line'); used.show(); used.rank()")
+    assert in_rank_1(kernel, server, "used.rank()") == 1
+    sys.modules.pop("used")

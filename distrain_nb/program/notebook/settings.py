@@ -17,13 +17,13 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.observed.process import AGAIN, VALUE, VARIABLE, is_of_machine, way_of
 from distrain_nb.observed.watch import is_inherited
 from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.reach import member, name_of, resolve
 from distrain_nb.program.notebook.world import is_settings
 from distrain_nb.worker.fingerprint import text_of
 from distrain_nb.worker.rank.expected import shown
+from distrain_nb.worker.rank.process_state import TABLE, is_set_by
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -31,9 +31,53 @@ if TYPE_CHECKING:
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
     from distrain_nb.program.notebook.world import World
 
+AGAIN, VALUE, VARIABLE = "again", "by value", "in the environment"  # how ranks get a setting
+# Calls that ranks repeat, as they are written with the module's full name or as the function names
+# itself.
+_CALLS = re.compile(
+    r"torch\.(\w+\.)*(manual_seed(_all)?|seed|set_(rng_state|default_(device|tensor_type)"
+    r"|num_interop_threads|flush_denormal|sharing_strategy|per_process_memory_fraction)"
+    r"|enable_\w*sdp)|torch\._C\.(_\w+|set_num_interop_threads)"
+    r"|random\.(Random\.)?(seed|setstate)|numpy\.random\.(\w+\.)*(seed|set_state)"
+    r"|logging\.(basicConfig|captureWarnings|addLevelName|setLoggerClass|config\.\w+"
+    r"|getLogger\.\w+(Handler|Filter))"
+    r"|sklearn\.(\w+\.)*set_config|faulthandler\.enable|gc\.freeze"
+    r"|matplotlib\.(pyplot\.)?(use|switch_backend)"
+    r"|tensorflow\.(\w+\.)*(set_(random_)?seed|enable_op_determinism"
+    r"|run_functions_eagerly|enable_numpy_behavior|enable_debug_mode|set_verbosity)"
+    r"|keras\.(\w+\.)*(set_random_seed|disable_\w+|enable_\w+)"
+    r"|jax\.(\w+\.)*config\.update|jax\._src\.config\.\w+\.update"
+    r"|transformers\.(\w+\.)*(set_seed|enable_full_determinism|set_verbosity\w*|enable_\w+"
+    r"|disable_\w+)|datasets\.(\w+\.)*(set_verbosity\w*|enable_\w+|disable_\w+)"
+    r"|accelerate\.(\w+\.)*set_seed|(lightning|pytorch_lightning)(\.\w+)*\.seed_everything"
+    r"|tqdm\.(\w+\.)*pandas|(horovod|hvd)(\.\w+)*\.init"
+)
+# Calls that concern the machine, or that other code may make better.
+_OF_MACHINE = re.compile(
+    r"(os|posix)\.chdir|atexit\.register|sys\.path\.\w+|os\.environ\.\w+|os\.putenv"
+    r"|torch\.cuda\.set_device|torch\.distributed(\.\w+)*\.init_process_group"
+    r"|jax\.distributed\.initialize|deepspeed(\.\w+)*\.init_distributed"
+    r"|(torch\.)?multiprocessing\.(\w+\.)*set_start_method"
+    r"|\w+(\.\w+)*\.(set|enable|disable|register|seed)_\w+"
+)
+_ENVIRONMENT = re.compile(r"os\.environ(\.(update|setdefault|__setitem__))?|(os|posix)\.putenv")
 _REGISTERS = re.compile(r"(\w+\.)+register(_\w+)?")  # as a decorator of a package
 _BY_SETATTR = ".*"
 _NEUTRAL = (ast.Import, ast.ImportFrom, ast.Pass, ast.Return, ast.Global, ast.If)
+
+
+def way_of(name: str) -> str:
+    """Return how ranks get what a function or attribute sets, by its full name: "" for others."""
+    if _CALLS.fullmatch(name):
+        return AGAIN
+    if any(is_set_by(state, name) for state in TABLE):
+        return VALUE
+    return VARIABLE if _ENVIRONMENT.fullmatch(name) else ""
+
+
+def is_of_machine(name: str) -> bool:
+    """Return whether a function sets what concerns the machine, which is only told."""
+    return _OF_MACHINE.fullmatch(name) is not None
 
 
 @dataclass(frozen=True)
