@@ -119,6 +119,28 @@ class Kernel:
         content = self._client.complete(code, reply=True, timeout=30)["content"]
         return [code[: content["cursor_start"]] + match for match in content["matches"]]
 
+    def open_subshell(self) -> str:
+        """Ask for a thread that reads messages, as JupyterLab does for widgets."""
+        return str(self._control("create_subshell_request", {})["subshell_id"])
+
+    def close_subshell(self, subshell: str) -> None:
+        self._control("delete_subshell_request", {"subshell_id": subshell})
+
+    def tell_widget(self, model: str, content: dict[str, Any], subshell: str) -> None:
+        """Send a widget what a page would."""
+        data = {"method": "custom", "content": content}
+        message = self._client.session.msg("comm_msg", {"comm_id": model, "data": data})
+        message["header"]["subshell_id"] = subshell
+        self._client.shell_channel.send(message)
+
+    def _control(self, kind: str, content: dict[str, Any]) -> dict[str, Any]:
+        message = self._client.session.msg(kind, content)
+        self._client.control_channel.send(message)
+        while True:
+            reply = self._client.get_control_msg(timeout=30)
+            if reply["parent_header"].get("msg_id") == message["header"]["msg_id"]:
+                return dict(reply["content"])
+
     def _connect(self) -> None:
         self._client: BlockingKernelClient = self.manager.blocking_client()
         self._client.start_channels()

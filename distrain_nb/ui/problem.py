@@ -329,12 +329,11 @@ def _display(points: tuple[Point, ...], severity: Severity) -> None:
 
 def _offer_repairs(points: tuple[Point, ...], key: str) -> None:
     """Let the page make buttons of the repairs: this process says what they make of a cell."""
-    import anywidget
     import traitlets
 
-    from distrain_nb.ui.widgets import STATIC
+    from distrain_nb.ui.widgets import STATIC, Widget
 
-    class Repairs(anywidget.AnyWidget):
+    class Repairs(Widget):
         _esm = STATIC / "problem.js"
 
         key = traitlets.Unicode().tag(sync=True)

@@ -23,7 +23,17 @@ STATIC = Path(__file__).parent / "static"  # its modules and styles are made fro
 Answer = Callable[[str, dict[str, str]], Mapping[str, object]]  # of a path and a query
 
 
-class LiveWidget(anywidget.AnyWidget):
+class Widget(anywidget.AnyWidget):
+    """A widget whose messages are read by the thread that the page sends them to."""
+
+    def open(self) -> None:
+        """Open the comm. Leave out the route of ipykernel 7.4: it takes messages to the thread that
+        last published on this comm, which may have ended, or run a cell."""
+        super().open()
+        getattr(self.comm, "__dict__", {})["_reply_subshell_for"] = None
+
+
+class LiveWidget(Widget):
     """A view that a page keeps current.
 
     `home` names the runs' folder to a server that may know it, `key` tells this view from others.

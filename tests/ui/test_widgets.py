@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.conftest import eventually
 from tests.kernels import Kernel, Outcome
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -55,3 +56,18 @@ def test_the_table_and_a_comparison_open_with_their_contents(nb: Kernel) -> None
     (charts,) = [state for state in outcome.opened if "lines" in state]
     assert charts["runs"] == "1,2"
     assert len(charts["lines"]) == len(charts["shape"]["keys"]) == 2
+
+
+def test_a_form_hears_a_page_whose_earlier_subshell_has_ended(nb: Kernel) -> None:
+    """As JupyterLab ends it when it connects again. With ipykernel 7.4 the form heard nothing more,
+    and a page said "waiting for the kernel" for ever."""
+    model = nb.run(
+        "import distrain_nb\nf = distrain_nb.form()\nprint(f.widget.model_id)"
+    ).text.strip()
+    for number in (1, 2):
+        subshell = nb.open_subshell()
+        said = {"do": "add", "role": "workers"} if number == 1 else {"do": "undo"}
+        nb.tell_widget(model, {**said, "page": "p", "number": number}, subshell)
+        heard = f"['p', {number}]\n"
+        assert eventually(lambda: nb.run("print(f.widget.heard)").text == heard, 30)  # noqa: B023
+        nb.close_subshell(subshell)

@@ -18,12 +18,11 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-import anywidget
 import traitlets
 
 from distrain_nb.ui import outputs
 from distrain_nb.ui.frontend import Frontend, frontend
-from distrain_nb.ui.widgets import STATIC
+from distrain_nb.ui.widgets import STATIC, Widget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -161,7 +160,7 @@ class PageOrder:
         return time.monotonic() - min(came for came, _ in early.values()) > LOST_AFTER_S
 
 
-class FormWidget(anywidget.AnyWidget):
+class FormWidget(Widget):
     """The form's widget, drawn by `page/src/form/`. It sends what the user does; see `Form`.
 
     Change its traits within `hold_sync`, by one thread at a time: ipywidgets 8.1 forgets what a

@@ -38,13 +38,16 @@ export class Outbox {
 
   /**
    * A page that connects again asks for the state of all widgets, and may get one that is older than
-   * what it has: ask for the newest then.
+   * what it has: ask for the newest then, until it comes.
    * @param {[page: string, number: number]} answer
    */
   hear([page, number]) {
-    if (page !== this.page) return;
-    if (number < this.heard) this.model.send({ do: "state", page, number: this.heard });
-    if (number <= this.heard) return;
+    if (page !== this.page || number === this.heard) return;
+    if (number < this.heard) {
+      const message = { do: "state", page, number: this.heard };
+      this.model.send(message);
+      this.unheard.unshift(message);
+    }
     this.heard = number;
     this.unheard = this.unheard.filter((message) => message.number > number);
     clearTimeout(this.timer);
