@@ -26,6 +26,7 @@ from distrain_nb.observed.frames import (
     is_of_threads,
     is_top_level,
     kind_of,
+    line_of,
     main_thread,
     may_change,
     may_have_taken,
@@ -299,8 +300,7 @@ class Observer:
         direct = depth == 0
         if not frames or depth > _MOST_DEPTH.get(what, _MOST_FRAMES if "(" in what else depth):
             return
-        label, line = self._place(frames[0])
-        read = SeenRead(what, f"{label}, line {line}", direct)
+        read = SeenRead(what, "{}, line {}".format(*self._place(frames[0])), direct)
         sites = [*self._sites_of(frames)]
         for site in sites:
             site.add(read, idle=not self._running or (top is None and thread_number() > 0))
@@ -311,8 +311,8 @@ class Observer:
         if top and not direct and "(" not in what:
             for site in sites:
                 site.filled |= of_package(frame, top, self.namespace)
-            named_values = (self.namespace.get(name) for name in top.f_code.co_names)
-            self._keep(sites, [v for v in named_values if isinstance(v, _ARGUMENTS)])
+            named = map(self.namespace.get, top.f_code.co_names)
+            self._keep(sites, [value for value in named if isinstance(value, _ARGUMENTS)])
         if direct:
             if self._last is not top:
                 self.settle()
@@ -365,7 +365,7 @@ class Observer:
         return self._sites[label].setdefault((line, column), Site(line, column))
 
     def _place(self, frame: FrameType, below: FrameType | None = None) -> tuple[str, int]:
-        name, line = frame.f_code.co_filename, frame.f_lineno
+        name, line = frame.f_code.co_filename, line_of(frame)
         return self.place(name, line, below.f_lineno if below else 0) or (name, line)
 
     def start(self) -> None:

@@ -136,8 +136,16 @@ def root_of(names: Mapping[str, Any]) -> str:
     return str(names.get("__name__", "")).partition(".")[0]
 
 
+def line_of(frame: FrameType) -> int:
+    """Return the line where a frame is. One that has just begun is at none yet, as another thread
+    may see it: then the first line of its code."""
+    return frame.f_lineno or place_of(frame.f_code)[0]
+
+
 def column_of(frame: FrameType) -> int:
     """Return where in its line a frame is; -1 where Python doesn't tell (before 3.11)."""
+    if not frame.f_lineno:
+        return place_of(frame.f_code)[1]
     positions = getattr(frame.f_code, "co_positions", None)
     span = [*positions()][frame.f_lasti // 2] if positions else ()
     return span[2] if span and span[0] == frame.f_lineno and span[2] is not None else -1

@@ -11,6 +11,8 @@ import pytest
 from distrain_nb.observed import observe
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from tests.program.notebooks import Kernel, Server
 
 START = "import os, threading, time\nfrom concurrent.futures import ThreadPoolExecutor"
@@ -98,3 +100,26 @@ def test_a_thread_that_asks_at_any_moment_is_refused(kernel: Kernel, spin: int) 
             assert errors == ["capture.thread"]
     finally:
         sys.setswitchinterval(interval)
+
+
+def test_a_thread_that_asks_while_a_statement_begins_is_refused(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A frame is at no line then, and what the thread asked was nobody's."""
+    gate = threading.Event()
+    monkeypatch.setattr("time.sleep", lambda _: gate.wait(60))
+    for text in (START, FILL.format(delay="0")):
+        kernel.run(text)
+
+    def let_ask(frame: FrameType, *_: object) -> None:
+        if frame.f_globals is kernel.namespace and "join" in frame.f_code.co_names:
+            gate.set()
+            kernel.namespace["t"].join()
+
+    sys.settrace(let_ask)
+    try:
+        kernel.run(APART)
+    finally:
+        sys.settrace(None)
+    (error,) = [f for f in kernel.capture(SHOW).findings if f.severity == "error"]
+    assert error.code == "capture.thread"

@@ -143,6 +143,35 @@ def test_a_failure_is_said_once_with_its_cause(staged: Make) -> None:
     assert observed.state is State.FAILED and "ValueError: no" in observed.error
 
 
+ENDS_LAST = """
+import atexit, os, pathlib, time
+
+job = pathlib.Path(os.environ["DISTRAIN_JOB"])
+
+def until(holds):
+    while not holds():
+        time.sleep(0.01)
+
+def end_last():
+    (job / "failed").touch()
+    until(lambda: '"state": "failed"' in (job / "replicas" / "0" / "status.json").read_text())
+
+if os.environ["RANK"] == "3":
+    atexit.register(end_last)
+    raise ValueError("mine")
+if os.environ["RANK"] == "0":
+    until((job / "failed").exists)
+    raise RuntimeError("connection closed by peer")
+"""
+
+
+def test_the_first_failure_is_told_although_its_replica_ends_last(staged: Make) -> None:
+    service = staged(ENDS_LAST)
+    service.run(2)
+    assert service.observe("job").error.startswith("rank 3 failed first: ValueError: mine")
+    assert service.first_failure() == service.observe("job").error
+
+
 def test_another_attempt_has_a_log_of_its_own(staged: Make) -> None:
     service = staged("import os; print(os.environ['MASTER_PORT'])")
     service.run(2)

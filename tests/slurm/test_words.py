@@ -105,6 +105,18 @@ def test_reasons_and_causes() -> None:
     assert service.cause_in(line % "") == "CANCELLED" and service.cause_in("a rank's line") == ""
 
 
+def test_a_step_that_srun_ends_as_a_task_has_failed_was_not_cancelled() -> None:
+    failed = (
+        "srun: error: node2: task 1: Exited with exit code 1\n"
+        "srun: launch/slurm: _step_signal: Terminating StepId=3.0\n"
+    )
+    ended = "slurmstepd-node1: error: *** STEP 3.0 ON node1 CANCELLED AT 2026-11-26T15:04:50 ***\n"
+    assert service.cause_in(failed + ended) == ""
+    assert service.cause_in(ended + failed) == "CANCELLED"
+    by_scancel = ended.replace("STEP 3.0", "JOB 3")
+    assert service.cause_in(failed + ended + by_scancel) == "CANCELLED"
+
+
 def test_refusals_name_the_option() -> None:
     words = in_its_words(
         "sbatch: error: invalid partition specified: nope\n"

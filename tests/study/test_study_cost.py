@@ -87,11 +87,9 @@ def test_trials_elsewhere_cost_what_their_runs_do(elsewhere: dict[str, object]) 
 def test_a_study_ends_where_it_has_cost_what_it_may(
     here: bool, elsewhere: dict[str, object]
 ) -> None:
-    began = time.time()
     study = tune(600, max_cost="0.06 EUR", **({} if here else elsewhere))
     with pytest.raises(RunFailed, match=r"it was stopped by --max-cost: it has cost 0.060 EUR"):
         study.wait(120)
-    assert time.time() - began < 60
     assert {trial.state for trial in study.each()} == {TrialState.CANCELLED}
     assert all(trial.run.state.final for trial in study.each())
     summary = summary_of(study)

@@ -62,6 +62,7 @@ def again(
     if not (failed and present.number <= retries and isinstance(service, StartsAgain)):
         return False, ""
     reports = last_reports(run.folder, run.journal.labels)
+    reports.sort(key=lambda report: report.partition("\n")[0] not in observed.error)
     failures = [of_report(text, place) for place, text in enumerate(reports)]
     has_saved = not observed.cause and has_saved_ahead(run.folder, run.journal.labels)
     cause = TIME_LIMIT if has_saved else observed.cause

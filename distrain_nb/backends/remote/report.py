@@ -32,8 +32,9 @@ def with_report(run: Carried, state: State, error: str) -> str:
     already."""
     if state is not State.FAILED:
         return error
-    report = first_report(run.folder, run.journal.labels)
-    return error if report.partition("\n")[0] in error else f"{report}\n{error}"
+    reports = last_reports(run.folder, run.journal.labels)
+    is_told = any(report.partition("\n")[0] in error for report in reports)
+    return error if is_told or not reports else f"{reports[0]}\n{error}"
 
 
 def first_report(folder: Path, labels: Sequence[str]) -> str:

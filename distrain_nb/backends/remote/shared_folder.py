@@ -25,6 +25,7 @@ from distrain_nb.cluster import choose, preload, time_limit
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Role
 from distrain_nb.secrets import STORED
+from distrain_nb.worker.files import failure
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.folder import LOG_FILE
 from distrain_nb.worker.files.launch import Launch
@@ -204,20 +205,20 @@ class SharedFolderService(ABC, Generic[SpecT]):
 
     def first_failure(self) -> str:
         """Return what the replica said that failed first; empty where none has."""
-        failed = [s for s in map(_status, self._last_attempts()) if s and s.state is State.FAILED]
-        return min(failed, key=_ended).error if failed else ""
+        return _first_failure((folder, _status(folder)) for folder in self._last_attempts())
 
     def left(self) -> Observed | None:
         """Return how the job has ended by what its replicas left; None where not all have come to
         an end. For a service that forgets its jobs."""
-        statuses = [_outcome(folder) for folder in self._last_attempts()]
-        known = [status for status in statuses if status is not None]
+        statuses = [(folder, _outcome(folder)) for folder in self._last_attempts()]
+        known = [status for _, status in statuses if status is not None]
         if not known or len(known) < len(self.members):
             return None
-        for state in (State.FAILED, State.CANCELLED):
-            ended = [status for status in known if status.state is state]
-            if ended:
-                return Observed(state, str(state), min(ended, key=_ended).error)
+        if any(status.state is State.FAILED for status in known):
+            return Observed(State.FAILED, str(State.FAILED), _first_failure(statuses))
+        ended = [status for status in known if status.state is State.CANCELLED]
+        if ended:
+            return Observed(State.CANCELLED, str(State.CANCELLED), min(ended, key=_ended).error)
         return Observed(State.SUCCEEDED, str(State.SUCCEEDED))
 
     def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[LogEntry], Cursor]:  # noqa: ARG002
@@ -317,6 +318,23 @@ def _outcome(folder: Path) -> Status | None:
         return None
     is_whole = status.state is not State.SUCCEEDED or (folder / shared.DELIVERED).exists()
     return status if is_whole else None
+
+
+def _first_failure(statuses: Iterable[tuple[Path, Status | None]]) -> str:
+    """Return the report of the replica that the others' failures followed from, by when ranks
+    failed: a replica that has failed first may end after the others."""
+    reports = {
+        failure.of_report(status.error, _began(folder, status)): status.error
+        for folder, status in statuses
+        if status and status.state is State.FAILED
+    }
+    return reports[failure.decisive([*reports])] if reports else ""
+
+
+def _began(folder: Path, status: Status) -> float:
+    """Return when the first rank of a replica failed; of one that left no word, when it ended."""
+    words = (failure.read(folder, process.index) for process in status.processes)
+    return min((word.began for word in words if word), default=_ended(status))
 
 
 def _ended(status: Status) -> float:

@@ -65,6 +65,8 @@ _CAUSES = (
     ("oom_kill event", "OUT_OF_MEMORY"),
 )
 _CANCELLED = re.compile(r"\*\*\* (JOB|STEP) \S+ ON \S+ CANCELLED AT")
+# What srun writes before when a task has failed and it ends the others: --kill-on-bad-exit.
+_ENDS_OTHERS = re.compile(r"srun: error: \S+: tasks? \S+: .*\n(.*\n)*?srun: .*Terminating StepId")
 _WHY = {
     "None": "",
     "Resources": "waiting for nodes",
@@ -123,7 +125,11 @@ def cause_in(output: str) -> str:
     for words, state in _CAUSES:
         if words in output:
             return state
-    return "CANCELLED" if _CANCELLED.search(output) else ""
+    by_srun = _ENDS_OTHERS.search(output)
+    for cancelled in _CANCELLED.finditer(output):
+        if cancelled[1] == "JOB" or by_srun is None or cancelled.start() < by_srun.end():
+            return "CANCELLED"
+    return ""
 
 
 def in_words(reason: str) -> str:

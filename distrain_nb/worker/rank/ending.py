@@ -50,9 +50,9 @@ def leave(status: int, program: Optional[Path] = None) -> None:
     TensorFlow's and MPI's peers fail without a goodbye, which those two say when they are taken
     apart; but for a rank that has failed, MPI would wait for the others.
     """
+    leave_out_compiling()
     if "tensorflow" in sys.modules or ("mpi4py.MPI" in sys.modules and not status):
         ctypes.pythonapi.Py_Exit(status)
-    _leave_out_compiling()
     _call(getattr(threading, "_shutdown", None))
     deadline = system.Deadline(status)
     if not _has_children():
@@ -66,7 +66,7 @@ def leave(status: int, program: Optional[Path] = None) -> None:
     os._exit(status)
 
 
-def _leave_out_compiling() -> None:
+def leave_out_compiling() -> None:
     """Unregister what PyTorch's compiler does at the end: a table of compile times for a log that
     hardly anybody reads, and the wait for processes that compile. They may still be starting, for
     8 s beside a GPU, and end with this one."""

@@ -130,7 +130,8 @@ def _set_loggers(module: Any, loggers: Mapping[str, Tuple[int, bool, bool]]) -> 
     def again(_: Any) -> None:
         for name, (level, propagate, disabled) in loggers.items():
             logger = module.getLogger(name)
-            logger.setLevel(level)
+            if logger.level != level:  # setting it walks over all loggers
+                logger.setLevel(level)
             logger.propagate, logger.disabled = propagate, disabled
 
     again(module)

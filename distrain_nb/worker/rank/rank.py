@@ -227,6 +227,7 @@ def main(folder: Path) -> None:
         # Finalizing MPI would wait for the ranks that are still at work.
         ending.leave(status, folder / PROGRAM_FOLDER)
     marks.succeed(folder, process)
+    ending.leave_out_compiling()
 
 
 def leave_out_bridges() -> None:
