@@ -207,13 +207,13 @@ def _imported_names(node: ast.stmt) -> Iterator[str]:
 
 
 def _body(source: str) -> str:
-    """Return a cell without its cell magic; empty where the body did not run in the notebook."""
+    """Return a cell without its cell magic; only that where the body ran elsewhere."""
     magic = _CELL_MAGIC.match(source)
     if magic is None:
         return source
+    head, _, body = source[magic.start(1) :].partition("\n")
     if magic[1] not in _RUN_HERE:
-        return ""
-    _head, _, body = source[magic.start(1) :].partition("\n")
+        return f"pass  # %%{head}"
     blank = source[: magic.start(1)].count("\n") + 1
     return "\n" * blank + body
 
@@ -344,6 +344,10 @@ class SeenReads:
         read = {n: same for site in self._sites(statement) for n, same in site.read.items()}
         return {name: read[name] for name in read.keys() - statement.binds}
 
+    def starts(self, statement: Statement) -> bool:
+        """Return whether a statement ran a command."""
+        return any(site.starts for site in self._sites(statement))
+
     def sets(self, statement: Statement) -> set[str]:
         """Return the variables of the environment that a statement set by more than a text."""
         return {name for site in self._sites(statement) for name in site.sets}
@@ -393,5 +397,4 @@ def _stands_in(site: Site, node: ast.stmt) -> bool:
         return first <= site.line <= last
     if site.line == first and site.column < node.col_offset:
         return False
-    end: int = node.end_col_offset or 0
-    return site.line < last or site.column < end
+    return bool(site.line < last or site.column < (node.end_col_offset or 0))
