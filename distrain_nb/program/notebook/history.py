@@ -183,16 +183,17 @@ def _add(found: ExecutionHistory, executed: Executed) -> None:
 
 
 def _changed(node: ast.stmt) -> set[str]:
-    """Return names that the statement registers something with: `@f.register`."""
-    decorators = [getattr(d, "func", d) for d in getattr(node, "decorator_list", ())]
-    owners = [d.value for d in decorators if isinstance(d, ast.Attribute)]
+    """Return names that the statement registers something with: `@f.register`, `f.register(g)`."""
+    decorators = getattr(node, "decorator_list", None)
+    called = [getattr(d, "func", d) for d in decorators or [getattr(node, "value", None)]]
+    registers = (c for c in called if decorators or getattr(c, "attr", "") == "register")
+    owners = (getattr(c, "value", None) for c in registers)
     return {o.id for o in owners if isinstance(o, ast.Name)}
 
 
 @lru_cache(maxsize=4096)
 def statements_of(label: str, source: str) -> tuple[Statement, ...]:
-    """Return the top-level statements of a cell; none of one that can't be parsed or ran
-    elsewhere."""
+    """Return the top-level statements of a cell; none if it can't be parsed or ran elsewhere."""
     cell = plain(_body(source))
     lines = cell.text.split("\n")
     nodes = cell.tree.body if cell.tree else []
@@ -316,10 +317,9 @@ class SeenReads:
     def fills(self, statement: Statement, name: str) -> bool:
         """Return whether the object of that name changed while the statement asked for the world,
         or read what knows it."""
-        if any(name in site.filled for site in self._sites(statement)):
-            return True
+        filled = any(name in site.filled for site in self._sites(statement))
         places = self.observer.originals.filled.get(name, ())
-        return any(_is_at(*place, statement) for place in places)
+        return filled or any(_is_at(*place, statement) for place in places)
 
     def changed(self, statement: Statement, name: str) -> bool:
         """Return whether the statement changed a part of the object of that name, which it may have
@@ -353,8 +353,8 @@ class SeenReads:
         return {name for site in self._sites(statement) for name in site.sets}
 
     def _sites(self, statement: Statement) -> Iterator[Site]:
-        sites = self.observer.sites(statement.label)
-        yield from (site for site in sites if _stands_in(site, statement.node))
+        every = self.observer.sites(statement.label)
+        yield from (site for site in every if _stands_in(site, statement.node))
 
 
 def _only_starts(node: ast.stmt) -> bool:

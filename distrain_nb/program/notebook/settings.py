@@ -41,6 +41,7 @@ _CALLS = re.compile(
     r"|random\.(Random\.)?(seed|setstate)|numpy\.random\.(\w+\.)*(seed|set_state)"
     r"|logging\.(basicConfig|captureWarnings|addLevelName|setLoggerClass|config\.\w+"
     r"|getLogger\.\w+(Handler|Filter))"
+    r"|_?(csv|codecs)\.(un)?register\w*|unittest\.mock\.patch(\.\w+)?\.start"
     r"|sklearn\.(\w+\.)*set_config|faulthandler\.enable|gc\.freeze"
     r"|matplotlib\.(pyplot\.)?(use|switch_backend)"
     r"|tensorflow\.(\w+\.)*(set_(random_)?seed|enable_op_determinism"
@@ -207,7 +208,8 @@ class _Code:
         target = node.targets[0]
         if isinstance(target, ast.Name) and isinstance(node.value, ast.Call):
             called = self._written(node.value.func)  # `_ = torch.manual_seed(0)`
-            return called if way_of(called) in (AGAIN, VALUE) else ""
+            told = target.id.startswith("_") and is_of_machine(called)
+            return called if told or way_of(called) in (AGAIN, VALUE) else ""
         if isinstance(target, ast.Subscript):
             target = target.value
         if resolve(target, self.names) is os.environ:
