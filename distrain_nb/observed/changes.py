@@ -24,10 +24,12 @@ from distrain_nb.observed.frames import (
     array_of,
     attributes_of,
     is_installed,
+    is_model,
     root_of,
     run_by,
 )
 from distrain_nb.worker.fingerprint import BY_USE, LIVE, OF_THE_WORLD, key_of, text_of
+from distrain_nb.worker.plain import is_plain_object, plain_parts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -91,6 +93,13 @@ class Changes:
         if not self._objects:
             return set()
         return {n for _, read in run_by(code, self.namespace) for n in read} & self._objects.keys()
+
+    def plain_states(self, code: CodeType) -> dict[str, dict[str, str]]:
+        """Return the parts of what a statement names that knows nothing of the world yet."""
+        names = {n for inner, _ in run_by(code, self.namespace) for n in inner.co_names}
+        values = {n: self.namespace[n] for n in names - self._objects.keys() if n in self.namespace}
+        plain = (n for n, v in values.items() if is_plain_object(v) and not is_model(v))
+        return {n: plain_parts(n, values[n]) for n in plain}
 
     def follow(self, names: Collection[str]) -> None:
         """Follow what these names stand for from now on."""

@@ -104,6 +104,7 @@ class Observer:
         self._changes, self._children = Changes(namespace), Children()
         self.originals, self.modules = Originals(namespace), Modules(namespace)
         self.settings = Settings(namespace)
+        self._states: dict[str, dict[str, str]] = {}  # when the statement began
         self._at_work: set[int] = set()  # threads that ran when the statement began
         self._of_threads: list[tuple[int, list[Site]]] = []  # that asked since
         self._readers: dict[str, dict[tuple[int, int], set[str]]] = defaultdict(dict)
@@ -162,6 +163,7 @@ class Observer:
 
     def _runs(self, code: CodeType) -> None:
         self._at_work = threads_at_work(self.namespace)
+        self._states = self._changes.plain_states(code)
         known = self._changes.read_by(code)
         self._knows = bool(known)
         if known:
@@ -378,7 +380,9 @@ class Observer:
         yield self._site(*self._place(outermost, below), -1 if below else column_of(outermost))
 
     def _site(self, label: str, line: int, column: int) -> Site:
-        return self._sites[label].setdefault((line, column), Site(line, column))
+        site = self._sites[label].setdefault((line, column), Site(line, column))
+        site.before = site.before or self._states
+        return site
 
     def _place(self, frame: FrameType, below: FrameType | None = None) -> tuple[str, int]:
         name, line = frame.f_code.co_filename, frame.f_lineno

@@ -94,6 +94,7 @@ class Site:
 
     `in_thread` says that a thread asked, and `beside` that another statement had started it, or
     that it went on when the statement was over. `starts` says that a command was run from there.
+    `before` has the parts of what was named there, as they were when the statement began.
     """
 
     def __init__(self, line: int, column: int) -> None:
@@ -102,6 +103,7 @@ class Site:
         self.filled: set[str] = set()
         self.read: dict[str, Callable[[object], bool]] = {}
         self.sets: set[str] = set()
+        self.before: dict[str, dict[str, str]] = {}
         self.in_thread = self.beside = self.starts = False
 
     def add(self, read: SeenRead, *, idle: bool) -> None:

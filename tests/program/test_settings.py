@@ -220,6 +220,23 @@ def test_a_generator_that_each_rank_seeds_otherwise_begins_with_its_seed(
     assert server.results(as_rank) == random.Random(1).random()
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "n += int(os.environ.get('RANK', 0))\n    random.seed(n)",
+        "rank: int = int(os.getenv('RANK') or 0)\n    seed = n + rank\n    random.seed(seed)",
+    ],
+)
+def test_a_function_that_computes_the_seed_of_each_rank(
+    kernel: Kernel, server: Server, body: str
+) -> None:
+    """Ranks had no seed at all."""
+    kernel.run(f"import os, random\ndef seed_all(n):\n    {body}\nseed_all(10)")
+    program = kernel.capture("import json\nprint('RESULT', json.dumps(random.random()))")
+    as_rank = replace(program, variables={"RANK": "1"})
+    assert server.results(as_rank) == random.Random(11).random()
+
+
 def test_a_class_that_a_package_has_registered_is_registered(
     kernel: Kernel, server: Server
 ) -> None:

@@ -289,9 +289,8 @@ def unseen(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
 def _by_asking_shell(names: Iterable[tuple[str, Executed]], world: World) -> Iterator[Finding]:
     """Refuse what a shell command gave that names a launcher's variable: no rank repeats it."""
     for name, executed in names:
-        line = executed.statement
-        sites = (s for s in world.seen.observer.sites(line.label) if s.line == line.line)
-        if read := next((read for site in sites for read in site.reads), None):
+        line, sites = executed.statement, world.seen.observer.sites(executed.statement.label)
+        if read := next((r for s in sites if s.line == line.line for r in s.reads), None):
             message = (
                 f"`{name}` depends on the world ({read.what}, {line.where}), asked by a shell"
                 " command, which ranks don't repeat: use subprocess.run([...])"
@@ -308,7 +307,8 @@ def _made_unseen(name: str, world: World) -> list[Executed]:
 def _bound_by_shell(executed: Executed, world: World) -> Collection[str]:
     if shell := _SHELL.match(executed.statement.text):
         return [shell[1] or shell[2]]
-    return executed.statement.binds if world.seen.starts(executed.statement) else ()
+    starts = any(site.starts for site in world.seen.sites(executed.statement))
+    return executed.statement.binds if starts else ()
 
 
 def _is_latest(executed: Executed, name: str, world: World) -> bool:

@@ -289,7 +289,7 @@ class SeenReads:
         Packages ask for many reasons, so what they made counts if it is a rank, a size or a name.
         """
         outside = self.only_used(statement, name, value)
-        for site in self._sites(statement):
+        for site in self.sites(statement):
             for read in site.reads:
                 if outside and not _is_inside(read, statement):
                     continue
@@ -298,14 +298,14 @@ class SeenReads:
 
     def asked(self, statement: Statement) -> Iterator[SeenRead]:
         """Yield all that a statement asked."""
-        for site in self._sites(statement):
+        for site in self.sites(statement):
             yield from site.reads
 
     def beside(self, statement: Statement) -> SeenRead | None:
         """Return what a thread asked beside the statement that had started it, or by luck within
         one that only starts it."""
         only = _only_starts(statement.node)
-        sites = (s for s in self._sites(statement) if s.beside or (s.in_thread and only))
+        sites = (s for s in self.sites(statement) if s.beside or (s.in_thread and only))
         return next((read for site in sites for read in site.reads), None)
 
     def only_used(self, statement: Statement, name: str, value: Any) -> bool:
@@ -317,7 +317,7 @@ class SeenReads:
     def fills(self, statement: Statement, name: str) -> bool:
         """Return whether the object of that name changed while the statement asked for the world,
         or read what knows it."""
-        filled = any(name in site.filled for site in self._sites(statement))
+        filled = any(name in site.filled for site in self.sites(statement))
         places = self.observer.originals.filled.get(name, ())
         return filled or any(_is_at(*place, statement) for place in places)
 
@@ -334,25 +334,25 @@ class SeenReads:
 
     def known_to(self, statement: Statement) -> set[str]:
         """Return the names that knew the world when a statement read them."""
-        places = self.observer.readers(statement.label)
-        node = statement.node
+        places, node = self.observer.readers(statement.label), statement.node
         return {n for place in places if _stands_in(Site(*place), node) for n in places[place]}
 
     def read_then(self, statement: Statement) -> dict[str, Callable[[object], bool]]:
         """Return the names that a statement read, also by functions, while it asked for the world
         or read what knows it; each with what tells if something is what the name stood for."""
-        read = {n: same for site in self._sites(statement) for n, same in site.read.items()}
+        read = {n: same for site in self.sites(statement) for n, same in site.read.items()}
         return {name: read[name] for name in read.keys() - statement.binds}
 
-    def starts(self, statement: Statement) -> bool:
-        """Return whether a statement ran a command."""
-        return any(site.starts for site in self._sites(statement))
+    def before(self, statement: Statement, name: str) -> dict[str, str]:
+        """Return the parts of a name's object before a statement that asked for the world."""
+        return next((site.before.get(name, {}) for site in self.sites(statement)), {})
 
     def sets(self, statement: Statement) -> set[str]:
         """Return the variables of the environment that a statement set by more than a text."""
-        return {name for site in self._sites(statement) for name in site.sets}
+        return {name for site in self.sites(statement) for name in site.sets}
 
-    def _sites(self, statement: Statement) -> Iterator[Site]:
+    def sites(self, statement: Statement) -> Iterator[Site]:
+        """Yield the places in a statement from which something was asked."""
         every = self.observer.sites(statement.label)
         yield from (site for site in every if _stands_in(site, statement.node))
 
