@@ -11,7 +11,7 @@ from typing import Any, Deque, Dict, Iterable, Tuple
 
 from distrain_nb.worker.fingerprint import BY_USE, OF_THE_WORLD, dict_of, key_of, text_of
 
-_MOST_PARTS, _MOST_ITEMS, _MOST_TEXT = 200, 50, 4096
+_MOST_PARTS, _MOST_ITEMS, _MOST_TEXT = 100, 50, 4096
 _COLLECTIONS = (list, tuple, set, frozenset, deque)
 _MEANT_TO_DIFFER = rf"\.({'|'.join(sorted(OF_THE_WORLD | BY_USE))})\b"
 
@@ -40,8 +40,9 @@ def plain_parts(name: str, obj: Any) -> Dict[str, str]:
                 found[path] = text
         if id(part) not in seen and is_plain_object(part):
             seen.add(id(part))
-            waiting.extend(_inside(path, part))
-    return {p: text for p, text in found.items() if not re.search(_MEANT_TO_DIFFER, p)}
+            waiting.extend(islice(_inside(path, part), max(0, _MOST_PARTS - len(waiting))))
+    differs = re.compile(_MEANT_TO_DIFFER).search
+    return {path: text for path, text in found.items() if not differs(path)}
 
 
 def _inside(path: str, obj: Any) -> Iterable[Tuple[str, Any]]:
@@ -51,7 +52,7 @@ def _inside(path: str, obj: Any) -> Iterable[Tuple[str, Any]]:
     elif isinstance(obj, _COLLECTIONS):
         yield from ((f"{path}[{n}]", part) for n, part in enumerate(islice(obj, _MOST_ITEMS)))
     elif isinstance(obj, dict):
-        items = islice(obj.items(), _MOST_ITEMS)
-        yield from ((f"{path}[{key_of(k)}]", part) for k, part in items if key_of(k))
+        items = ((key_of(key), part) for key, part in islice(obj.items(), _MOST_ITEMS))
+        yield from ((f"{path}[{key}]", part) for key, part in items if key)
     attributes = islice(dict_of(obj).items(), _MOST_ITEMS)
     yield from ((f"{path}.{name}", part) for name, part in attributes)
