@@ -29,6 +29,7 @@ _LOADS = {"LOAD_NAME", "LOAD_GLOBAL"}
 _FUNCTION = 0x1  # CO_OPTIMIZED, which bodies of classes and modules lack
 
 
+_PASSING = {"__getitem__", "__iter__", "__contains__", "get"}  # wrappers of other extensions
 _READERS = ("os", "collections.abc")
 
 
@@ -114,6 +115,22 @@ def frames_to(frame: FrameType | None, top: FrameType | None) -> Iterator[FrameT
         frame = frame.f_back
     if top is not None:
         yield top
+
+
+def own_frames(frame: FrameType, top: FrameType | None) -> tuple[list[FrameType], int]:
+    """Return the frames of the notebook's own code that led to a question, innermost first, and how
+    many of packages lie before them."""
+    frames: list[FrameType] = []
+    depth = 0
+    for item in frames_to(frame, top):
+        kind = kind_of(item)
+        if kind == "own" and item not in frames:
+            frames.append(item)
+        elif kind and not frames and item.f_code.co_name not in _PASSING:
+            depth += 1
+        elif depth and not frames and item.f_code.co_name == "_find_and_load":
+            return [], depth  # what a package asks while it is imported is its own matter
+    return frames, depth
 
 
 def kind_of(frame: FrameType) -> str:
@@ -231,6 +248,11 @@ def _run_with(code: CodeType) -> Iterator[CodeType]:
                     yield inner
             elif not inner.co_flags & _FUNCTION:  # the body of a class
                 yield from _run_with(inner)
+
+
+def named_containers(code: CodeType, names: Mapping[str, Any]) -> set[str]:
+    """Return the names in a statement for what it may fill with what it gets."""
+    return {n for n in code.co_names if isinstance(names.get(n), (list, dict, set))}
 
 
 @lru_cache(maxsize=4096)

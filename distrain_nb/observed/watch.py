@@ -11,13 +11,13 @@ import os
 import re
 import sys
 from functools import wraps
-from types import CodeType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.worker.rank.on_import import on_import
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _LAUNCHER = (  # `re` compiles it when a variable is asked for
     r"(\w*_)?(RANK|RANKS|WORLD_SIZE|LOCAL_SIZE|NNODES|NODEID|NTASKS|PROCID|LOCALID)(_\w+)?"
@@ -93,7 +93,8 @@ class Site:
     what tells if they still stand for that; `sets` are variables of the environment set from there.
 
     `in_thread` says that a thread asked, and `beside` that another statement had started it, or
-    that it went on when the statement was over.
+    that it went on when the statement was over. `starts` says that a command was run from there.
+    `before` has the parts of what was named there, as they were when the statement began.
     """
 
     def __init__(self, line: int, column: int) -> None:
@@ -102,7 +103,8 @@ class Site:
         self.filled: set[str] = set()
         self.read: dict[str, Callable[[object], bool]] = {}
         self.sets: set[str] = set()
-        self.in_thread = self.beside = False
+        self.before: dict[str, dict[str, str]] = {}
+        self.in_thread = self.beside = self.starts = False
 
     def add(self, read: SeenRead, *, idle: bool) -> None:
         """Note what was asked; `idle` says that a thread asks between the cells."""
@@ -117,10 +119,13 @@ _MOST_VARIABLES = 4096
 
 class Watch:
     """Calls `see` with what is asked, the frame that asks, and the package that answers, before
-    it is answered; `sets` with a variable of the environment and the frame that sets it."""
+    it is answered; `sets` with a variable of the environment and the frame that sets it; `starts`
+    with the command of a process and the frame that starts it."""
 
-    def __init__(self, see: Callable[..., None], sets: Callable[..., None]) -> None:
-        self._see, self._sets = see, sets
+    def __init__(
+        self, see: Callable[..., None], sets: Callable[..., None], starts: Callable[..., None]
+    ) -> None:
+        self._see, self._sets, self._starts = see, sets, starts
         self._asked: dict[Any, str] = {}  # by the variable: how it is asked for, empty for others
         self._undo: list[Callable[[], None]] = []
 
@@ -131,7 +136,8 @@ class Watch:
     def start(self) -> None:
         """Be called first, from now on."""
         self._watch_environment()
-        self._undo.append(on_import(dict.fromkeys(ASKED, self._watch_module)))
+        modules = {"subprocess": self._watch_commands, **dict.fromkeys(ASKED, self._watch_module)}
+        self._undo.append(on_import(modules))
 
     def stop(self) -> None:
         """Put back what was there. What others have wrapped since stays, and notes nothing."""
@@ -166,6 +172,12 @@ class Watch:
         self._replace(cls, "__setitem__", wraps(set_)(setitem))
         self._replace(cls, "__iter__", wraps(names)(iterate))
 
+    def _watch_commands(self, module: Any) -> None:
+        def note(frame: FrameType, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+            self._starts(named.get("args", "") if len(args) < 2 else args[1], frame)
+
+        self._watch_function(module.Popen.__init__, note)
+
     def _watch_module(self, module: Any) -> None:
         for path in ASKED[module.__name__]:
             owner, _, name = path.rpartition(".")
@@ -173,17 +185,21 @@ class Watch:
             function = vars(holder).get(name) if holder else None
             what = f"{package_of(module.__name__)}.{name}()"
             if isinstance(function, FunctionType) and not function.__closure__:
-                self._watch_function(function, what)
+                self._watch_function(function, self._noting(what))
             elif function is not None and hasattr(function, "cache_info"):  # by `lru_cache`
-                watched = wraps(function)(FunctionType(self._asking(function, what), {}))
+                watched = wraps(function)(FunctionType(_asking(function, self._noting(what)), {}))
                 self._replace(holder, name, watched)
 
-    def _watch_function(self, function: FunctionType, what: str) -> None:
+    def _noting(self, what: str) -> Callable[..., None]:
+        see, package = self._see, what.partition(".")[0]
+        return lambda frame, *_: see(what, frame, package)
+
+    def _watch_function(self, function: FunctionType, note: Callable[..., None]) -> None:
         """Give a function another code: it stays the same object, whatever names it has."""
         before = function.__code__
         inner = FunctionType(before, function.__globals__, function.__name__, function.__defaults__)
         inner.__kwdefaults__ = function.__kwdefaults__
-        function.__code__ = asking = self._asking(inner, what)
+        function.__code__ = asking = _asking(inner, note)
         function.__wrapped__ = inner  # type: ignore[attr-defined] # has signature and source
 
         def put_back() -> None:
@@ -192,17 +208,6 @@ class Watch:
                 del function.__wrapped__  # type: ignore[attr-defined]
 
         self._undo.append(put_back)
-
-    def _asking(self, function: Callable[..., Any], what: str) -> CodeType:
-        """Code that calls a function after the call was noted."""
-        see, package = self._see, what.partition(".")[0]
-
-        def noted(*args: Any, **kwargs: Any) -> Any:
-            see(what, sys._getframe(2), package)
-            return function(*args, **kwargs)
-
-        code = _first.__code__
-        return code.replace(co_consts=tuple(noted if c == _HERE else c for c in code.co_consts))
 
     def _replace(self, holder: Any, name: str, new: object) -> None:
         old = vars(holder)[name]
@@ -213,6 +218,17 @@ class Watch:
                 setattr(holder, name, old)
 
         self._undo.append(put_back)
+
+
+def _asking(function: Callable[..., Any], note: Callable[..., None]) -> CodeType:
+    """Return code that calls a function after the call was noted, with the frame that calls."""
+
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        note(sys._getframe(2), args, kwargs)
+        return function(*args, **kwargs)
+
+    code = _first.__code__
+    return code.replace(co_consts=tuple(noted if c == _HERE else c for c in code.co_consts))
 
 
 _HERE = "what is called"

@@ -157,9 +157,10 @@ class _Look:
         return f"{cls.__module__}.{cls.__qualname__}", reduced
 
     def _function(self, path: str, function: FunctionType) -> Tuple[str, List[Tuple[str, Any]]]:
-        if not self._is_own(function):
-            return f"function {function.__module__}.{function.__qualname__}", []
         code = function.__code__
+        of_tuple = str(function.__module__).startswith("namedtuple_")
+        if not of_tuple and not self._is_own(function):
+            return f"function {function.__module__}.{function.__qualname__}", []
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         defaults = function.__defaults__ or ()
         inside = [

@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given, settings
 
 from tests.fuzzing import several
@@ -71,6 +72,7 @@ def _executed(folder: Path, notebook: list[str]) -> Kernel:
     return kernel
 
 
+@pytest.mark.timeout(0 if "DISTRAIN_EXAMPLES" in os.environ else 900)
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=not os.environ.get("DISTRAIN_EXAMPLES"))
 @given(cells(), shown())
 def test_equal_or_refused(server: Server, notebook: list[str], wanted: list[str]) -> None:

@@ -90,8 +90,14 @@ def test_a_cell_that_ran_before_is_said_to_be_unseen(shell: InteractiveShell) ->
 
 
 def test_a_shell_command_is_said_to_be_unseen(shell: InteractiveShell) -> None:
+    run(shell, "%load_ext distrain_nb", "lines = !uname", "%%bash --out text\nuname")
+    assert codes(captured("print(lines, text)")) == {"capture.unseen"}
+
+
+def test_a_shell_command_that_asks_for_the_rank_is_refused(shell: InteractiveShell) -> None:
     run(shell, "%load_ext distrain_nb", "lines = !echo $RANK")
-    assert codes(captured("print(lines)")) == {"capture.unseen"}
+    (error,) = (f for f in captured("print(lines)").findings if str(f.severity) == "error")
+    assert error.message.startswith("`lines` depends on the world (os.environ['RANK'], Cell In[2]")
 
 
 def test_settings_turn_it_off_and_on(shell: InteractiveShell) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 
@@ -90,6 +91,22 @@ OF_PYTHON = {
         "decimal.getcontext().prec",
         5,
     ),
+    "a dialect of csv": (
+        "import csv\ncsv.register_dialect('mine', delimiter=';')",
+        "list(__import__('csv').reader(['a;b'], 'mine'))",
+        [["a", "b"]],
+    ),
+    "a handler of codecs": (
+        "import codecs\ndef mark(e): return '?', e.end\ncodecs.register_error('mine', mark)",
+        "b'a\\xff'.decode('ascii', 'mine')",
+        "a?",
+    ),
+    "by a mock": (
+        "import os.path\nfrom unittest import mock\n"
+        "mock.patch('os.path.getmtime', lambda _: 42).start()",
+        "__import__('os').path.getmtime('nowhere')",
+        42,
+    ),
     "with a result": (
         "import sys\n_ = sys.setrecursionlimit(5000)",
         "sys.getrecursionlimit()",
@@ -121,6 +138,7 @@ def test_settings_are_made_however_they_are_written(
     cell, out, value = OF_PYTHON[how]
     kernel.run(cell)
     program = kernel.capture(f"import json, os\nprint('RESULT', json.dumps({out}))")
+    mock.patch.stopall()
     assert server.results(program) == value
 
 
@@ -140,6 +158,13 @@ def test_what_concerns_the_machine_is_told_and_stays_behind(kernel: Kernel) -> N
     assert "`sys.path.append('/nowhere')` (Cell In[1], line 3)" in finding.message
     assert "chdir" not in program.main
     kernel.run("sys.path.remove('/nowhere')")
+
+
+def test_what_a_statement_with_a_result_leaves_behind_is_told(kernel: Kernel) -> None:
+    kernel.run("import atexit\ndef bye(): pass\n_ = atexit.register(bye)")
+    (finding,) = kernel.capture("print(1)").findings
+    assert "`_ = atexit.register(bye)` (Cell In[1], line 3)" in finding.message
+    kernel.run("atexit.unregister(bye)")
 
 
 def test_a_function_that_does_more_than_settings_does_not_run_again(kernel: Kernel) -> None:
@@ -193,6 +218,23 @@ def test_a_generator_that_each_rank_seeds_otherwise_begins_with_its_seed(
     program = kernel.capture("import json\nprint('RESULT', json.dumps(random.random()))")
     as_rank = replace(program, variables={"RANK": "1"})
     assert server.results(as_rank) == random.Random(1).random()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "n += int(os.environ.get('RANK', 0))\n    random.seed(n)",
+        "rank: int = int(os.getenv('RANK') or 0)\n    seed = n + rank\n    random.seed(seed)",
+    ],
+)
+def test_a_function_that_computes_the_seed_of_each_rank(
+    kernel: Kernel, server: Server, body: str
+) -> None:
+    """Ranks had no seed at all."""
+    kernel.run(f"import os, random\ndef seed_all(n):\n    {body}\nseed_all(10)")
+    program = kernel.capture("import json\nprint('RESULT', json.dumps(random.random()))")
+    as_rank = replace(program, variables={"RANK": "1"})
+    assert server.results(as_rank) == random.Random(11).random()
 
 
 def test_a_class_that_a_package_has_registered_is_registered(

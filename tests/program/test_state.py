@@ -293,6 +293,19 @@ EQUAL: dict[str, tuple[tuple[str, ...], str]] = {
         ),
         "a.a, A.log, a.f()",
     ),
+    "functions that a statement registers": (
+        (
+            """
+            import functools
+            @functools.singledispatch
+            def kind(x): return 'any'
+            def of_int(x): return 'int'
+            kind.register(int, of_int)
+            """,
+            "_ = kind.register(str, lambda x: 'str')",
+        ),
+        "kind(1), kind(''), kind([])",
+    ),
     "arguments changed by another name": (
         (
             """
@@ -373,6 +386,14 @@ REFUSED = {
         ),
         "CFG.lr",
         "`CFG.lr` is 0.1 in the notebook (Cell In[2], line 1) and 5 in the run",
+    ),
+    "defaults of a named tuple": (
+        (
+            "from collections import namedtuple\nB = namedtuple('B', 'x y', defaults=[0])",
+            "B.__new__.__defaults__ = (9,)",
+        ),
+        "B(1)",
+        "`the default of y in B.__new__` is 9 in the notebook (Cell In[1], line 2) and 0 in",
     ),
 }
 

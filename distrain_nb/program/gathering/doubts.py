@@ -152,14 +152,14 @@ def _reads(name: str, history: ExecutionHistory) -> list[Read]:
     ]
 
 
-_SHELL = re.compile(r"pass  # (\w+) *= *!")
+_SHELL = re.compile(r"pass  # (?:(\w+) *= *!|%%\w.*? --out[ =](\w+))")
 _UNLESS = "so captured unless the text of {} asks for the rank or world"
 _BEFORE = (
     "made while the extension wasn't watching (before `%load_ext distrain_nb`, or with"
     f" `%distrain config observe=off`), {_UNLESS.format('a cell')}; run these again to be sure: "
 )
 _IN_SCRIPT = f"made in a script, where nobody watches, {_UNLESS.format('the script')}: "
-_BY_SHELL = "captured as a shell command gave it, whatever that asked about the rank or world: "
+_BY_SHELL = "captured as a command gave it, whatever that asked about the rank or world: "
 
 
 # -- statements that run again with other values --------------------------------------------------
@@ -276,13 +276,26 @@ def unseen(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     for those that shell commands gave."""
     values = [n.name for n in found.values() if isinstance(n.how, (Literal, Value))]
     before = [(name, made) for name in values for made in _made_unseen(name, world)]
-    shells = {name: p for p in world.history.executed for name in _bound_by_shell(p)}
+    shells = {name: p for p in world.history.executed for name in _bound_by_shell(p, world)}
     by_shell = [(n, shells[n]) for n in values if n in shells and _is_latest(shells[n], n, world)]
+    yield from _by_asking_shell(by_shell, world)
     made_so = _BEFORE if world.seen.watched else _IN_SCRIPT
     for message, names in ((made_so, before), (_BY_SHELL, by_shell)):
         if names:
             lines = ", ".join(f"`{name}` ({made.statement.where})" for name, made in names)
             yield Finding("capture.unseen", Severity.INFO, "", message + lines)
+
+
+def _by_asking_shell(names: Iterable[tuple[str, Executed]], world: World) -> Iterator[Finding]:
+    """Refuse what a shell command gave that names a launcher's variable: no rank repeats it."""
+    for name, executed in names:
+        line, sites = executed.statement, world.seen.observer.sites(executed.statement.label)
+        if read := next((r for s in sites if s.line == line.line for r in s.reads), None):
+            message = (
+                f"`{name}` depends on the world ({read.what}, {line.where}), asked by a shell"
+                " command, which ranks don't repeat: use subprocess.run([...])"
+            )
+            yield Finding("capture.process-bound", Severity.ERROR, line.where, message)
 
 
 def _made_unseen(name: str, world: World) -> list[Executed]:
@@ -291,14 +304,16 @@ def _made_unseen(name: str, world: World) -> list[Executed]:
     return [p for p in chain if not world.saw(p.statement) and _calls(p.statement.node)][:1]
 
 
-def _bound_by_shell(executed: Executed) -> list[str]:
-    shell = _SHELL.match(executed.statement.text)
-    return [shell[1]] if shell else []
+def _bound_by_shell(executed: Executed, world: World) -> Collection[str]:
+    if shell := _SHELL.match(executed.statement.text):
+        return [shell[1] or shell[2]]
+    starts = any(site.starts for site in world.seen.sites(executed.statement))
+    return executed.statement.binds if starts else ()
 
 
 def _is_latest(executed: Executed, name: str, world: World) -> bool:
     latest = next(iter(world.history.of(name)), None)
-    return latest is None or executed.at > latest.at
+    return latest is None or executed.at >= latest.at
 
 
 def _calls(node: ast.stmt) -> bool:

@@ -6,6 +6,7 @@ What a rank must find when its program's text has run, as texts that it compares
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import sys
 from argparse import ArgumentParser
@@ -39,12 +40,13 @@ if TYPE_CHECKING:
 def expectation(gathering: Gathering, own: Collection[str]) -> tuple[str, list[str]]:
     """Return the file of what is compared, as JSON, "" for nothing; and lines that say what is not
     compared, or not all of it, and why."""
-    items, exempt = [], []
+    items, exempt = list[dict[str, Any]](), list[str]()
     for needed in gathering.found.values():
         if not isinstance(needed.how, SourceCode):
             continue
         name, kind, skip = needed.name, type(needed.value).__name__, list[str]()
         knows_world = needed.how.world or is_bound(needed.value)
+        items += _before_asking(needed, gathering.world)
         if knows_world and _has_settings(needed, gathering):
             exempt.append(f"{name}: {kind}, but for what it knows of its rank and world")
             parts = settings(name, needed.value)
@@ -75,6 +77,21 @@ def expectation(gathering: Gathering, own: Collection[str]) -> tuple[str, list[s
     return json.dumps(expected) if items else "", exempt
 
 
+def _before_asking(needed: Needed, world: World) -> Iterator[dict[str, Any]]:
+    """Yield the parts that an object must have when the first of its statements asks for the
+    world: what else has changed it by then is in no text."""
+    assert isinstance(needed.how, SourceCode)
+    for earlier, executed in itertools.pairwise(needed.how.chain):
+        statement = earlier.statement
+        asked = [*world.seen.asked(statement)] or world.seen.known_to(statement)
+        if asked or asks_machine(statement.node):
+            return
+        if parts := world.seen.before(executed.statement, needed.name):
+            where = executed.statement.where
+            yield _item(needed.name, f"before {where}", parts, before=where)
+            return
+
+
 def _defaults(needed: Needed) -> Iterator[str]:
     """Yield what says the defaults of a parser of arguments, whatever has set them."""
     if isinstance(needed.value, ArgumentParser):
@@ -89,8 +106,9 @@ def _item(
     skip: Collection[str] = (),
     *,
     knows_world: bool = False,
+    before: str = "",
 ) -> dict[str, Any]:
-    compared = {"path": path, "where": where, "skip": skip}
+    compared = {"path": path, "where": where, "skip": skip, "before": before}
     return {**compared, "knows_world": knows_world, "parts": parts}
 
 

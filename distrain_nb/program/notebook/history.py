@@ -183,16 +183,17 @@ def _add(found: ExecutionHistory, executed: Executed) -> None:
 
 
 def _changed(node: ast.stmt) -> set[str]:
-    """Return names that the statement registers something with: `@f.register`."""
-    decorators = [getattr(d, "func", d) for d in getattr(node, "decorator_list", ())]
-    owners = [d.value for d in decorators if isinstance(d, ast.Attribute)]
+    """Return names that the statement registers something with: `@f.register`, `f.register(g)`."""
+    decorators = getattr(node, "decorator_list", None)
+    called = [getattr(d, "func", d) for d in decorators or [getattr(node, "value", None)]]
+    registers = (c for c in called if decorators or getattr(c, "attr", "") == "register")
+    owners = (getattr(c, "value", None) for c in registers)
     return {o.id for o in owners if isinstance(o, ast.Name)}
 
 
 @lru_cache(maxsize=4096)
 def statements_of(label: str, source: str) -> tuple[Statement, ...]:
-    """Return the top-level statements of a cell; none of one that can't be parsed or ran
-    elsewhere."""
+    """Return the top-level statements of a cell; none if it can't be parsed or ran elsewhere."""
     cell = plain(_body(source))
     lines = cell.text.split("\n")
     nodes = cell.tree.body if cell.tree else []
@@ -207,13 +208,13 @@ def _imported_names(node: ast.stmt) -> Iterator[str]:
 
 
 def _body(source: str) -> str:
-    """Return a cell without its cell magic; empty where the body did not run in the notebook."""
+    """Return a cell without its cell magic; only that where the body ran elsewhere."""
     magic = _CELL_MAGIC.match(source)
     if magic is None:
         return source
+    head, _, body = source[magic.start(1) :].partition("\n")
     if magic[1] not in _RUN_HERE:
-        return ""
-    _head, _, body = source[magic.start(1) :].partition("\n")
+        return f"pass  # %%{head}"
     blank = source[: magic.start(1)].count("\n") + 1
     return "\n" * blank + body
 
@@ -288,7 +289,7 @@ class SeenReads:
         Packages ask for many reasons, so what they made counts if it is a rank, a size or a name.
         """
         outside = self.only_used(statement, name, value)
-        for site in self._sites(statement):
+        for site in self.sites(statement):
             for read in site.reads:
                 if outside and not _is_inside(read, statement):
                     continue
@@ -297,14 +298,14 @@ class SeenReads:
 
     def asked(self, statement: Statement) -> Iterator[SeenRead]:
         """Yield all that a statement asked."""
-        for site in self._sites(statement):
+        for site in self.sites(statement):
             yield from site.reads
 
     def beside(self, statement: Statement) -> SeenRead | None:
         """Return what a thread asked beside the statement that had started it, or by luck within
         one that only starts it."""
         only = _only_starts(statement.node)
-        sites = (s for s in self._sites(statement) if s.beside or (s.in_thread and only))
+        sites = (s for s in self.sites(statement) if s.beside or (s.in_thread and only))
         return next((read for site in sites for read in site.reads), None)
 
     def only_used(self, statement: Statement, name: str, value: Any) -> bool:
@@ -316,10 +317,9 @@ class SeenReads:
     def fills(self, statement: Statement, name: str) -> bool:
         """Return whether the object of that name changed while the statement asked for the world,
         or read what knows it."""
-        if any(name in site.filled for site in self._sites(statement)):
-            return True
+        filled = any(name in site.filled for site in self.sites(statement))
         places = self.observer.originals.filled.get(name, ())
-        return any(_is_at(*place, statement) for place in places)
+        return filled or any(_is_at(*place, statement) for place in places)
 
     def changed(self, statement: Statement, name: str) -> bool:
         """Return whether the statement changed a part of the object of that name, which it may have
@@ -334,23 +334,27 @@ class SeenReads:
 
     def known_to(self, statement: Statement) -> set[str]:
         """Return the names that knew the world when a statement read them."""
-        places = self.observer.readers(statement.label)
-        node = statement.node
+        places, node = self.observer.readers(statement.label), statement.node
         return {n for place in places if _stands_in(Site(*place), node) for n in places[place]}
 
     def read_then(self, statement: Statement) -> dict[str, Callable[[object], bool]]:
         """Return the names that a statement read, also by functions, while it asked for the world
         or read what knows it; each with what tells if something is what the name stood for."""
-        read = {n: same for site in self._sites(statement) for n, same in site.read.items()}
+        read = {n: same for site in self.sites(statement) for n, same in site.read.items()}
         return {name: read[name] for name in read.keys() - statement.binds}
+
+    def before(self, statement: Statement, name: str) -> dict[str, str]:
+        """Return the parts of a name's object before a statement that asked for the world."""
+        return next((site.before.get(name, {}) for site in self.sites(statement)), {})
 
     def sets(self, statement: Statement) -> set[str]:
         """Return the variables of the environment that a statement set by more than a text."""
-        return {name for site in self._sites(statement) for name in site.sets}
+        return {name for site in self.sites(statement) for name in site.sets}
 
-    def _sites(self, statement: Statement) -> Iterator[Site]:
-        sites = self.observer.sites(statement.label)
-        yield from (site for site in sites if _stands_in(site, statement.node))
+    def sites(self, statement: Statement) -> Iterator[Site]:
+        """Yield the places in a statement from which something was asked."""
+        every = self.observer.sites(statement.label)
+        yield from (site for site in every if _stands_in(site, statement.node))
 
 
 def _only_starts(node: ast.stmt) -> bool:
@@ -393,5 +397,4 @@ def _stands_in(site: Site, node: ast.stmt) -> bool:
         return first <= site.line <= last
     if site.line == first and site.column < node.col_offset:
         return False
-    end: int = node.end_col_offset or 0
-    return site.line < last or site.column < end
+    return bool(site.line < last or site.column < (node.end_col_offset or 0))

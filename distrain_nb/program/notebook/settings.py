@@ -41,6 +41,7 @@ _CALLS = re.compile(
     r"|random\.(Random\.)?(seed|setstate)|numpy\.random\.(\w+\.)*(seed|set_state)"
     r"|logging\.(basicConfig|captureWarnings|addLevelName|setLoggerClass|config\.\w+"
     r"|getLogger\.\w+(Handler|Filter))"
+    r"|_?(csv|codecs)\.(un)?register\w*|unittest\.mock\.patch(\.\w+)?\.start"
     r"|sklearn\.(\w+\.)*set_config|faulthandler\.enable|gc\.freeze"
     r"|matplotlib\.(pyplot\.)?(use|switch_backend)"
     r"|tensorflow\.(\w+\.)*(set_(random_)?seed|enable_op_determinism"
@@ -63,6 +64,9 @@ _OF_MACHINE = re.compile(
 _ENVIRONMENT = re.compile(r"os\.environ(\.(update|setdefault|__setitem__))?|(os|posix)\.putenv")
 _REGISTERS = re.compile(r"(\w+\.)+register(_\w+)?")  # as a decorator of a package
 _BY_SETATTR = ".*"
+_READS = re.compile(
+    r"(builtins|os\.(environ|getenv)|torch\.distributed|jax)\b"
+)  # what they call sets nothing
 _NEUTRAL = (ast.Import, ast.ImportFrom, ast.Pass, ast.Return, ast.Global, ast.If)
 
 
@@ -207,7 +211,8 @@ class _Code:
         target = node.targets[0]
         if isinstance(target, ast.Name) and isinstance(node.value, ast.Call):
             called = self._written(node.value.func)  # `_ = torch.manual_seed(0)`
-            return called if way_of(called) in (AGAIN, VALUE) else ""
+            told = target.id.startswith("_") and is_of_machine(called)
+            return called if told or way_of(called) in (AGAIN, VALUE) else ""
         if isinstance(target, ast.Subscript):
             target = target.value
         if resolve(target, self.names) is os.environ:
@@ -215,6 +220,17 @@ class _Code:
         if isinstance(target, ast.Name) or not self._is_theirs(target):
             return ""
         return self._written(target)
+
+    def only_reads(self, node: ast.stmt, but: Collection[str]) -> bool:
+        """Return whether a statement gives names of a function, `but` some, what it computes or
+        asks: `seed += int(os.environ["RANK"])`."""
+        if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            return False
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        calls = (n.func for n in ast.walk(node) if isinstance(n, ast.Call))
+        return all(isinstance(t, ast.Name) and t.id not in but for t in targets) and all(
+            _READS.match(self._written(func) or ast.unparse(func)) for func in calls
+        )
 
     def _is_theirs(self, node: ast.expr) -> bool:
         """Return whether something is a part of a package, or what its function gives. What is set
@@ -256,7 +272,9 @@ def _made_by_function(node: ast.stmt, code: _Code) -> list[str]:
         return []
     inner = _Code(code.modules, {**module.namespace, **_imported(function)})
     body = [s for s in ast.walk(function) if isinstance(s, ast.stmt) and s is not function]
-    sets = [s for s in body if not isinstance(s, _NEUTRAL) and not _is_docstring(s)]
+    own = {name for s in body if isinstance(s, ast.Global) for name in s.names}
+    does = (s for s in body if not isinstance(s, _NEUTRAL) and not _is_docstring(s))
+    sets = [s for s in does if not inner.only_reads(s, but=own)]
     names = [(s, inner.name(s)) for s in sets]
     if all(n and (isinstance(s, ast.Assign) or way_of(n) in (AGAIN, VALUE)) for s, n in names):
         return [name for _, name in names]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping
 
 from distrain_nb.worker.fingerprint import PASSED_OVER, fingerprint, settings
+from distrain_nb.worker.plain import plain_parts
 
 EXPECTED = "main.expected"  # beside main.py: a JSON list of what the notebook has
 _MOST_SHOWN = 5
@@ -19,23 +20,32 @@ class NotAsInNotebook(RuntimeError):
     """The program's text has made something else than the notebook has."""
 
 
-def check(folder: Path, namespace: Mapping[str, Any]) -> None:
-    """Raise NotAsInNotebook where something differs, with both values and the cell."""
+def read(folder: Path) -> Dict[str, Any]:
+    """Return what a program folder expects; nothing where it has no such file."""
     try:
-        expected = json.loads((folder / EXPECTED).read_text(encoding="utf-8"))
+        return dict(json.loads((folder / EXPECTED).read_text(encoding="utf-8")))
     except FileNotFoundError:
-        return
+        return {"items": [], "own": [], "python": []}
+
+
+def check(expected: Mapping[str, Any], namespace: Mapping[str, Any], before: str = "") -> None:
+    """Raise NotAsInNotebook where something differs, with both values and the cell: before the
+    cell itself, or before the statement at that place."""
     modules = {"__main__", *expected["own"]}
     same_python = expected["python"] == list(sys.version_info[:2])
     differences: List[str] = []
-    for entry in expected["items"]:
+    for entry in (item for item in expected["items"] if item["before"] == before):
         path = entry["path"]
         try:
             value = eval(path, dict(namespace))
         except (NameError, AttributeError, LookupError):
-            differences.append(f"`{path}` ({entry['where']}) is missing in the run")
+            if not before:
+                differences.append(f"`{path}` ({entry['where']}) is missing in the run")
             continue
-        if entry["knows_world"]:
+        if before:
+            parts = plain_parts(path, value)
+            differences += _differences(entry, parts, same_python=same_python)
+        elif entry["knows_world"]:
             differences += _other_settings(entry, settings(path, value))
         else:
             parts = fingerprint(path, value, modules, entry["skip"])

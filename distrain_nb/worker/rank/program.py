@@ -91,6 +91,10 @@ class Piece(NamedTuple):
     text: str
     is_cell: bool
 
+    @property
+    def where(self) -> str:
+        return f"{self.label}, line {len(self.text) - len(self.text.lstrip(chr(10))) + 1}"
+
 
 def source_map(segments: Iterable[Segment]) -> str:
     """Write segments as JSON."""
@@ -173,10 +177,11 @@ def run(folder: Path) -> Dict[str, Any]:
     frameworks.change_process_groups()
     frameworks.reduce()
     frameworks.change_jax()
+    wanted = expected.read(folder)
     reporting = _take_reporting() if any(piece.is_cell for piece in pieces) else {}
     for piece in pieces:
+        expected.check(wanted, vars(main), before="" if piece.is_cell else piece.where)
         if piece.is_cell:
-            expected.check(folder, vars(main))
             os.environ.update(reporting)
         shows = piece.is_cell and not entry.is_script
         for code in interactive.codes(piece.text, piece.label, flags, shows=shows):

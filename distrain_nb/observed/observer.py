@@ -1,0 +1,399 @@
+"""What the notebook asks about its rank and its world, seen while it asks.
+
+The kernel is a world of one, and what was made of that answer must be made again in every rank.
+So reads of launchers' variables, and calls of what knows the world, are noted with the statement
+of the cell that led to them. Nothing is changed but who is called first; `stop` undoes it.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections import defaultdict
+from contextlib import contextmanager
+from threading import RLock
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from distrain_nb.observed.changes import Changes, PartChange
+from distrain_nb.observed.children import Children, asked_by_command
+from distrain_nb.observed.definitions import Modules, Originals
+from distrain_nb.observed.frames import (
+    as_now,
+    asking,
+    column_of,
+    frames_to,
+    held,
+    is_of_threads,
+    is_top_level,
+    kind_of,
+    line_of,
+    main_thread,
+    may_change,
+    may_have_taken,
+    named_containers,
+    of_package,
+    own_frames,
+    place_of,
+    reachable,
+    root_of,
+    run_by,
+    sets_text,
+    state_of,
+    stored_by,
+    thread_number,
+    threads_at_work,
+    top_of,
+    values_of,
+)
+from distrain_nb.observed.process import Settings
+from distrain_nb.observed.watch import SeenRead, Site, Watch, is_inherited
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from types import CodeType, FrameType
+
+_ARGUMENTS = (Namespace, SimpleNamespace)  # `init_distributed_device(args)` sets `args.rank`
+# How deep in a package a question matters. Deeper ones are part of other work.
+_MOST_FRAMES, _MOST_DEPTH = 2, {"os.environ": 0}
+_ALONE_WITHIN_S = 1.0
+
+
+class _Before(NamedTuple):
+    """How names and objects were when the world was asked from some places.
+
+    Objects are held weakly where they can be, so that what a cell deletes is gone.
+    """
+
+    sites: list[Site]
+    names: dict[str, tuple[int, type]] | None  # None: others bind some meanwhile
+    states: list[tuple[Callable[[], object], object]]
+    stores: set[str]  # the attributes that the code sets, perhaps to what they were before
+    thread: int = 0  # that asks, beside the main one
+
+
+class Observer:
+    """Notes reads of one notebook.
+
+    `place` gives the label of a cell and a line of it as its author sees them, from the name of
+    its file, the line there, and the line in what a magic runs for it, if any. `unseen` are the
+    labels of cells, and the names of modules, that ran before.
+    """
+
+    def __init__(
+        self,
+        namespace: Mapping[str, Any],
+        place: Callable[[str, int, int], tuple[str, int] | None],
+        unseen: frozenset[str] = frozenset(),
+    ) -> None:
+        self.namespace, self.place, self.unseen = namespace, place, unseen
+        self.active, self._lock = True, RLock()
+        self.failed: dict[str, tuple[int, int]] = {}  # by cell: where
+        self._running = ""  # the label of a cell
+        self._ran = ("", 0, -1)  # the last statement
+        self._sites: dict[str, dict[tuple[int, int], Site]] = defaultdict(dict)
+        self._seen: dict[tuple[object, ...], tuple[object, ...]] = {}
+        # What a statement's lines asked from where: the way to its frame takes 3 µs.
+        self._again: dict[tuple[str, int, int, int], CodeType] = {}
+        self._statement: FrameType | None = None
+        self._before: list[_Before] = []
+        self._last: FrameType | None = None
+        self._asked = False  # since the last statement
+        self._knows = False  # what the running statement reads
+        self._set: set[str] = set()  # variables, since then
+        self._watch = Watch(self.see, self.sets, self.starts)
+        self._changes, self._children = Changes(namespace), Children()
+        self.originals, self.modules = Originals(namespace), Modules(namespace)
+        self.settings = Settings(namespace)
+        self._states: dict[str, dict[str, str]] = {}  # when the statement began
+        self._at_work: set[int] = set()  # threads that ran when the statement began
+        self._of_threads: list[tuple[int, list[Site]]] = []  # that asked since
+        self._readers: dict[str, dict[tuple[int, int], set[str]]] = defaultdict(dict)
+
+    def replaced(self, name: str) -> tuple[str, int, int] | None:
+        """Return the place of the statement that bound a name, which knew the world, by a
+        function."""
+        return self._changes.replaced.get(name)
+
+    def changes(self, name: str) -> Collection[PartChange]:
+        """Return what statements changed in a name's object that depends on the world."""
+        return self._changes.of(name)
+
+    def readers(self, label: str) -> Mapping[tuple[int, int], set[str]]:
+        """Return the names that a cell's statements read when these knew the world, by the lines
+        and columns of the statements."""
+        return self._readers.get(label, {})
+
+    def sites(self, label: str) -> Iterable[Site]:
+        """Return the places in a cell, or a module's file, from which the world was asked."""
+        self.settle()
+        return self._sites[label].values() if label in self._sites else ()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other threads from noting anything meanwhile; not for long, as looking at an object
+        may wait for a lock that its own thread holds."""
+        is_held = self._lock.acquire(timeout=_ALONE_WITHIN_S)
+        try:
+            yield
+        finally:
+            if is_held:
+                self._lock.release()
+
+    def begin(self, label: str) -> None:
+        """Note that a cell of that name is about to run; earlier ones' questions are past."""
+        self._running = label
+        if self._before:  # a thread has asked since the last cell
+            self._changes.follow(self.filled())
+        self._sites.pop(label, None)
+        self._readers.pop(label, None)
+        self.failed.pop(label, None)
+
+    def end(self) -> None:
+        """Note that the cell has run."""
+        self._running = ""
+        self.settle()
+
+    def runs(self, code: CodeType) -> None:
+        """Note that a statement of the cell is about to run."""
+        try:
+            with self._alone():
+                self._runs(code)
+        except Exception:  # whatever is odd about an object: the user's code goes on
+            return
+
+    def _runs(self, code: CodeType) -> None:
+        self._at_work = threads_at_work(self.namespace)
+        self._states = self._changes.plain_states(code)
+        known = self._changes.read_by(code)
+        self._knows = bool(known)
+        if known:
+            for state in (self.originals, self.modules, self.settings):
+                state.keep()
+            label, line, column = self._at(code)
+            self._readers[label][line, column] = known
+            self.settle()
+            self._keep_what_runs([self._site(label, line, column)], [code])
+
+    def ran(self, code: CodeType, *, failed: bool = False) -> None:
+        """Look what a statement that has run changed in objects that depend on the world."""
+        with self._alone():
+            self._look(code, failed=failed)
+
+    def _look(self, code: CodeType, *, failed: bool) -> None:
+        asked, self._asked, self._statement = self._asked, False, None
+        variables, self._set, self._ran = self._set, set(), self._at(code)
+        if failed:
+            label, *place = self._ran
+            self.failed[label] = (place[0], place[1])
+        self._again.clear()
+        try:
+            if read := self._children.told():
+                site, asked = self._site(*self._ran), True
+                site.add(read, idle=False)
+                site.filled |= named_containers(code, self.namespace)
+            if asked or self._knows:
+                self._watch.learn(variables)
+            for part in (self.originals, self.modules, self.settings):
+                part.look(code, self._ran)
+            self._changes.look(code, self._ran, asked)
+            if asked or self._before:
+                self._changes.follow(self.filled())
+            at_work = threads_at_work(self.namespace) if self._of_threads else set()
+            for thread, sites in self._of_threads:
+                for site in sites:
+                    site.in_thread = True
+                    site.beside |= thread in self._at_work or thread in at_work
+            self._of_threads.clear()
+        except Exception:  # whatever is odd about an object: the user's code goes on
+            return
+
+    def _at(self, code: CodeType) -> tuple[str, int, int]:
+        line, column = place_of(code)
+        label, line = self.place(code.co_filename, line, 0) or (code.co_filename, line)
+        return label, line, column
+
+    def holds(self) -> Iterator[int]:
+        """Yield the identities of the objects that this refers to, once for each reference."""
+        self.settle()
+        return self._changes.holds()
+
+    def filled(self) -> set[str]:
+        """Return the names whose objects changed while some statement asked."""
+        self.settle()
+        sites = [site for places in self._sites.values() for site in places.values()]
+        return {*self.originals.filled, *(name for site in sites for name in site.filled)}
+
+    def settle(self) -> None:
+        """Look which objects have changed since the world was asked."""
+        with self._alone():
+            self._settle()
+
+    def _settle(self) -> None:
+        waiting, self._before, self._last, self._statement = self._before, [], None, None
+        going_on = sys._current_frames() if any(before.thread for before in waiting) else ()
+        self._seen.clear()
+        self._again.clear()
+        for before in waiting:
+            things = [(thing(), state) for thing, state in before.states]
+            changed = {
+                id(thing)
+                for thing, state in things
+                if thing is not None
+                and (state_of(thing) != state or may_have_taken(thing, before.stores))
+            }
+            names = {
+                name
+                for name, value in [*self.namespace.items()]
+                if id(value) in changed
+                or (before.names is not None and before.names.get(name) != (id(value), type(value)))
+                or f"global {name}" in before.stores
+                or (before.thread and is_of_threads(value))
+            }
+            for site in before.sites:
+                site.filled |= names
+            if before.thread in going_on:  # which may fill more, beside what others bind
+                self._before.append(before._replace(names=None))
+
+    def see(self, what: str, frame: FrameType, package: str = "") -> None:
+        """Note a read, unless *package* asks itself or no statement of the notebook led here."""
+        line = self._statement.f_lineno if self._statement else 0
+        asker = asking(frame)
+        if (what, id(asker.f_code), asker.f_lasti, line) in self._again or not self.active:
+            return
+        if package and root_of(frame.f_globals) == package:
+            return
+        with self._alone():
+            self._see(what, frame, asker)
+
+    def _see(self, what: str, frame: FrameType, asker: FrameType) -> None:
+        self._asked = True
+        try:
+            top = top_of(frame, self.namespace) or top_of(main_thread(), self.namespace)
+            code = asker.f_code
+            key = (what, id(code), asker.f_lineno, id(top), top and (id(top.f_code), top.f_lineno))
+            if key not in self._seen:
+                self._seen[key] = (code, top)  # kept, so that no other gets its id
+                self._note(what, frame, top)
+            self._statement = top
+            self._again[what, id(code), asker.f_lasti, top.f_lineno if top else 0] = code
+        except Exception:  # whatever is odd about a frame: the user's code goes on
+            return
+
+    def sets(self, variable: object, frame: FrameType) -> None:
+        """Note that the notebook's code sets a variable, with its place if its line doesn't spell
+        the text out."""
+        try:
+            top, inner = self._own(frame)
+            if top and is_inherited(variable):
+                self._set.add(str(variable))
+                if not sets_text(inner):
+                    self._site(*self._place(top), column_of(top)).sets.add(str(variable))
+        except Exception:  # whatever is odd about a frame: the user's code goes on
+            return
+
+    def starts(self, command: object, frame: FrameType) -> None:
+        """Note a command that a process is started with: it asks for the variables that it names,
+        and nobody sees what else."""
+        try:
+            if asked := asked_by_command(command):
+                self.see(asked, frame)
+            elif top := self._own(frame)[0]:
+                self._site(*self._place(top), column_of(top)).starts = True
+        except Exception:  # whatever is odd about a command: the user's code goes on
+            return
+
+    def _own(self, frame: FrameType) -> tuple[FrameType | None, FrameType]:
+        """Return the frame of the cell where the notebook's own code led here, and that code's."""
+        top = top_of(frame, self.namespace)
+        inner = next((f for f in frames_to(frame, top) if kind_of(f)), frame)
+        return (top if self.active and kind_of(inner) == "own" else None), inner
+
+    # -- frames -------------------------------------------------------------------------------
+
+    def _note(self, what: str, frame: FrameType, top: FrameType | None) -> None:
+        frames, depth = own_frames(frame, top)
+        direct = depth == 0
+        if not frames or depth > _MOST_DEPTH.get(what, _MOST_FRAMES if "(" in what else depth):
+            return
+        read = SeenRead(what, "{}, line {}".format(*self._place(frames[0])), direct)
+        if self._children.tell(read):
+            return
+        sites = [*self._sites_of(frames)]
+        for site in sites:
+            site.add(read, idle=not self._running or (top is None and thread_number() > 0))
+        if thread_number():
+            self._of_threads.append((thread_number(), sites))
+        self.modules.keep()
+        self.settings.keep()
+        if top and not direct and "(" not in what:
+            for site in sites:
+                site.filled |= of_package(frame, top, self.namespace)
+            named = map(self.namespace.get, top.f_code.co_names)
+            self._keep(sites, [value for value in named if isinstance(value, _ARGUMENTS)])
+        if direct:
+            if self._last is not top:
+                self.settle()
+            self._last = top
+            self.originals.keep()
+            values = [v for item in frames if not is_top_level(item) for v in values_of(item)]
+            self._keep_what_runs(sites, [item.f_code for item in frames], values)
+
+    def _keep_what_runs(
+        self, sites: list[Site], running: Iterable[CodeType], values: Iterable[object] = ()
+    ) -> None:
+        """Keep how that is which code, with the functions that it names, reads and may fill."""
+        run = [part for outer in running for part in run_by(outer, self.namespace)]
+        codes = [code for code, _ in run]
+        read = {n for _, names in run for n in names if n in self.namespace}
+        for site in sites:
+            new = {n: as_now(self.namespace[n]) for n in read - site.read.keys()}
+            site.read.update(new)
+        names = {n for code in codes for n in code.co_names if n in self.namespace}
+        stores = {n for code in codes for n in stored_by(code, with_globals=True)}
+        self._keep(sites, [*values, *map(self.namespace.__getitem__, names)], stores)
+
+    def _keep(
+        self, sites: list[Site], values: Iterable[object], stores: set[str] | None = None
+    ) -> None:
+        """Keep how values are, and what names stand for if code runs that stores something."""
+        things = {id(thing): thing for thing in reachable(values)}.values()
+        states = [(held(thing), state_of(thing)) for thing in things if may_change(thing)]
+        names = {n: (id(v), type(v)) for n, v in [*self.namespace.items()]}
+        kept_names = names if self._running and stores is not None else None
+        self._before.append(_Before(sites, kept_names, states, stores or set(), thread_number()))
+
+    def _sites_of(self, frames: list[FrameType]) -> Iterator[Site]:
+        """Yield where modules and the cell are at their top level; line 0 where the cell only
+        awaits. Between statements a thread goes on that some of them has started, at the latest
+        the last one."""
+        top = [frame for frame in frames if is_top_level(frame)]
+        for frame in top:
+            if frame.f_globals is not self.namespace:
+                yield self._site(frame.f_code.co_filename, frame.f_lineno, column_of(frame))
+        cell = [frame for frame in top if frame.f_globals is self.namespace]
+        if not cell:
+            awaits = self._running and not thread_number()
+            yield self._site(self._running, 0, -1) if awaits else self._site(*self._ran)
+            return
+        *_, below, outermost = (None, *cell)
+        yield self._site(*self._place(outermost, below), -1 if below else column_of(outermost))
+
+    def _site(self, label: str, line: int, column: int) -> Site:
+        site = self._sites[label].setdefault((line, column), Site(line, column))
+        site.before = site.before or self._states
+        return site
+
+    def _place(self, frame: FrameType, below: FrameType | None = None) -> tuple[str, int]:
+        name, line = frame.f_code.co_filename, line_of(frame)
+        return self.place(name, line, below.f_lineno if below else 0) or (name, line)
+
+    def start(self) -> None:
+        """Be called first, from now on."""
+        self.active = True
+        self._watch.start()
+
+    def stop(self) -> None:
+        """Put back what was there. What others have wrapped since stays, and notes nothing."""
+        self.active = False
+        self._watch.stop()

@@ -1,0 +1,66 @@
+"""What an object was before it knew the world is the same in a rank that makes it again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.program.test_equal import REFUSED, outcome
+
+if TYPE_CHECKING:
+    from tests.program.notebooks import Kernel, Server
+
+RANK = "int(os.environ.get('RANK', 0))"
+_ADDS = "w.append(RANK)"
+_CHANGES = "w = [1, 2]\ndef change(): w.append(7)"
+WAYS = {
+    "a list of a list": ("w = [0]\nw.append(0)\nw = list(w)", _ADDS),
+    "sorted in place": ("w = [3, 1]", "w.sort()", "w = tuple(w)", "w = [*w, RANK]"),
+    "a heap": ("import heapq\nw = [3, 1]", "heapq.heappush(w, 0)", "w = list(w)", _ADDS),
+    "what was taken": ("w = [1, 2]", "x = w.pop()", _ADDS),
+    "what was taken, of a list": ("w = [1, 2]", "x = w.pop()", "w = list(w)", _ADDS),
+    "what was deleted": ("w = [1, 2]", "del w[0]", "w = list(w)", _ADDS),
+    "another name": ("w = [1, 2]", "y = w", "y.append(5)", _ADDS),
+    "another name, of a list": ("w = [1, 2]", "y = w", "y.append(5)", "w = list(w)", _ADDS),
+    "a function": (_CHANGES, "change()", _ADDS),
+    "a function, of a list": (_CHANGES, "change()", "w = list(w)", _ADDS),
+    "a loop": ("w = [1]\nfor i in range(3): w.append(i)", "w = list(w)", _ADDS),
+    "a branch": ("w = [1, 2]\nif len(w) > 1: w.insert(0, 9)", "w = [*w, RANK]"),
+    "an item": ("w = {'a': 1, 'b': 2}", "old = w.popitem()", "w['r'] = RANK"),
+    "an attribute": (
+        "w = SimpleNamespace(a=1)\ndef tune(o): vars(o).update(a=2)",
+        "tune(w)",
+        "w.r = RANK",
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_equal_or_refused(server: Server, way: str) -> None:
+    """Each rank had made it without the change, in silence."""
+    rank, run = outcome(server, [cell.replace("RANK", RANK) for cell in WAYS[way]], ["w"])
+    assert rank and run in ("", rank)
+
+
+def test_both_values_are_told(kernel: Kernel, server: Server) -> None:
+    kernel.run("import os\nw = [1]\ny = w\ny.append(5)")
+    kernel.run(f"w.append({RANK})")
+    output = server.output(kernel.capture("print(w)"))
+    told = "`w[1]` is 5 in the notebook (before Cell In[2], line 1) and nothing in the run"
+    assert REFUSED in output and told in output
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["args.name = 'x'\n    args.rank = RANK", "args.rank = RANK\n    args.name = 'x'"],
+)
+def test_what_the_statement_itself_sets_is_no_difference(
+    kernel: Kernel, server: Server, change: str
+) -> None:
+    kernel.run("import json, os\nfrom argparse import Namespace\nargs = Namespace(lr=1)")
+    kernel.run("args.lr = 2\nargs.device = 'cpu'")
+    kernel.run(f"def setup(args):\n    {change.replace('RANK', RANK)}\nsetup(args)")
+    kernel.run("args.name = 'y'")
+    program = kernel.capture("print('RESULT', json.dumps(vars(args)))")
+    assert server.results(program) == {"lr": 2, "device": "cpu", "name": "y", "rank": 0}
