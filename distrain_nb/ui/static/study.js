@@ -1695,8 +1695,8 @@ var StudyCharts = class {
   mark(within3) {
     for (const mark of within3.querySelectorAll("[data-trial]")) {
       mark.classList.toggle("dn-out", this.passing?.has(trialOf(mark)) === false);
-      mark.classList.toggle("dn-hot", this.hot === trialOf(mark));
     }
+    this.lift(within3);
   }
   // ---- The trial at the mouse --------------------------------------------------------------
   /** @param {PointerEvent} event */
@@ -1733,12 +1733,36 @@ var StudyCharts = class {
   }
   /** @param {number | null} trial */
   light(trial2) {
+    if (trial2 === this.hot) return;
     this.hot = trial2;
-    for (const mark of this.figure.querySelectorAll(".dn-hot")) mark.classList.remove("dn-hot");
     this.hint.hidden = trial2 === null;
-    if (trial2 === null) return;
-    for (const mark of this.figure.querySelectorAll(`[data-trial="${trial2}"]`)) mark.classList.add("dn-hot");
-    write(this.hint, this.acts.told(trial2));
+    this.lift(this.figure);
+    if (trial2 !== null) write(this.hint, this.acts.told(trial2));
+  }
+  /**
+   * Draw the trial at the mouse once more, in a drawing of its own above the others: to paint those
+   * anew takes 50 ms where there are 200.
+   * @param {Element} within where trials are drawn
+   */
+  lift(within3) {
+    for (const above of within3.querySelectorAll(".dn-above")) above.remove();
+    if (this.hot === null) return;
+    for (
+      const drawing of
+      /** @type {NodeListOf<SVGSVGElement>} */
+      within3.querySelectorAll(".dn-area > svg")
+    ) {
+      const marks = drawing.querySelectorAll(`[data-trial="${this.hot}"]`);
+      if (!marks.length) continue;
+      const above = (
+        /** @type {SVGSVGElement} */
+        drawing.cloneNode()
+      );
+      above.classList.add("dn-above");
+      above.setAttribute("aria-hidden", "true");
+      above.append(...[...marks].map((mark) => mark.cloneNode()));
+      drawing.after(above);
+    }
   }
   /**
    * @param {number} clientX
