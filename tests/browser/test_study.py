@@ -275,7 +275,7 @@ def learning(lab: Lab) -> Iterator[Study]:
 
 def middle_of(view: Locator, trial: int) -> tuple[float, float]:
     """A place on a trial's curve, on the page."""
-    line = view.locator(f"{CURVES} [data-trial='{trial}']")
+    line = view.locator(f"{CURVES} svg:not(.dn-above) [data-trial='{trial}']")
     x, y = line.evaluate(MIDDLE)
     return float(x), float(y)
 
