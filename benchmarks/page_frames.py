@@ -4,6 +4,7 @@ The widgets stand in a plain page whose server is this process, so that nothing 
 
 - `runs`: a list of 500 runs, 4 of them running, sorted by each column in turn;
 - `study`: a study of 200 trials, 4 in parallel, up to its end, with a trial's end every 0.2 s;
+- `curves`: a study of 200 trials with learning curves: the mouse moves over them, then a brush;
 - `metrics`: a running run with 300 metrics, which come anew every second, from its first chart on;
 - `empty`: nothing moves. What this machine itself takes, in the same minutes.
 
@@ -19,6 +20,7 @@ import tempfile
 import threading
 import time
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +36,7 @@ from tests.browser.jupyter import chromium
 from tests.browser.measures import BEGIN, watch
 from tests.browser.test_many_rows import RUNNING, RUNS, listed, served
 from tests.browser.widget_page import widget_page
-from tests.study.stored import stored_study, stored_trial
+from tests.study.stored import stored_curves, stored_study, stored_trial
 from tests.ui.runs import RunFolder
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 TRIALS, PARALLEL, TRIAL_EVERY_S = 200, 4, 0.2
+CURVES, CURVE_STEPS = "[data-tag='learning curves of val/loss']", 400
+STUDY = {"study": 1, "run": 0, "home": "", "state": {}, "waiting": False, "kernel": ""}
 METRICS, WATCHED_S = 300, 12
 COLUMNS = ("name", "state", "where", "best metric", "duration", "age", "run")
 
@@ -103,12 +107,10 @@ def study(browser: Browser, folder: Path) -> dict[str, float]:
             page.wait_for_timeout(200)
         thread.join()
 
-    state = {"study": 1, "run": 0, "home": "", "state": {}, "waiting": False, "kernel": ""}
-
     def told(_: str, query: dict[str, str]) -> object:
         return answer(swept, importances, query)
 
-    with widget_page(browser, "study", state, told, prepare=watch) as page:
+    with widget_page(browser, "study", STUDY, told, prepare=watch) as page:
         expect(page.locator("tr[data-state]").first).to_be_visible()
         return gaps(page, wait)
 
@@ -140,7 +142,32 @@ def metrics(browser: Browser, folder: Path) -> dict[str, float]:
         return gaps(page, look)
 
 
-PAGES = {"empty": empty, "runs": runs, "study": study, "metrics": metrics}
+def curves(browser: Browser, folder: Path) -> dict[str, float]:
+    swept, importances = stored_study(folder, TRIALS, TRIALS), Importances()
+    stored_curves(swept, CURVE_STEPS)
+
+    def look(page: Page) -> None:
+        chart = page.locator(f"{CURVES} .dn-area")
+        chart.scroll_into_view_if_needed()
+        box = chart.bounding_box()
+        assert box
+        page.mouse.move(box["x"] + 2, box["y"] + 2)
+        for down, across in product((0.6, 0.8, 0.9), range(2, 90)):
+            page.mouse.move(box["x"] + box["width"] * across / 100, box["y"] + box["height"] * down)
+        expect(page.locator(f"{CURVES} .dn-above")).to_have_count(1)
+        brush = page.get_by_role("slider", name="lr from", exact=True)
+        for key in (*["PageUp"] * 8, *["PageDown"] * 8):
+            brush.press(key)
+            page.wait_for_timeout(50)
+
+    with widget_page(
+        browser, "study", STUDY, lambda _, query: answer(swept, importances, query), prepare=watch
+    ) as page:
+        expect(page.locator(f"{CURVES} .dn-trial").nth(TRIALS - TRIALS // 25 - 1)).to_be_attached()
+        return gaps(page, look)
+
+
+PAGES = {"empty": empty, "runs": runs, "study": study, "curves": curves, "metrics": metrics}
 
 
 def main(rounds: int = 1, *names: str) -> None:

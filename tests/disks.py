@@ -1,4 +1,4 @@
-"""File systems of a given size, to be filled. Need root."""
+"""File systems of a given size, to be filled, and folders that take nothing. Need root."""
 
 from __future__ import annotations
 
@@ -19,6 +19,17 @@ def small_disk(folder: Path, size: str) -> Iterator[Path]:
         yield folder
     finally:
         subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@contextlib.contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """Let nothing be written into a folder, except to files that are open."""
+    subprocess.run(["mount", "--bind", folder, folder], check=True)
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
+        yield
+    finally:
+        subprocess.run(["umount", folder], check=True)
 
 
 def fill(disk: Path) -> Path:

@@ -68,9 +68,9 @@ def test_a_server_is_asked_for_the_extension(
 ) -> None:
     with jupyter_server(tmp_path / "with") as server:
         monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "with" / "runtime"))
-        assert found(doctor(), "Notebooks", server.url)[:2] == (
+        assert found(doctor(), "Notebooks", "server")[:2] == (
             Health.GOOD,
-            f"has the extension, {__version__}",
+            f"{server.url} has the extension, {__version__}",
         )
 
 
@@ -78,8 +78,8 @@ def test_a_server_is_asked_for_the_extension(
 def test_a_server_without_it_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with jupyter_server(tmp_path / "without", enabled=False) as server:
         monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "without" / "runtime"))
-        state, says, remedy = found(doctor(), "Notebooks", server.url)
-    assert (state, says) == (Health.MISSING, "has no distrain-nb")
+        state, says, remedy = found(doctor(), "Notebooks", "server")
+    assert (state, says) == (Health.MISSING, f"{server.url} has no distrain-nb")
     assert "install distrain-nb where the server is" in remedy
 
 

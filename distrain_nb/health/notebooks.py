@@ -100,9 +100,11 @@ def _extension(server: dict[str, Any]) -> Check:
             trust_env=False,
         )
     except httpx.HTTPError as error:
-        return Check(url, Health.MISSING, f"does not answer: {type(error).__name__}")
+        return Check("server", Health.MISSING, f"{url} does not answer: {type(error).__name__}")
     if answer.status_code == httpx.codes.OK:
-        return Check(url, Health.GOOD, f"has the extension, {answer.json()['version']}")
+        return Check("server", Health.GOOD, f"{url} has the extension, {answer.json()['version']}")
     if answer.status_code == httpx.codes.NOT_FOUND:
-        return Check(url, Health.MISSING, "has no distrain-nb", REMEDY)
-    return Check(url, Health.MISSING, f"answers {answer.status_code}, so it can't be asked")
+        return Check("server", Health.MISSING, f"{url} has no distrain-nb", REMEDY)
+    return Check(
+        "server", Health.MISSING, f"{url} answers {answer.status_code}, so it can't be asked"
+    )

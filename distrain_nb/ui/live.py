@@ -16,8 +16,6 @@ from distrain_nb.ui.widgets import STATIC, LiveWidget, answers, mark
 from distrain_nb.worker.supervisor.heartbeat import is_watched, note_shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from distrain_nb.run.charts.lines import Metrics
     from distrain_nb.run.log.reader import Line
     from distrain_nb.run.summary import RunSummary
@@ -53,12 +51,10 @@ class LiveView:
         summary: RunSummary,
         tail: Tail,
         metrics: Metrics,
-        stop: Callable[[], None],
         ask: Answer,
     ) -> None:
         self._tail = tail
         self._metrics = metrics
-        self._stop = stop
         self._seq = 1
         self._whole_due = 0.0
         self._beat_due = 0.0
@@ -116,13 +112,10 @@ class LiveView:
         self._run.waiting = False
         self._run.batch = {}
 
-    def _hear(self, kind: str, _: dict[str, str]) -> dict[str, object]:
+    def _hear(self, kind: str) -> None:
         self._heard_of = True
-        if kind == "stop":
-            self._stop()
-        elif kind == "resync":
+        if kind == "resync":
             self._behind, self._whole_due = True, 0.0
-        return {}
 
     def _send_whole(self) -> None:
         if self._behind:

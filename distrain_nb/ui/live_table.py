@@ -118,8 +118,8 @@ class LiveTable:
     def _new_widget(self) -> Any:
         return RunsWidget(self._store.folder)
 
-    def _hear(self, kind: str, query: dict[str, str]) -> Mapping[str, object]:
-        return self._answer("cancel", query) if kind == "stop" else {}
+    def _hear(self, _: str) -> None:
+        """Note that a page has sent something."""
 
     def _answer(self, path: str, query: dict[str, str]) -> Mapping[str, object]:
         if path in table.LISTS:

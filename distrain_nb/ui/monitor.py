@@ -99,15 +99,18 @@ class Monitor:
     def _live_view(self) -> LiveView:
         from distrain_nb.ui.live import LiveView
 
-        run = self._run
         if records := self._log.records():
             self._tail.add(records)
-        return LiveView(self._summary, self._tail, self._metrics, run.cancel, self._ask)
+        return LiveView(self._summary, self._tail, self._metrics, self._ask)
 
     def _ask(self, path: str, query: Mapping[str, str]) -> Mapping[str, object]:
-        """Answer the page, keep its note and tags, or resume the run, which only a kernel does."""
+        """Answer the page, keep its note and tags, stop the run, or resume it, which only a kernel
+        does."""
         if path == "annotate":
             return annotate(self._run.folder, query).as_json()
+        if path == "cancel":
+            self._run.cancel()
+            return {}
         if path != "resume":
             return answer(self._run, path, query)
         resumed = self._run.resume()

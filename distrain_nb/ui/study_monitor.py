@@ -83,9 +83,8 @@ class LiveStudy(LiveTable):
     def _shares(self, summary: StudySummary) -> Mapping[str, float]:
         return self._importances.of(summary.spec, summary.trials)
 
-    def _hear(self, kind: str, query: dict[str, str]) -> Mapping[str, object]:
+    def _hear(self, _: str) -> None:
         self._heard_of = True
-        return super()._hear(kind, query)
 
     def _answer(self, path: str, query: dict[str, str]) -> Mapping[str, object]:
         if path == "study":

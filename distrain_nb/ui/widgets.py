@@ -69,16 +69,16 @@ def plotly() -> PlotlyCode:
     return PlotlyCode(code=gzip.compress(code, compresslevel=1))
 
 
-def answers(widget: Any, answer: Answer, hear: Answer = lambda *_: {}) -> None:
+def answers(widget: Any, answer: Answer, hear: Callable[[str], None] = lambda _: None) -> None:
     """Let the kernel answer what the page asks of this widget.
 
-    `hear` gets the kind and the query of every message.
+    `hear` gets the kind of every message.
     """
 
     def on_message(_: Any, message: dict[str, Any], __: Any) -> None:
-        query = {name: str(value) for name, value in message.get("query", {}).items()}
-        _reply(hear, str(message.get("kind")), query)
+        hear(str(message.get("kind")))
         if message.get("kind") == "ask":
+            query = {name: str(value) for name, value in message.get("query", {}).items()}
             reply = _reply(answer, str(message.get("path")), query)
             widget.send({"kind": "answer", "id": message["id"], **reply})
 

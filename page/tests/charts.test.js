@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { apart, bandOf } from "../src/charts/band.js";
 import { choiceOf, Kept } from "../src/charts/kept.js";
 import { asPicture, hoverMode } from "../src/charts/layout.js";
-import { across, byNumber, csv, isThinned, refined, smoothed, stepsWithin, unpacked } from "../src/charts/lines.js";
+import { across, byNumber, csv, edges, isThinned, refined, smoothed, stepsWithin, unpacked } from "../src/charts/lines.js";
 import { ridges } from "../src/charts/ridges.js";
 
 /** @param {number[]} step */
@@ -43,6 +43,19 @@ test("smoothing is not pulled towards zero and skips what is no number", () => {
   assert.deepEqual(smoothed([4, 4, NaN, 4], 0.9).map((value) => Number(value.toFixed(9))), [4, 4, NaN, 4]);
   const [, second] = smoothed([0, 1], 0.5);
   assert.ok(Math.abs(second - 2 / 3) < 1e-12);
+});
+
+test("smoothing leaves alone what is constant", () => {
+  const constant = new Float32Array(50).fill(0.1);
+  for (const weight of [0.05, 0.6, 0.99]) assert.deepEqual(smoothed(constant, weight), constant);
+  const exact = [...constant].fill(0.1);
+  assert.deepEqual(smoothed(exact, 0.97), exact);
+});
+
+test("a band on a logarithmic axis begins at its least positive value", () => {
+  const band = { low: [-1, 0, 2, NaN, -4], high: [3, 0.5, 4, 5, -2] };
+  assert.deepEqual(edges(band, "linear"), band);
+  assert.deepEqual(edges(band, "log"), { low: [0.5, 0.5, 2, NaN, NaN], high: [3, 0.5, 4, 5, NaN] });
 });
 
 test("finer points take the place of those between them", () => {

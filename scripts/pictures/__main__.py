@@ -1,7 +1,7 @@
 """Takes pictures of every state at two widths in both themes, in a real JupyterLab, of real runs.
 
 `python -m scripts.pictures [NAME…]` puts them, or only those of some scenes, into `out/pictures`,
-with `index.html`, which shows all of them.
+with `index.html`, which shows all of them. It fails where axe finds something in one of them.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect, sync_playwright
 
-from scripts.pictures.camera import Stage, photograph
+from scripts.pictures.camera import Stage, complaints, photograph
 from scripts.pictures.scenes import ENDS_WITHIN_S, SCENES
 from scripts.pictures.sheet import write_sheet
+from tests.browser.conftest import axe_core
 from tests.browser.jupyter import PATIENCE_MS, ROOT, OpenNotebook, chromium, new_page
 from tests.browser.rehearsing import serve_rehearsing
 
@@ -32,6 +33,7 @@ FOLDER = ROOT / "out" / "pictures"
 def main(names: list[str]) -> int:
     FOLDER.mkdir(parents=True, exist_ok=True)
     expect.set_options(timeout=PATIENCE_MS)
+    axe, found = axe_core(), 0
     wanted = [scene for scene in SCENES if not names or scene.name in names]
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -39,9 +41,10 @@ def main(names: list[str]) -> int:
         browser = stack.enter_context(chromium(playwright))
         for scene in wanted:
             with serve_rehearsing(place / scene.name) as lab:
-                play(browser, lab, scene)
+                found += play(browser, lab, scene, axe)
     print(write_sheet(FOLDER, [shot for scene in SCENES for shot in shots_of(scene)]))
-    return 0
+    print(f"axe finds {found} problems")
+    return int(found > 0)
 
 
 def shots_of(scene: Scene) -> list[Shot]:
@@ -51,8 +54,9 @@ def shots_of(scene: Scene) -> list[Shot]:
     ]
 
 
-def play(browser: Browser, lab: Lab, scene: Scene) -> None:
-    """Run its cells, and take the pictures of each."""
+def play(browser: Browser, lab: Lab, scene: Scene, axe: str) -> int:
+    """Run its cells, and take the pictures of each. Return how much axe finds in them."""
+    found = 0
     with new_page(browser) as page:
         name = lab.write(scene.name, *(cell for cell, _ in scene.cells))
         opened = OpenNotebook(page, lab, name)
@@ -60,7 +64,7 @@ def play(browser: Browser, lab: Lab, scene: Scene) -> None:
             if not is_completed(cell):
                 opened.run_cell(number)
             for shot in shots:
-                take(Stage(opened, number), shot)
+                found += take(Stage(opened, number), shot, axe)
             if not is_completed(cell):
                 opened.wait_for_cell(number, ENDS_WITHIN_S)
         if scene.saved:
@@ -69,7 +73,8 @@ def play(browser: Browser, lab: Lab, scene: Scene) -> None:
             opened.shut_down_kernel()
             opened.reload()
         for number, shot in scene.saved:
-            take(Stage(opened, number), shot)
+            found += take(Stage(opened, number), shot, axe)
+    return found
 
 
 def is_completed(cell: str) -> bool:
@@ -77,10 +82,14 @@ def is_completed(cell: str) -> bool:
     return cell.startswith("%%distrain") and "\n" not in cell and "--help" not in cell
 
 
-def take(stage: Stage, shot: Shot) -> None:
+def take(stage: Stage, shot: Shot, axe: str) -> int:
     shot.act(stage)
+    found = 0
     for file in photograph(stage, FOLDER, shot.name, shot.act if shot.floats else None):
-        print(file.relative_to(ROOT), f"{file.stat().st_size // 1000} kB", flush=True)
+        problems = complaints(stage, axe)
+        print(file.relative_to(ROOT), f"{file.stat().st_size // 1000} kB", *problems, flush=True)
+        found += len(problems)
+    return found
 
 
 if __name__ == "__main__":

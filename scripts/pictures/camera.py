@@ -1,4 +1,4 @@
-"""Pictures of one cell of a notebook: in both themes, wide and narrow."""
+"""Pictures of one cell of a notebook: in both themes, wide and narrow. And what axe finds there."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from playwright.sync_api import TimeoutError as NotYet
 
 from tests.browser.jupyter import NOTEBOOK
+from tests.browser.test_accessibility import OURS, violations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from playwright.sync_api import FloatRect, Locator, Page
@@ -60,8 +61,12 @@ class Stage:
         return self.opened.page
 
     @property
+    def place(self) -> str:
+        return f".jp-Cell[data-windowed-list-index='{self.number}']"
+
+    @property
     def cell(self) -> Locator:
-        return self.page.locator(f".jp-Cell[data-windowed-list-index='{self.number}']")
+        return self.page.locator(self.place)
 
     def show(self) -> None:
         """Scroll to it."""
@@ -70,12 +75,11 @@ class Stage:
 
 def photograph(
     stage: Stage, folder: Path, name: str, again: Callable[[Stage], None] | None = None
-) -> list[Path]:
-    """Take its pictures as it stands now: `NAME-WIDTH-THEME.png`.
+) -> Iterator[Path]:
+    """Take its pictures as it stands now, `NAME-WIDTH-THEME.png`, and yield each at once.
 
     `again` brings back what doesn't outlast a change of the window.
     """
-    taken = []
     for theme, called in THEMES.items():
         stage.opened.theme(called)
         for width in WIDTHS:
@@ -84,9 +88,14 @@ def photograph(
                 again(stage)
             file = folder / f"{name}-{width}-{theme}.png"
             stage.page.screenshot(path=file, clip=_box(stage))
-            taken.append(file)
+            yield file
     stage.opened.theme(THEMES["light"])
-    return taken
+
+
+def complaints(stage: Stage, axe: str) -> list[str]:
+    """Return what axe finds in our output as it stands now."""
+    place = f"{stage.place} {OURS}"
+    return violations(stage.page, axe, place) if stage.page.locator(place).count() else []
 
 
 def _fit(stage: Stage, width: int) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -122,10 +123,15 @@ def shown(lab: Lab, page: Page) -> Callable[..., OpenNotebook]:
     return lambda name, *cells: OpenNotebook(page, lab, lab.write(name, *cells), same_kernel=True)
 
 
-@pytest.fixture(scope="package")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Its source, which is installed with what the page's code is checked with."""
+def axe_core() -> str:
+    """Return its source, which is installed with what the page's code is checked with."""
     if not AXE.exists():
-        script, into = ROOT / "scripts" / "page.py", tmp_path_factory.mktemp("page")
-        subprocess.run([sys.executable, script, "build", into], check=True, timeout=250)
+        script = ROOT / "scripts" / "page.py"
+        with tempfile.TemporaryDirectory() as into:
+            subprocess.run([sys.executable, script, "build", into], check=True, timeout=250)
     return AXE.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="package")
+def axe() -> str:
+    return axe_core()

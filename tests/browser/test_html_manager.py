@@ -25,14 +25,14 @@ from playwright.sync_api import Browser, Page, Route, expect
 from distrain_nb import api
 from distrain_nb.run import LogReader, Run
 from distrain_nb.run.charts.lines import Metrics
-from distrain_nb.run.pages.answers import answer
 from distrain_nb.run.summary import summary_of
 from distrain_nb.ui.form import Form
 from distrain_nb.ui.live import LiveView
-from distrain_nb.ui.monitor import NOTHING
+from distrain_nb.ui.monitor import NOTHING, Monitor
 from distrain_nb.ui.tail import Tail
 from scripts.cache import alone, cache
 from tests.browser.jupyter import PATIENCE_MS, new_page
+from tests.disks import read_only
 
 PACKAGES = ("@jupyter-widgets/html-manager@1.0.15", "requirejs@2.3.7")
 MANAGER = "package/dist/embed-amd.js"
@@ -170,8 +170,7 @@ def test_a_run_is_watched_searched_and_stopped(plain: Plain) -> None:
         summary_of(run),
         tail,
         Metrics(run.folder),
-        run.cancel,
-        lambda path, query: answer(run, path, query),
+        Monitor(run)._ask,
     )
 
     def look() -> None:
@@ -191,7 +190,12 @@ def test_a_run_is_watched_searched_and_stopped(plain: Plain) -> None:
     wait(".dn-hits", "of 2")
     wait(".dn-log", "line 7 needle")
 
-    plain.page.get_by_role("button", name="Stop").click()
+    stop = plain.page.get_by_role("button", name="Stop")
+    with read_only(run.folder):
+        stop.click()
+        wait(".dn-note:visible", "can't be cancelled: Read-only file system")
+    expect(stop).to_be_enabled()
+    stop.click()
     wait(".dn-badge", "cancelled")
     assert run.state == "cancelled"
 

@@ -134,6 +134,8 @@ def test_state_and_name_are_in_sight_at_any_width(browser: Browser) -> None:
                 box = cell.bounding_box()
                 assert box and box["width"] >= least and box["x"] + box["width"] <= width, width
             becomes(page, COVERED, [])
+        for cell in (name, page.locator("td.dn-best")):  # at the least width, and nothing is cut
+            assert cell.evaluate("(cell) => cell.scrollWidth - cell.clientWidth") <= 0
         expect(state).to_contain_text("ValueError: shapes (2, 3) and (4, 5) differ (rank 1)")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from distrain_nb.worker.files.status import State
 from distrain_nb.worker.metrics import writer
 from distrain_nb.worker.supervisor.heartbeat import is_watched
 from tests.conftest import eventually
+from tests.disks import read_only
 from tests.server.servers import Server, jupyter_server, stripping_proxy
 from tests.server.stored import stored_run
 
@@ -99,16 +99,12 @@ def test_what_a_read_only_store_keeps_from_being_done_is_said(
     """A page takes 503 for a server that is away. Needs root: closed folders don't keep it out."""
     folder = stored_run(store).folder
     address = f"distrain/runs/{folder.name}"
-    subprocess.run(["mount", "--bind", folder, folder], check=True)
-    try:
-        subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
+    with read_only(folder):
         refused = [
             client.delete(address),
             client.post(f"{address}/cancel"),
             client.post(f"{address}/annotate", params={"note": "n"}),
         ]
-    finally:
-        subprocess.run(["umount", folder], check=True)
     said = ("can't be removed", "can't be cancelled", "keeps its note")
     for answer, words in zip(refused, said, strict=True):
         assert (answer.status_code, words in answer.json()["message"]) == (409, True), answer.text

@@ -35,7 +35,8 @@ _FEW = 100
 _SAMPLE_BYTES = 4 << 10
 _PIECES_ALIKE = 64
 _NARROWED_BY = 3  # bytes of the text: where they leave many places, the text itself is frequent
-_LOWER = np.uint8(0x20)  # the bit that a capital letter of ASCII lacks
+_LOWER = 0x20  # the bit that a capital letter of ASCII lacks
+_SMALL_LETTERS = range(ord("a"), ord("z") + 1)
 _OF_HEADS = b"0123456789.-oOeE"  # all that stands before a record's text, but for tabs
 
 _ESCAPE = re.compile(expression.ESCAPE)
@@ -108,7 +109,9 @@ class PlainText:
         if piece.find(b"\x1b", 0, size) >= 0:
             coloured = bytes(piece[:size])
             return self._in_every_line(coloured, _ESCAPE.sub(b"", coloured))
-        places = self._few_places(np.frombuffer(piece, np.uint8, size), rarest)
+        places = self._places_of_byte(piece, size, *rarest[0])
+        if places is None:
+            places = self._places_of_bytes(np.frombuffer(piece, np.uint8, size), rarest)
         if places is None:
             data = bytes(piece[:size])
             return self._in_every_line(data, data)
@@ -121,14 +124,28 @@ class PlainText:
         }
         return np.fromiter(begins, np.int64, len(begins)) if begins else _NONE
 
-    def _few_places(
+    def _places_of_byte(self, piece: bytearray, size: int, byte: int, at: int) -> list[int] | None:
+        """Return where the text may be, as its byte at `at` is there; None for many places."""
+        end = size - len(self.text) + at + 1
+        capital = byte - _LOWER if self.fold and byte in _SMALL_LETTERS else byte
+        places: list[int] = []
+        for spelling in {byte, capital}:
+            place = piece.find(spelling, at, end)
+            while place >= 0:
+                if len(places) == _FEW:
+                    return None
+                places.append(place - at)
+                place = piece.find(spelling, place + 1, end)
+        return sorted(places)
+
+    def _places_of_bytes(
         self, data: NDArray[np.uint8], rarest: list[tuple[int, int]]
     ) -> list[int] | None:
         """Return where the text may be, by its rarest bytes; None where they leave many places."""
         count = len(data) - len(self.text) + 1
         if count <= 0:
             return []
-        lacking = _LOWER if self.fold else np.uint8(0)
+        lacking = np.uint8(_LOWER if self.fold else 0)
         if self.fold:
             data = data | lacking
         masks = (data[at : at + count] == byte | lacking for byte, at in rarest)

@@ -647,10 +647,17 @@ function smoothed(values, weight) {
   let share = 1;
   return values.map((value) => {
     if (!Number.isFinite(value)) return value;
-    average = average * weight + value * (1 - weight);
     share *= weight;
-    return average / (1 - share);
+    average += (value - average) * ((1 - weight) / (1 - share));
+    return average;
   });
+}
+function edges({ low, high }, scale2) {
+  if (scale2 !== "log") return { low, high };
+  let least = Infinity;
+  for (const edge of [low, high]) for (const value of edge) if (value > 0 && value < least) least = value;
+  const raised = (value, at) => high[at] > 0 ? Math.max(value, least) : NaN;
+  return { low: low.map(raised), high: high.map(raised) };
 }
 function refined(coarse, fine) {
   const from = fine.step[0];
@@ -1572,21 +1579,22 @@ var Charts = class {
    */
   band(tag, numbers2, dots, kept) {
     const [series, lines] = [numbers2.map((number2) => this.keys[number2][0]), numbers2.map((number2) => this.shown[number2])];
-    const { low, mean, high, far } = bandOf(lines);
+    const { low: least, mean, high: greatest, far } = bandOf(lines);
+    const { low, high } = edges({ low: least.value, high: greatest.value }, this.scale);
     const own = new Set([...kept].slice(0, 1));
     for (const place of apart(far)) own.add(series[place]);
     for (const name of own) kept.add(name);
     const like = this.trace(numbers2[0]);
-    const made = (name, line2, more) => ({
+    const made = (name, y, more) => ({
       ...like,
       name,
       uid: `${tag} ${name}`,
-      x: across(line2, this.mode, this.start),
-      y: line2.value,
+      x: across(mean, this.mode, this.start),
+      y,
       mode: "lines",
       ...more
     });
-    const smooth = this.smoothing ? { ...mean, value: smoothed(mean.value, this.smoothing) } : mean;
+    const smooth = this.smoothing ? smoothed(mean.value, this.smoothing) : mean.value;
     return [
       made("min", low, { line: { width: 0 } }),
       made("max", high, { line: { width: 0 }, fill: "tonexty", fillcolor: "rgba(128,128,128,.25)" }),
@@ -1603,9 +1611,10 @@ var Charts = class {
     if (trace.stackgroup || !isThinned(line2)) return [];
     const visible = !this.sheet.hidden.has(this.keys[number2][0]);
     const edge = { ...trace, visible, x: across(line2, this.mode, this.start), mode: "lines", line: { width: 0 }, hoverinfo: "skip", connectgaps: true };
+    const { low, high } = edges(line2, this.scale);
     return [
-      { ...edge, uid: `${number2} low`, y: line2.low },
-      { ...edge, uid: `${number2} high`, y: line2.high, fill: "tonexty", fillcolor: `${trace.line.color}33` }
+      { ...edge, uid: `${number2} low`, y: low },
+      { ...edge, uid: `${number2} high`, y: high, fill: "tonexty", fillcolor: `${trace.line.color}33` }
     ];
   }
   /** @param {number} number of a line */

@@ -2179,35 +2179,37 @@ var ANSWERED_WITHIN_MS = 1500;
 var busy = (what) => `The kernel is busy with another cell, and stops this ${what} when that is done. To stop at once: “jupyter server extension enable distrain_nb.server”, then restart Jupyter.`;
 var gone = (what, number2) => `The kernel has ended or restarted, and Jupyter's server does not answer either: the ${what} goes on. To stop it, run: ${what === "study" ? `%distrain tune ${number2} --stop` : `%distrain cancel ${number2}`}`;
 var unreachable = (what) => `Jupyter's server does not answer: the ${what} goes on. Try again when it is back.`;
-async function askToStop(source) {
+async function askToStop(source, what) {
   if (source.served && await source.order("POST", "cancel")) return;
+  if (source.model.lacksKernel) throw new Refused(unreachable(what));
   const model = (
     /** @type {Model} */
     source.model
   );
-  if (!source.toKernel({ kind: "stop" })) throw new Gone();
+  const answer = source.askKernel("cancel", {});
   if (model.get("waiting") && model.get("kernel")) {
+    await Promise.race([answer, null]);
     await request(`api/kernels/${model.get("kernel")}/interrupt`, { method: "POST" });
   }
+  await answer;
 }
 function stopButton(root, source, what = "run") {
-  const said = source.model.lacksKernel ? unreachable(what) : busy(what);
   const note = element("div", { class: "dn-note", role: "note", hidden: true });
   root.append(note);
   let wait;
-  const unanswered = (why, again = source.model.lacksKernel) => {
+  const say = (why) => {
     write(note, why);
     note.hidden = false;
-    if (again) Object.assign(stop, { disabled: false, textContent: "Stop" });
   };
   const click = () => {
     stop.disabled = true;
     stop.textContent = "Stopping…";
-    if (!source.served) wait = setTimeout(() => unanswered(said), ANSWERED_WITHIN_MS);
-    askToStop(source).catch((error) => {
+    if (!source.served) wait = setTimeout(() => say(busy(what)), ANSWERED_WITHIN_MS);
+    askToStop(source, what).catch((error) => {
       if (!(error instanceof Gone || error instanceof Refused)) return;
       clearTimeout(wait);
-      unanswered(error instanceof Gone ? gone(what, source.summary.id ?? 0) : error.message, true);
+      say(error instanceof Gone ? gone(what, source.summary.id ?? 0) : error.message);
+      Object.assign(stop, { disabled: false, textContent: "Stop" });
     });
   };
   const stop = button("Stop", click, { class: "dn-stop", title: `Stop this ${what}` });

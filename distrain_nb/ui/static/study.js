@@ -1129,35 +1129,37 @@ var ANSWERED_WITHIN_MS = 1500;
 var busy = (what) => `The kernel is busy with another cell, and stops this ${what} when that is done. To stop at once: “jupyter server extension enable distrain_nb.server”, then restart Jupyter.`;
 var gone = (what, number2) => `The kernel has ended or restarted, and Jupyter's server does not answer either: the ${what} goes on. To stop it, run: ${what === "study" ? `%distrain tune ${number2} --stop` : `%distrain cancel ${number2}`}`;
 var unreachable = (what) => `Jupyter's server does not answer: the ${what} goes on. Try again when it is back.`;
-async function askToStop(source) {
+async function askToStop(source, what) {
   if (source.served && await source.order("POST", "cancel")) return;
+  if (source.model.lacksKernel) throw new Refused(unreachable(what));
   const model = (
     /** @type {Model} */
     source.model
   );
-  if (!source.toKernel({ kind: "stop" })) throw new Gone();
+  const answer = source.askKernel("cancel", {});
   if (model.get("waiting") && model.get("kernel")) {
+    await Promise.race([answer, null]);
     await request(`api/kernels/${model.get("kernel")}/interrupt`, { method: "POST" });
   }
+  await answer;
 }
 function stopButton(root, source, what = "run") {
-  const said = source.model.lacksKernel ? unreachable(what) : busy(what);
   const note2 = element("div", { class: "dn-note", role: "note", hidden: true });
   root.append(note2);
   let wait;
-  const unanswered = (why, again = source.model.lacksKernel) => {
+  const say = (why) => {
     write(note2, why);
     note2.hidden = false;
-    if (again) Object.assign(stop, { disabled: false, textContent: "Stop" });
   };
   const click = () => {
     stop.disabled = true;
     stop.textContent = "Stopping…";
-    if (!source.served) wait = setTimeout(() => unanswered(said), ANSWERED_WITHIN_MS);
-    askToStop(source).catch((error) => {
+    if (!source.served) wait = setTimeout(() => say(busy(what)), ANSWERED_WITHIN_MS);
+    askToStop(source, what).catch((error) => {
       if (!(error instanceof Gone || error instanceof Refused)) return;
       clearTimeout(wait);
-      unanswered(error instanceof Gone ? gone(what, source.summary.id ?? 0) : error.message, true);
+      say(error instanceof Gone ? gone(what, source.summary.id ?? 0) : error.message);
+      Object.assign(stop, { disabled: false, textContent: "Stop" });
     });
   };
   const stop = button("Stop", click, { class: "dn-stop", title: `Stop this ${what}` });
@@ -1695,8 +1697,8 @@ var StudyCharts = class {
   mark(within3) {
     for (const mark of within3.querySelectorAll("[data-trial]")) {
       mark.classList.toggle("dn-out", this.passing?.has(trialOf(mark)) === false);
-      mark.classList.toggle("dn-hot", this.hot === trialOf(mark));
     }
+    this.lift(within3);
   }
   // ---- The trial at the mouse --------------------------------------------------------------
   /** @param {PointerEvent} event */
@@ -1733,12 +1735,36 @@ var StudyCharts = class {
   }
   /** @param {number | null} trial */
   light(trial2) {
+    if (trial2 === this.hot) return;
     this.hot = trial2;
-    for (const mark of this.figure.querySelectorAll(".dn-hot")) mark.classList.remove("dn-hot");
     this.hint.hidden = trial2 === null;
-    if (trial2 === null) return;
-    for (const mark of this.figure.querySelectorAll(`[data-trial="${trial2}"]`)) mark.classList.add("dn-hot");
-    write(this.hint, this.acts.told(trial2));
+    this.lift(this.figure);
+    if (trial2 !== null) write(this.hint, this.acts.told(trial2));
+  }
+  /**
+   * Draw the trial at the mouse once more, in a drawing of its own above the others: to paint those
+   * anew takes 50 ms where there are 200.
+   * @param {Element} within where trials are drawn
+   */
+  lift(within3) {
+    for (const above of within3.querySelectorAll(".dn-above")) above.remove();
+    if (this.hot === null) return;
+    for (
+      const drawing of
+      /** @type {NodeListOf<SVGSVGElement>} */
+      within3.querySelectorAll(".dn-area > svg")
+    ) {
+      const marks = drawing.querySelectorAll(`[data-trial="${this.hot}"]`);
+      if (!marks.length) continue;
+      const above = (
+        /** @type {SVGSVGElement} */
+        drawing.cloneNode()
+      );
+      above.classList.add("dn-above");
+      above.setAttribute("aria-hidden", "true");
+      above.append(...[...marks].map((mark) => mark.cloneNode()));
+      drawing.after(above);
+    }
   }
   /**
    * @param {number} clientX
@@ -2032,10 +2058,17 @@ function smoothed(values, weight) {
   let share = 1;
   return values.map((value) => {
     if (!Number.isFinite(value)) return value;
-    average = average * weight + value * (1 - weight);
     share *= weight;
-    return average / (1 - share);
+    average += (value - average) * ((1 - weight) / (1 - share));
+    return average;
   });
+}
+function edges({ low, high }, scale2) {
+  if (scale2 !== "log") return { low, high };
+  let least = Infinity;
+  for (const edge of [low, high]) for (const value of edge) if (value > 0 && value < least) least = value;
+  const raised = (value, at) => high[at] > 0 ? Math.max(value, least) : NaN;
+  return { low: low.map(raised), high: high.map(raised) };
 }
 function refined(coarse, fine) {
   const from = fine.step[0];
@@ -2888,21 +2921,22 @@ var Charts = class {
    */
   band(tag, numbers2, dots, kept2) {
     const [series, lines] = [numbers2.map((number2) => this.keys[number2][0]), numbers2.map((number2) => this.shown[number2])];
-    const { low, mean, high, far } = bandOf(lines);
+    const { low: least, mean, high: greatest, far } = bandOf(lines);
+    const { low, high } = edges({ low: least.value, high: greatest.value }, this.scale);
     const own = new Set([...kept2].slice(0, 1));
     for (const place of apart(far)) own.add(series[place]);
     for (const name of own) kept2.add(name);
     const like = this.trace(numbers2[0]);
-    const made = (name, line2, more) => ({
+    const made = (name, y, more) => ({
       ...like,
       name,
       uid: `${tag} ${name}`,
-      x: across(line2, this.mode, this.start),
-      y: line2.value,
+      x: across(mean, this.mode, this.start),
+      y,
       mode: "lines",
       ...more
     });
-    const smooth = this.smoothing ? { ...mean, value: smoothed(mean.value, this.smoothing) } : mean;
+    const smooth = this.smoothing ? smoothed(mean.value, this.smoothing) : mean.value;
     return [
       made("min", low, { line: { width: 0 } }),
       made("max", high, { line: { width: 0 }, fill: "tonexty", fillcolor: "rgba(128,128,128,.25)" }),
@@ -2919,9 +2953,10 @@ var Charts = class {
     if (trace.stackgroup || !isThinned(line2)) return [];
     const visible = !this.sheet.hidden.has(this.keys[number2][0]);
     const edge = { ...trace, visible, x: across(line2, this.mode, this.start), mode: "lines", line: { width: 0 }, hoverinfo: "skip", connectgaps: true };
+    const { low, high } = edges(line2, this.scale);
     return [
-      { ...edge, uid: `${number2} low`, y: line2.low },
-      { ...edge, uid: `${number2} high`, y: line2.high, fill: "tonexty", fillcolor: `${trace.line.color}33` }
+      { ...edge, uid: `${number2} low`, y: low },
+      { ...edge, uid: `${number2} high`, y: high, fill: "tonexty", fillcolor: `${trace.line.color}33` }
     ];
   }
   /** @param {number} number of a line */
@@ -3277,8 +3312,8 @@ function hill({ step, counts, values, base, scale: scale2, age: age2, ground }) 
     hovertemplate: `step ${thousands(step)}<br>value %{x:.4g}<br>%{customdata:.4g} values<extra></extra>`
   };
 }
-function ridges({ steps, edges, counts }, { width, text: text2, ground }) {
-  const values = edges.slice(1).map((edge, at) => (edge + edges[at]) / 2);
+function ridges({ steps, edges: edges2, counts }, { width, text: text2, ground }) {
+  const values = edges2.slice(1).map((edge, at) => (edge + edges2[at]) / 2);
   const rows = steps.length;
   const tallest = Math.max(TALLEST, rows / 5);
   const scale2 = tallest / Math.max(1e-12, ...counts.flat());

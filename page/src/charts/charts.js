@@ -8,12 +8,12 @@ import { Found, traceLike } from "./found.js";
 import { PlotFrame } from "./frame.js";
 import { Kept } from "./kept.js";
 import { asPicture, axisNumber, hoverMode, layoutFor } from "./layout.js";
-import { across, byNumber, csv, isThinned, refined, smoothed, stepsWithin, unpacked, wholeLines } from "./lines.js";
+import { across, byNumber, csv, edges, isThinned, refined, smoothed, stepsWithin, unpacked, wholeLines } from "./lines.js";
 import { Sheet } from "./sheet.js";
 
 /** @import { ChartsState, CurveAnswer, Model, Shape } from "../protocol.d.ts" */
 /** @import { Query, Source } from "../source.js" */
-/** @import { ChartLine, Mode } from "./lines.js" */
+/** @import { ChartLine, Mode, Numbers } from "./lines.js" */
 /**
  * Finer points of one subplot, by the numbers of its lines, as they are and averaged.
  * @typedef {{lines?: Map<number, ChartLine>, smooth?: Map<number, ChartLine> | null, weight: number, at: number}} Range
@@ -163,15 +163,16 @@ export class Charts {
    */
   band(tag, numbers, dots, kept) {
     const [series, lines] = [numbers.map((number) => this.keys[number][0]), numbers.map((number) => this.shown[number])];
-    const { low, mean, high, far } = bandOf(lines);
+    const { low: least, mean, high: greatest, far } = bandOf(lines);
+    const { low, high } = edges({ low: least.value, high: greatest.value }, this.scale);
     const own = new Set([...kept].slice(0, 1));
     for (const place of apart(far)) own.add(series[place]);
     for (const name of own) kept.add(name);
     const like = this.trace(numbers[0]);
-    const made = (/** @type {string} */ name, /** @type {ChartLine} */ line, /** @type {object} */ more) => ({
-      ...like, name, uid: `${tag} ${name}`, x: across(line, this.mode, this.start), y: line.value, mode: "lines", ...more,
+    const made = (/** @type {string} */ name, /** @type {Numbers} */ y, /** @type {object} */ more) => ({
+      ...like, name, uid: `${tag} ${name}`, x: across(mean, this.mode, this.start), y, mode: "lines", ...more,
     });
-    const smooth = this.smoothing ? { ...mean, value: smoothed(mean.value, this.smoothing) } : mean;
+    const smooth = this.smoothing ? smoothed(mean.value, this.smoothing) : mean.value;
     return [
       made("min", low, { line: { width: 0 } }),
       made("max", high, { line: { width: 0 }, fill: "tonexty", fillcolor: "rgba(128,128,128,.25)" }),
@@ -189,9 +190,10 @@ export class Charts {
     if (trace.stackgroup || !isThinned(line)) return [];
     const visible = !this.sheet.hidden.has(this.keys[number][0]);
     const edge = { ...trace, visible, x: across(line, this.mode, this.start), mode: "lines", line: { width: 0 }, hoverinfo: "skip", connectgaps: true };
+    const { low, high } = edges(line, this.scale);
     return [
-      { ...edge, uid: `${number} low`, y: line.low },
-      { ...edge, uid: `${number} high`, y: line.high, fill: "tonexty", fillcolor: `${trace.line.color}33` },
+      { ...edge, uid: `${number} low`, y: low },
+      { ...edge, uid: `${number} high`, y: high, fill: "tonexty", fillcolor: `${trace.line.color}33` },
     ];
   }
 

@@ -70,7 +70,7 @@ function orNaN(value) { return value ?? NaN; }
 
 /**
  * Exponential moving average without the pull towards zero at the start, as TensorBoard's; what is
- * no finite number stays as it is and counts for nothing.
+ * no finite number stays as it is and counts for nothing. What is constant stays so to the last bit.
  * @param {Numbers} values
  * @param {number} weight from 0 to 1, of what was before
  */
@@ -79,10 +79,24 @@ export function smoothed(values, weight) {
   let share = 1;
   return values.map((value) => {
     if (!Number.isFinite(value)) return value;
-    average = average * weight + value * (1 - weight);
     share *= weight;
-    return average / (1 - share);
+    average += (value - average) * ((1 - weight) / (1 - share));
+    return average;
   });
+}
+
+/**
+ * The edges of a band on an axis of this scale. A logarithmic one has no place for zero and less: there
+ * the band begins at its least positive value.
+ * @param {Pick<ChartLine, "low" | "high">} line
+ * @param {string} scale
+ */
+export function edges({ low, high }, scale) {
+  if (scale !== "log") return { low, high };
+  let least = Infinity;
+  for (const edge of [low, high]) for (const value of edge) if (value > 0 && value < least) least = value;
+  const raised = (/** @type {number} */ value, /** @type {number} */ at) => (high[at] > 0 ? Math.max(value, least) : NaN);
+  return { low: low.map(raised), high: high.map(raised) };
 }
 
 /**

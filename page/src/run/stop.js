@@ -26,14 +26,18 @@ const unreachable = (/** @type {string} */ what) => (
  * a cell that waits for this very run is interrupted, which is what cancels such a run. Raises Gone,
  * Refused.
  * @param {Stoppable} source
+ * @param {string} what it stops
  */
-async function askToStop(source) {
+async function askToStop(source, what) {
   if (source.served && await source.order("POST", "cancel")) return;
+  if (source.model.lacksKernel) throw new Refused(unreachable(what));
   const model = /** @type {Model} */ (source.model);
-  if (!source.toKernel({ kind: "stop" })) throw new Gone();
+  const answer = source.askKernel("cancel", {});
   if (model.get("waiting") && model.get("kernel")) {
+    await Promise.race([answer, null]);  // there may be no kernel
     await request(`api/kernels/${model.get("kernel")}/interrupt`, { method: "POST" });
   }
+  await answer;
 }
 
 /**
@@ -44,25 +48,20 @@ async function askToStop(source) {
  * @returns {[HTMLButtonElement, () => void]}
  */
 export function stopButton(root, source, what = "run") {
-  const said = source.model.lacksKernel ? unreachable(what) : busy(what);
   const note = element("div", { class: "dn-note", role: "note", hidden: true });
   root.append(note);
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let wait;
-  /** @param {string} why */
-  const unanswered = (why, again = source.model.lacksKernel) => {
-    write(note, why);
-    note.hidden = false;
-    if (again) Object.assign(stop, { disabled: false, textContent: "Stop" });
-  };
+  const say = (/** @type {string} */ why) => { write(note, why); note.hidden = false; };
   const click = () => {
     stop.disabled = true;
     stop.textContent = "Stopping…";
-    if (!source.served) wait = setTimeout(() => unanswered(said), ANSWERED_WITHIN_MS);
-    askToStop(source).catch((error) => {
+    if (!source.served) wait = setTimeout(() => say(busy(what)), ANSWERED_WITHIN_MS);
+    askToStop(source, what).catch((error) => {
       if (!(error instanceof Gone || error instanceof Refused)) return;
       clearTimeout(wait);
-      unanswered(error instanceof Gone ? gone(what, source.summary.id ?? 0) : error.message, true);
+      say(error instanceof Gone ? gone(what, source.summary.id ?? 0) : error.message);
+      Object.assign(stop, { disabled: false, textContent: "Stop" });
     });
   };
   const stop = button("Stop", click, { class: "dn-stop", title: `Stop this ${what}` });
