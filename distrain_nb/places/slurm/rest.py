@@ -22,7 +22,14 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from distrain_nb.places.slurm.commands import AWAY, PATIENCE_S, Away, Refused, environment
+from distrain_nb.places.slurm.commands import (
+    AWAY,
+    PATIENCE_S,
+    TOKEN,
+    Away,
+    Refused,
+    environment,
+)
 from distrain_nb.places.slurm.rest_bodies import (
     OLD,
     accounts_of,
@@ -43,7 +50,6 @@ if TYPE_CHECKING:
     from distrain_nb.places.slurm.rest_bodies import Reply
     from distrain_nb.types import JsonObject
 
-TOKEN = "SLURM_JWT"
 _CONNECT_S, _BRIEF_S = 5.0, 10.0
 _ENDED = frozenset([2017, 2021])  # Slurm's numbers: no such job, a job that has ended
 
