@@ -64,6 +64,10 @@ class Away(Unanswered):
     """The controller doesn't answer."""
 
 
+class Untrusted(Away):
+    """It isn't known who answers."""
+
+
 class Refused(DistrainError):
     """A command of Slurm's failed, in its own words."""
 
