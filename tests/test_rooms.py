@@ -25,7 +25,7 @@ ROOMS = (
     "magics", "ui", "health", "mcp", "server", "study", "api", "options", "places", "tracking",
     "run", "rehearsal", "data", "backends", "image", "cluster", "program", "observed", "secrets",
     "tuning", "layout", "config", "scratch", "errors", "repairs", "findings", "types", "installed",
-    "escapes", "worker",
+    "escapes", "certificates", "worker",
 )  # fmt: skip
 
 # The same role in twin clouds.

@@ -226,7 +226,7 @@ def _roughly(seconds: float) -> str:
 @dataclass(frozen=True)
 class StudyRow:
     """One study of a list: `key` is what the runs of its trials have of it, `best` the best trial
-    in words. Times are in seconds since the epoch."""
+    in words, `cost_note` what the cost leaves out. Times are in seconds since the epoch."""
 
     id: int
     key: str
@@ -239,6 +239,8 @@ class StudyRow:
     cause: str
     begin: float
     end: float | None
+    cost: str = ""
+    cost_note: str = ""
 
     def as_json(self) -> dict[str, Json]:
         return finite.without_nan(vars(self))
@@ -270,4 +272,6 @@ def row_of(study: Study) -> StudyRow:
         cause=now.cause,
         begin=now.begin,
         end=now.end,
+        cost=now.cost,
+        cost_note=now.cost_note,
     )

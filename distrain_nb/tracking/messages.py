@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from email.message import EmailMessage
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.certificates import unverified
 from distrain_nb.config import SECRET_VARIABLES, Config, secret
 from distrain_nb.errors import OptionError
 
@@ -25,18 +26,6 @@ CHANNELS = ("webhook", "mail")
 WITHIN_S = 15.0
 _SLACK = "hooks.slack.com"
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
-# What OpenSSL's codes say of a certificate.
-_UNTRUSTED = "its issuer isn't trusted here; SSL_CERT_FILE can name a file with the issuer's"
-_CERTIFICATES = {
-    9: "it isn't valid yet",
-    10: "it has expired",
-    18: "it is self-signed; SSL_CERT_FILE can name a file with it",
-    19: _UNTRUSTED,
-    20: _UNTRUSTED,
-    21: _UNTRUSTED,
-    62: "it is for another host",
-    64: "it is for another host",
-}
 
 
 @dataclass(frozen=True)
@@ -127,8 +116,7 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, smtplib.SMTPNotSupportedError):
         return str(error)
     if isinstance(error, ssl.SSLCertVerificationError):
-        why = _CERTIFICATES.get(error.verify_code, error.verify_message)
-        return f"the server's certificate can't be verified: {why}"
+        return unverified(error)
     if isinstance(error, ssl.SSLError) and error.reason == "WRONG_VERSION_NUMBER":
         return "the server doesn't speak TLS at this port"
     return f"{type(error).__name__}: {getattr(error, 'strerror', None) or 'no answer'}"

@@ -149,6 +149,9 @@ export interface StudyRow {
   running: number;
   best: string;
   cause: string;
+  cost?: string;
+  /** What that leaves out. */
+  cost_note?: string;
   begin: number;
   end: number | null;
 }

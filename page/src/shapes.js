@@ -133,7 +133,7 @@ const tableRun = record({
 /** @type {Shape<protocol.StudyRow>} */
 const studyRow = record({
   id, key: text, name: text, state: text, final: flag, progress: text, running: count, best: text, cause: text,
-  begin: number, end: maybe(number),
+  begin: number, end: maybe(number), cost: absent(text), cost_note: absent(text),
 });
 /** @type {Shape<protocol.Trial>} */
 const trial = record({

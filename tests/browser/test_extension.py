@@ -4,6 +4,7 @@ status bar."""
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from distrain_nb.worker.files.status import Progress, State, Status
 from distrain_nb.worker.metrics import progress
 from tests.browser.jupyter import NOTEBOOK, Lab, OpenNotebook, serve
 from tests.browser.measures import kernel_process
+from tests.browser.test_cost import COST, LEFT_OUT
 from tests.browser.test_monitor import BUSY, LOAD, badge, count_of, go_to_line, view_of
 from tests.browser.test_runs import with_runs
 from tests.server.stored import stored_run
@@ -211,6 +213,7 @@ def test_a_study_is_live_and_stopped_whatever_becomes_of_its_kernel(
     notebook.shut_down_kernel()
     notebook.reload()
     expect(view).to_have_count(1)
+    COST.write(sweep.folder)
     stored_trial(13, sweep.file.created).write(sweep.folder)
     expect(view.locator(".dn-head")).to_contain_text("12 of 20 trials · 1 running")
     expect(view.locator("tbody tr[data-state]")).to_have_count(13)
@@ -225,6 +228,8 @@ def test_a_study_is_live_and_stopped_whatever_becomes_of_its_kernel(
     item = panel.locator("ul[aria-label='studies'] li", has_text="sweep #")
     expect(item).to_contain_text("running · 12 of 20 trials")
     expect(item).to_contain_text("best val/loss 0.")
+    cost = re.compile(rf" · .*\d EUR.* \({LEFT_OUT}\)$")
+    expect(item.locator(".dn-detail")).to_have_text(cost)
     expect(panel).not_to_contain_text("sweep-12")
     item.get_by_role("button", name=f"sweep #{sweep.id}").click()
     tab = page.locator(".dn-tab section.distrain-study")

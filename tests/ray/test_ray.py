@@ -21,6 +21,7 @@ from distrain_nb.places.ray.dashboard import Dashboard, Headers
 from distrain_nb.places.ray.plan import RaySpec
 from distrain_nb.places.ray.service import RayService
 from distrain_nb.worker.files.status import State
+from tests.frameworks_cells import EXAMPLES
 
 from .conftest import GROUP, HEAD, SECOND, RayCluster, wait_for
 
@@ -123,6 +124,27 @@ def test_how_jobs_wait_fail_and_are_stopped(cluster: RayCluster, tmp_path: Path)
             run.wait()
         assert run.state is State.CANCELLED
     assert (long.status.error, stopped.status.error) == ("", "stopped on the cluster")
+    wait_for(lambda: not cluster.replicas() and not cluster.ranks())
+
+
+def test_frameworks_run_unchanged(cluster: RayCluster, tmp_path: Path) -> None:
+    """As anywhere, on two nodes; all at once."""
+    options = cluster.options(cpus="0.5", placement="SPREAD")
+    examples = {**EXAMPLES, "shared": EXAMPLES["reduced"]}
+    runs = {
+        name: d.submit(
+            code, **options, **more, name=name, result="total",
+            folder=str(tmp_path / "shared") if name == "shared" else "",
+        )
+        for name, (code, more, _) in examples.items()
+    }  # fmt: skip
+    for run in runs.values():
+        run.wait(400)
+    results = {name: run.results["total"] for name, run in runs.items()}
+    assert results == {name: example.result for name, example in examples.items()}
+    for name in ("reduced", "shared"):
+        said = str(runs[name].logs())
+        assert "1 all-reduce (256 B) by 1 reducer" in said and "reducer 0: 1 sums; " in said
     wait_for(lambda: not cluster.replicas() and not cluster.ranks())
 
 

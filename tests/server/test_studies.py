@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from distrain_nb.backends.cost import RunCost
 from distrain_nb.run import Store
 from distrain_nb.server.access import fingerprint, own_studies
 from distrain_nb.study.files import TrialState, read_trials
@@ -52,6 +53,10 @@ def test_studies_are_listed_with_state_progress_and_best(
     assert (told[over.id]["state"], told[over.id]["progress"]) == ("succeeded", "3 of 5 trials")
     assert str(told[over.id]["best"]).startswith("best val/loss 0.")
     assert f"in trial {over.best.number} (lr=" in str(told[over.id]["best"])
+    assert told[going.id]["cost"] == told[over.id]["cost"] == ""
+    RunCost(hourly=36.0, currency="EUR", note="storage is not counted").write(going.folder)
+    priced = listed(client)[going.id]
+    assert "EUR" in str(priced["cost"]) and priced["cost_note"] == "storage is not counted"
     Status.read(going.folder).enter(State.FAILED, "failed", error="odd\nmore").write(going.folder)
     assert (listed(client)[going.id]["state"], listed(client)[going.id]["cause"]) == (
         "failed", "odd",

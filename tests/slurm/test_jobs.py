@@ -18,6 +18,7 @@ from distrain_nb.layout import Layout, Pool
 from distrain_nb.layout.formats import exports
 from distrain_nb.magics.completion import match
 from distrain_nb.places.slurm import sinfo
+from distrain_nb.places.slurm.commands import Commands
 from distrain_nb.run import Run
 from distrain_nb.worker.files.status import Status
 from tests.conftest import eventually, holding
@@ -205,6 +206,34 @@ def test_trials_are_jobs_and_pools_are_nodes(slurm: Cluster, work: Path) -> None
     assert values == {lr: pytest.approx((lr - 0.5) ** 2) for lr in values} and len(values) == 8
     trials = [run for run in d.runs() if run.name.startswith("study-")]
     assert len({job_of(slurm, run) for run in trials}) == 8
+
+
+ITS_VARIABLES = """
+import os
+print({name: os.environ.get(name) for name in ("SLURM_JWT", "SLURM_JOB_NAME", "SUMMER")})
+print(os.environ["SLURM_SUBMIT_DIR"] == os.getcwd(), os.environ["PATH"])
+"""
+
+
+@pytest.mark.parametrize("option", ["--comment=none", "--export=ALL"])
+def test_no_job_has_the_token_by_which_sbatch_logs_in(
+    option: str, slurm: Cluster, work: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    token = slurm.token()
+    monkeypatch.setenv("SLURM_JWT", token)
+    monkeypatch.setenv("SUMMER", "été=\n1")
+    run = d.submit(ITS_VARIABLES, on="slurm", sbatch=["--hold", option], name="theirs")
+    assert eventually(lambda: "held" in run.status.note)
+    found = holding(slurm.folder, token)
+    (waiting,) = slurm.run("squeue", "-h", "-o", "%i").stdout.split()
+    slurm.run("scontrol", "release", waiting)
+    run.wait()
+    assert found == holding(slurm.folder, token) == holding(tmp_path, token) == []
+    variables, others = str(run.logs()).splitlines()
+    (name,) = (row.name for row in Commands().jobs() if row.job == job_of(slurm, run))
+    expected = {"SLURM_JWT": None, "SLURM_JOB_NAME": name, "SUMMER": "été=\n1"}
+    assert variables == f"[rank 0] {expected}"
+    assert others == f"[rank 0] True {os.environ['PATH']}"
 
 
 def test_an_exported_script_is_one_for_sbatch(slurm: Cluster, tmp_path: Path) -> None:

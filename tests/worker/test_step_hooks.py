@@ -44,6 +44,29 @@ for batch in DataLoader(Slow(), batch_size=2):
     torch.save(net.state_dict(), io.BytesIO())
 """
 
+# What it computes is a sleep, and one rank sleeps longer.
+SHARDED = """
+import time
+import torch, torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
+
+torch.set_num_threads(1)
+mesh = init_device_mesh("cpu", (2,))
+net = torch.nn.Sequential(*(torch.nn.Linear(64, 64) for _ in range(3)))
+if WHOLE:
+    net = FullyShardedDataParallel(net, device_id=torch.device("cpu"))
+else:
+    for part in (*net, net):
+        fully_shard(part, mesh=mesh)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(24):
+    time.sleep(0.09 if dist.get_rank() == 1 else 0.03)
+    net(torch.ones(2, 64)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
 # Raw small files on storage that takes its time, which is what the finding is for.
 READING = """
 import time
@@ -190,6 +213,23 @@ def test_a_slow_rank_is_seen_by_what_the_others_wait(home: Path) -> None:
     assert slow["compute"] >= 0.05
     assert fast["exchange"] - slow["exchange"] > 0.03
     assert fast["gradient bytes"] == (4 * 4 + 4 + 4 + 4) * 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("whole", [False, True])
+def test_the_exchange_of_sharded_models_is_seen(whole: bool, home: Path) -> None:
+    """By `fully_shard` and by FullyShardedDataParallel, which have no hooks of ours."""
+    pytest.importorskip("torch")
+    run = api.submit(SHARDED.replace("WHOLE", str(whole)), ranks_per_replica=2)
+    run.wait(120)
+    rows = table(run.folder / EVENTS_FOLDER / STEP_TIMES_FOLDER)
+    rows = rows[rows["step"] > 1].groupby("series").mean()
+    fast, slow = rows.loc["rank-0"], rows.loc["rank-1"]
+    assert slow["exchange"] > 0, "it gathers parameters and scatters gradients"
+    assert 0.03 < fast["exchange"] - slow["exchange"] < 0.09
+    assert fast["compute"] >= 0.03 and slow["compute"] >= 0.09
+    steps = [rank[["compute", "exchange"]].sum() for rank in (fast, slow)]
+    assert steps[0] == pytest.approx(steps[1], rel=0.2)
 
 
 def test_the_line_that_a_finding_suggests_removes_it(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from distrain_nb.layout.place import RETRIES, described
 from distrain_nb.layout.pool import Role
 
-ROLES = tuple(role for role in Role if role is not Role.REDUCERS)
 READS = (
-    *ROLES,
-    *(f"{ROLES[0]}.{field}" for field in ("machine", "accelerator", "accelerator_count")),
+    *Role,
+    *(f"{Role.PRIMARY}.{field}" for field in ("machine", "accelerator", "accelerator_count")),
     *("launcher", "mpi_options", "ranks_per_replica", "timeout", "max_wait", "signal_before"),
     *RETRIES,
 )

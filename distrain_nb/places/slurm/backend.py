@@ -11,7 +11,7 @@ from distrain_nb.backends.remote.resuming import ResumingBackend
 from distrain_nb.backends.remote.service import Pace
 from distrain_nb.config import home, path_named
 from distrain_nb.errors import DistrainError, OptionError
-from distrain_nb.places.slurm.commands import Away, Refused
+from distrain_nb.places.slurm.commands import Away, Refused, Untrusted
 from distrain_nb.places.slurm.controller import controller, read_url, slurmrestd_settings
 from distrain_nb.places.slurm.options import SlurmOptions
 from distrain_nb.places.slurm.terms import READS
@@ -64,10 +64,10 @@ class SlurmBackend(ResumingBackend[SlurmOptions, "SlurmPlan"]):
 
         try:
             return {plan.API: str(controller(url, token_file).version)}
+        except (Refused, Untrusted) as error:
+            return {plan.TROUBLE: str(error)}
         except Away:
             return {}
-        except Refused as error:
-            return {plan.TROUBLE: str(error)}
 
     def data(self, name: str, uri: str) -> str:
         """Return a path as the nodes have it, who may have disks of their own; else the URI."""

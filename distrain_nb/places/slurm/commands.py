@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -14,14 +15,15 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.secrets import is_secret
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 PATIENCE_S = 60.0
 
 # Variables that say where the cluster is; all others of Slurm's are of the job that the notebook
 # itself runs in, and would have their say in jobs that are submitted there.
-_CLUSTER = frozenset(["SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT", "SLURM_CONF_SERVER"])
+TOKEN = "SLURM_JWT"  # by which commands log in, where it is set
+_CLUSTER = frozenset(["SLURM_CONF", "SLURM_CLUSTERS", TOKEN, "SLURM_CONF_SERVER"])
 _OF_SLURM = re.compile(r"(SLURM|SQUEUE|SINFO|SRUN|SCONTROL|SACCT)_")
 AWAY = re.compile(
     r"Unable to contact slurm controller|Socket timed out|Connection (refused|timed out)"
@@ -62,13 +64,17 @@ class Away(Unanswered):
     """The controller doesn't answer."""
 
 
+class Untrusted(Away):
+    """It isn't known who answers."""
+
+
 class Refused(DistrainError):
     """A command of Slurm's failed, in its own words."""
 
 
-def run(*command: str, patience: float = PATIENCE_S) -> str:
-    """Return what a command of Slurm's prints. Raises Away where the controller doesn't answer in
-    time, Refused for what the command says otherwise."""
+def run(*command: str, patience: float = PATIENCE_S, passed: Sequence[int] = ()) -> str:
+    """Return what a command of Slurm's prints, which gets the open files `passed`. Raises Away
+    where the controller doesn't answer in time, Refused for what the command says otherwise."""
     try:
         done = subprocess.run(
             command,
@@ -76,6 +82,7 @@ def run(*command: str, patience: float = PATIENCE_S) -> str:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=patience,
+            pass_fds=passed,
         )
     except FileNotFoundError:
         raise Refused(
@@ -108,8 +115,8 @@ def refusal(words: str, script: Mapping[str, str], who: str = "sbatch") -> str:
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that a command gets, and jobs after it: no secrets, since the controller
-    keeps a job's variables in a file."""
+    """Return the variables that a command gets, and jobs after it but for the token: no secrets,
+    since the controller keeps a job's variables in a file."""
     return {
         name: value
         for name, value in environ.items()
@@ -172,8 +179,19 @@ class Commands:
 
     def submit(self, script: Path, options: Mapping[str, str]) -> str:
         """Submit a script, which has its options, under the name that `options` have."""
-        named = f"--job-name={options['job-name']}"
-        return run("sbatch", "--parsable", named, str(script)).strip().partition(";")[0]
+        name = options["job-name"]
+        command = ["sbatch", "--parsable", f"--job-name={name}"]
+        # A job gets all variables that sbatch has, but with a file only those in the file.
+        variables = {**environment(os.environ), "SLURM_JOB_NAME": name}
+        if not variables.pop(TOKEN, ""):
+            printed = run(*command, str(script))
+        else:
+            with tempfile.TemporaryFile() as file:
+                file.writelines(os.fsencode(f"{each}={variables[each]}\0") for each in variables)
+                file.seek(0)
+                number = file.fileno()
+                printed = run(*command, f"--export-file={number}", str(script), passed=[number])
+        return printed.strip().partition(";")[0]
 
     def jobs(self) -> tuple[QueuedJob, ...]:
         return read(run(*COMMAND))

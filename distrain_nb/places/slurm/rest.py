@@ -22,7 +22,16 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from distrain_nb.places.slurm.commands import AWAY, PATIENCE_S, Away, Refused, environment
+from distrain_nb.certificates import unverified
+from distrain_nb.places.slurm.commands import (
+    AWAY,
+    PATIENCE_S,
+    TOKEN,
+    Away,
+    Refused,
+    Untrusted,
+    environment,
+)
 from distrain_nb.places.slurm.rest_bodies import (
     OLD,
     accounts_of,
@@ -43,7 +52,6 @@ if TYPE_CHECKING:
     from distrain_nb.places.slurm.rest_bodies import Reply
     from distrain_nb.types import JsonObject
 
-TOKEN = "SLURM_JWT"
 _CONNECT_S, _BRIEF_S = 5.0, 10.0
 _ENDED = frozenset([2017, 2021])  # Slurm's numbers: no such job, a job that has ended
 
@@ -178,6 +186,9 @@ class Rest:
                 method, self.url + path, json=content, headers=headers, timeout=timeout
             )
         except httpx.HTTPError as error:
+            if words := unverified(error):
+                self.__dict__.pop("_client", None)  # the next one reads SSL_CERT_FILE anew
+                raise Untrusted(f"{self.url}: {words}") from None
             words = str(error) or type(error).__name__
             raise Away(f"{self.url} doesn't answer: {words}") from None
         try:

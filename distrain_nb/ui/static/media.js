@@ -453,7 +453,9 @@ var studyRow = record({
   best: text,
   cause: text,
   begin: number,
-  end: maybe(number)
+  end: maybe(number),
+  cost: absent(text),
+  cost_note: absent(text)
 });
 var trial = record({
   id,

@@ -242,7 +242,9 @@ var studyRow = record({
   best: text,
   cause: text,
   begin: number,
-  end: maybe(number)
+  end: maybe(number),
+  cost: absent(text),
+  cost_note: absent(text)
 });
 var trial = record({
   id,
@@ -819,6 +821,9 @@ var SIGNS = {
   cancelled: "■",
   unreadable: "?"
 };
+function costText({ cost, cost_note }) {
+  return cost && cost_note ? `${cost} (${cost_note})` : cost ?? "";
+}
 var TICK_MS = 100;
 var CLOCKS_AGREE_S = 2;
 var StateLine = class {
@@ -890,8 +895,7 @@ var StateLine = class {
     if (this.word.textContent !== words2) this.spoken.textContent = `${this.what} ${summary.id}: ${summary.state}`;
     write(this.word, words2);
     write(this.name, `${summary.name} #${summary.id}`);
-    const cost = summary.cost && summary.cost_note ? `${summary.cost} (${summary.cost_note})` : summary.cost;
-    write(this.where, [summary.where, summary.size, cost].filter(Boolean).join(" · "));
+    write(this.where, [summary.where, summary.size, costText(summary)].filter(Boolean).join(" · "));
     this.tick();
   }
   close() {

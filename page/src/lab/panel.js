@@ -2,7 +2,7 @@
 
 import { arrange, button, element, keyed, OWN_KEYS, write } from "../dom.js";
 import { annotationText } from "../run/annotation.js";
-import { fill, progressText, SIGNS } from "../run/head.js";
+import { costText, fill, progressText, SIGNS } from "../run/head.js";
 import { barOf, causeText, stateText } from "../runs/columns.js";
 import { hasWords } from "../runs/filters.js";
 import { messageOf } from "../source.js";
@@ -59,7 +59,8 @@ class Item {
     write(this.sign, SIGNS[item.state] ?? "◌");
     write(this.name, `${item.name} #${item.id}`);
     write(this.line, [...words, lasted, ago].filter(Boolean).join(" · "));
-    write(this.more, causeText(item) || more.filter(Boolean).join(" · "));
+    const cause = causeText(item);
+    write(this.more, [...(cause ? [cause] : more), costText(item)].filter(Boolean).join(" · "));
     this.more.title = this.more.textContent;
     this.stop.hidden = item.final || item.state === "stopping";
   }

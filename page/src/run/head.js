@@ -10,6 +10,12 @@ import { duration, size, thousands } from "../words.js";
 export const SIGNS = {
   queued: "◌", starting: "◐", running: "●", stopping: "◑", succeeded: "✓", failed: "✕", cancelled: "■", unreadable: "?",
 };
+/**
+ * What a run or study has cost, with what that leaves out.
+ * @param {{cost?: string, cost_note?: string}} item
+ */
+export function costText({ cost, cost_note }) { return cost && cost_note ? `${cost} (${cost_note})` : (cost ?? ""); }
+
 const TICK_MS = 100;
 const CLOCKS_AGREE_S = 2;
 
@@ -81,8 +87,7 @@ export class StateLine {
     if (this.word.textContent !== words) this.spoken.textContent = `${this.what} ${summary.id}: ${summary.state}`;
     write(this.word, words);
     write(this.name, `${summary.name} #${summary.id}`);
-    const cost = summary.cost && summary.cost_note ? `${summary.cost} (${summary.cost_note})` : summary.cost;
-    write(this.where, [summary.where, summary.size, cost].filter(Boolean).join(" · "));
+    write(this.where, [summary.where, summary.size, costText(summary)].filter(Boolean).join(" · "));
     this.tick();
   }
 

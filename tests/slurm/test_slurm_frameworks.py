@@ -1,0 +1,27 @@
+"""Programs of the frameworks on two nodes of a real Slurm cluster, as they run anywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import distrain_nb as d
+from tests.frameworks_cells import EXAMPLES
+from tests.slurm.cluster import Cluster
+
+pytestmark = pytest.mark.slow
+
+
+def test_they_run_unchanged(slurm: Cluster, work: Path) -> None:
+    """At once: a node has room for four."""
+    runs = {
+        name: d.submit(code, **options, on="slurm", cpus=1, name=name, result="total")
+        for name, (code, options, _) in EXAMPLES.items()
+    }
+    for run in runs.values():
+        run.wait(300)
+    results = {name: run.results["total"] for name, run in runs.items()}
+    assert results == {name: example.result for name, example in EXAMPLES.items()}
+    said = str(runs["reduced"].logs())
+    assert "1 all-reduce (256 B) by 1 reducer" in said and "reducer 0: 1 sums; " in said
