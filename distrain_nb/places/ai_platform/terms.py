@@ -116,7 +116,12 @@ PLACE = Place(
     tunes=True,
     offers=AiPlatformOffers(),
     exports=(
-        Export("ai-platform-yaml", "config.yaml", lambda it: data_yaml(training_input(it))),
+        Export(
+            "ai-platform-yaml",
+            "config.yaml",
+            lambda it: data_yaml(training_input(it)),
+            data=training_input,
+        ),
         Export("ai-platform-gcloud", COMMAND, lambda it: training_command(it) + "\n"),
         Export(
             "successor",
