@@ -72,8 +72,8 @@ class Export:
         Those are the ones without which the text would be the same.
         """
         compared = self.data or self.text
-        whole = compared(layout)
-        return tuple(path for path, without in _without(layout) if compared(without) == whole)
+        content = compared(layout)
+        return tuple(path for path, without in _without(layout) if compared(without) == content)
 
 
 @dataclass(frozen=True)

@@ -45,13 +45,13 @@ def findings(
     layout: Layout,
     channels: Iterable[str] = (),
     framework: str | None = None,
-    wanted: Callable[[Rule], bool] = lambda _: True,
+    chooses: Callable[[Rule], bool] = lambda _: True,
 ) -> Iterator[Finding]:
-    """Yield what `check` returns, of the `wanted` rules. Repairs are tried as each is taken, which
-    is most of the work."""
+    """Yield what `check` returns, of the rules that a function chooses. Repairs are tried as each
+    is taken, which is most of the work."""
     job = resolve(layout, channels, implied=framework)
     problems = tuple(verdict(job))
     trials = Trials(job, problems)
     for rule, alike in sorted(grouped(problems), key=lambda pair: _ORDER.index(pair[0].severity)):
-        if wanted(rule):
+        if chooses(rule):
             yield finding(trials, rule, alike)

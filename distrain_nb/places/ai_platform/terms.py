@@ -83,7 +83,7 @@ def on_vertex(layout: Layout) -> Layout:
     more, such as a scale tier or a legacy machine type. What has no repair stays as it was."""
     succeeding = replace(layout, on="vertex")
     for _ in range(MOST_REPAIRS):
-        gone = next((f for f in findings(succeeding, wanted=_is_gone) if f.fixes), None)
+        gone = next((f for f in findings(succeeding, chooses=_is_gone) if f.fixes), None)
         if gone is None:
             break
         succeeding = gone.fixes[0].apply(succeeding)
