@@ -20,11 +20,11 @@ from distrain_nb.layout.rules.engine import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from distrain_nb.layout.layout import Layout
 
-__all__ = ["Edit", "Rule", "all_rules", "check"]
+__all__ = ["Edit", "Rule", "all_rules", "check", "findings"]
 
 _ORDER = list(Severity)
 
@@ -38,8 +38,20 @@ def check(
     that its program imports. What is wrong in the same way with several pools is one finding.
     Whatever the layout holds, nothing is raised.
     """
+    return tuple(findings(layout, channels, framework))
+
+
+def findings(
+    layout: Layout,
+    channels: Iterable[str] = (),
+    framework: str | None = None,
+    chooses: Callable[[Rule], bool] = lambda _: True,
+) -> Iterator[Finding]:
+    """Yield what `check` returns, of the rules that a function chooses. Repairs are tried as each
+    is taken, which is most of the work."""
     job = resolve(layout, channels, implied=framework)
     problems = tuple(verdict(job))
     trials = Trials(job, problems)
-    found = (finding(trials, rule, alike) for rule, alike in grouped(problems))
-    return tuple(sorted(found, key=lambda one: _ORDER.index(one.severity)))
+    for rule, alike in sorted(grouped(problems), key=lambda pair: _ORDER.index(pair[0].severity)):
+        if chooses(rule):
+            yield finding(trials, rule, alike)

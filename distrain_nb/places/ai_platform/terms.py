@@ -21,7 +21,7 @@ from distrain_nb.layout.formats.form import CommandForm, Export, MappingForm
 from distrain_nb.layout.options import heading, in_cell, line, printed
 from distrain_nb.layout.place import Place, Successor
 from distrain_nb.layout.pool import Role
-from distrain_nb.layout.rules import check
+from distrain_nb.layout.rules import findings
 from distrain_nb.places.ai_platform import rules  # noqa: F401  (importing it registers its rules)
 from distrain_nb.places.ai_platform.forms import (
     COMMAND,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from distrain_nb.layout.catalog.tables import Catalog
     from distrain_nb.layout.layout import Layout
     from distrain_nb.layout.pool import Pool
+    from distrain_nb.layout.rules import Rule
 
 
 class AiPlatformOffers(GoogleOffers):
@@ -82,15 +83,15 @@ def on_vertex(layout: Layout) -> Layout:
     more, such as a scale tier or a legacy machine type. What has no repair stays as it was."""
     succeeding = replace(layout, on="vertex")
     for _ in range(MOST_REPAIRS):
-        gone = [f for f in check(succeeding) if f.fixes and _is_gone(f)]
-        if not gone:
+        gone = next((f for f in findings(succeeding, chooses=_is_gone) if f.fixes), None)
+        if gone is None:
             break
-        succeeding = gone[0].fixes[0].apply(succeeding)
+        succeeding = gone.fixes[0].apply(succeeding)
     return succeeding
 
 
-def _is_gone(finding: Finding) -> bool:
-    return finding.severity is Severity.ERROR or finding.code == "tier-elsewhere"
+def _is_gone(rule: Rule) -> bool:
+    return rule.severity is Severity.ERROR or rule.code == "tier-elsewhere"
 
 
 def no_jobs(layout: Layout) -> OptionError:
@@ -115,7 +116,12 @@ PLACE = Place(
     tunes=True,
     offers=AiPlatformOffers(),
     exports=(
-        Export("ai-platform-yaml", "config.yaml", lambda it: data_yaml(training_input(it))),
+        Export(
+            "ai-platform-yaml",
+            "config.yaml",
+            lambda it: data_yaml(training_input(it)),
+            data=training_input,
+        ),
         Export("ai-platform-gcloud", COMMAND, lambda it: training_command(it) + "\n"),
         Export(
             "successor",

@@ -341,12 +341,14 @@ EXPORTS = (
         "TrainJob (Kubeflow on Kubernetes)",
         lambda layout: data_yaml(trainjob(layout)),
         lambda layout, name: data_yaml(trainjob(layout, name)),
+        trainjob,
     ),
     Export(
         "jobset",
         "JobSet (Kubernetes)",
         lambda layout: data_yaml(jobset(layout)),
         lambda layout, name: data_yaml(jobset(layout, name)),
+        jobset,
     ),
 )
 READER = MappingForm(

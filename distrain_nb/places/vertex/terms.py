@@ -257,7 +257,12 @@ PLACE = Place(
             "workerPoolSpecs (JSON)",
             lambda it: as_json(custom_job_spec(it)),
         ),
-        Export("vertex-yaml", "workerPoolSpecs (YAML)", lambda it: data_yaml(custom_job_spec(it))),
+        Export(
+            "vertex-yaml",
+            "workerPoolSpecs (YAML)",
+            lambda it: data_yaml(custom_job_spec(it)),
+            data=custom_job_spec,
+        ),
         Export("vertex-gcloud", COMMAND, lambda it: custom_job_command(it) + "\n"),
         *kubernetes.EXPORTS,
     ),
