@@ -194,13 +194,8 @@ class Cluster:
         """Start slurmrestd, which listens on this machine alone, and wait until it answers."""
         # Its checks refuse root and the user of the controller, who the tests are.
         more = {"SLURMRESTD_SECURITY": "disable_user_check", "SLURM_JWT": "daemon"}
-        options = [
-            "-a",
-            "rest_auth/jwt",
-            "-s",
-            "openapi/v0.0.38,openapi/dbv0.0.38",
-            f"127.0.0.1:{port}",
-        ]
+        kinds = "openapi/v0.0.38,openapi/dbv0.0.38" if self.accounts else "openapi/v0.0.38"
+        options = ["-a", "rest_auth/jwt", "-s", kinds, f"127.0.0.1:{port}"]
         self._start("slurmrestd", *options, **more)
         self.wait(lambda: _answers(port))
 
