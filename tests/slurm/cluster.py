@@ -10,9 +10,11 @@ import socket
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import psutil
 
 _CONF = """
 ClusterName=distrain
@@ -234,6 +236,8 @@ class Cluster:
         """End all jobs and daemons."""
         if "slurmctld" in self._daemons:
             self.cancel_all()
+            with suppress(AssertionError):  # steps that have nobody to tell of their end stay
+                self.wait(lambda: not self.run("squeue", "--noheader").stdout, 10)
         for process in self._daemons.values():
             process.send_signal(signal.SIGTERM)
         for process in self._daemons.values():
@@ -243,6 +247,13 @@ class Cluster:
                 process.kill()
                 process.wait()
         self._daemons.clear()
+        ours = f"SLURM_CONF={self.environment['SLURM_CONF']}\0".encode()
+        for process in psutil.process_iter(["name"]):
+            if process.info["name"] in ("slurmstepd", "slurm_script"):
+                with suppress(psutil.Error, OSError):
+                    # A title is written over the first variables, so psutil reads none.
+                    if ours in Path(f"/proc/{process.pid}/environ").read_bytes():
+                        process.kill()
 
     def _variables(self) -> dict[str, str]:
         own = {**os.environ, **self.environment}
