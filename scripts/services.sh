@@ -24,6 +24,8 @@ sshd:openssh-server
 slurmctld:slurmctld
 slurmd:slurmd
 slurmrestd:slurmrestd
+slurmdbd:slurmdbd
+mariadbd:mariadb-server-core
 sbatch:slurm-client
 "
 

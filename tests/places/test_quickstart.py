@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -12,19 +11,13 @@ import pytest
 from tests.kernels import Kernel
 from tests.places.stand_ins import PROJECT, metadata_server, sagemaker
 from tests.places.test_places import ANSWERS, ARN, INSTANCE_ARN, SPACE, role
+from tests.quickstart_cells import cells
 
-NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "quickstart.ipynb"
 VERTEX = "--on vertex --primary n1-standard-4"
 SAGEMAKER = "--on sagemaker --workers ml.m5.xlarge"
 
 # What stands in a dry run for a setting that is missing.
 STAND_INS = ("PROJECT", "LOCATION", "BUCKET", "REPOSITORY", "'REGION'", "--region REGION")
-
-
-def cells() -> Iterator[str]:
-    for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]:
-        if cell["cell_type"] == "code":
-            yield "".join(cell["source"])
 
 
 def in_place(nb: Kernel, folder: Path, environ: dict[str, str], studio: dict[str, str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 from pathlib import Path
 
 import httpx
@@ -22,6 +23,8 @@ from distrain_nb.places.ray.plan import RaySpec
 from distrain_nb.places.ray.service import RayService
 from distrain_nb.worker.files.status import State
 from tests.frameworks_cells import EXAMPLES
+from tests.kernels import Kernel
+from tests.quickstart_cells import train
 
 from .conftest import GROUP, HEAD, SECOND, RayCluster, wait_for
 
@@ -146,6 +149,10 @@ def test_frameworks_run_unchanged(cluster: RayCluster, tmp_path: Path) -> None:
         said = str(runs[name].logs())
         assert "1 all-reduce (256 B) by 1 reducer" in said and "reducer 0: 1 sums; " in said
     wait_for(lambda: not cluster.replicas() and not cluster.ranks())
+
+
+def test_the_quickstart_trains(cluster: RayCluster, nb: Kernel) -> None:
+    train(nb, f"--on ray --address {cluster.address} --python {sys.executable} --workers 2")
 
 
 def test_mpirun_starts_ranks_on_two_nodes(cluster: RayCluster) -> None:

@@ -10,9 +10,11 @@ import socket
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import psutil
 
 _CONF = """
 ClusterName=distrain
@@ -42,7 +44,7 @@ SlurmctldDebug=info
 SlurmdDebug=info
 SwitchType=switch/none
 MpiDefault=none
-AccountingStorageType=accounting_storage/none
+{accounting}
 JobCompType=jobcomp/none
 JobAcctGatherType=jobacct_gather/none
 SchedulerType=sched/backfill
@@ -68,6 +70,28 @@ PartitionName=short Nodes=node[1-2] Default=NO MaxTime=00:10:00
 PartitionName=closed Nodes=node[3-4] Default=NO MaxTime=UNLIMITED State=DOWN
 PartitionName=urgent Nodes=node[1-4] Default=NO MaxTime=01:00:00 State=UP PriorityTier=100
 """
+_ACCOUNTING = """AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=127.0.0.1
+AccountingStoragePort={port}"""
+_DBD = """
+AuthType=auth/none
+AuthAltTypes=auth/jwt
+AuthAltParameters=jwt_key={folder}/jwt.key
+DbdHost=localhost
+DbdPort={port}
+SlurmUser={user}
+StorageType=accounting_storage/mysql
+StorageHost=127.0.0.1
+StoragePort={database_port}
+StorageUser=root
+LogFile={folder}/slurmdbd.log
+PidFile={folder}/slurmdbd.pid
+"""
+# Without them MariaDB has no procedures, which slurmdbd makes.
+_TABLES = [
+    Path("/usr/share/mysql", name)
+    for name in ("mysql_system_tables.sql", "mysql_system_tables_data.sql")
+]
 _NODE = (
     "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=4 Sockets=1 "
     "CoresPerSocket=4 ThreadsPerCore=1 RealMemory=8000 State=UNKNOWN{more}"
@@ -82,11 +106,12 @@ _WITH_GPUS = " Gres=gpu:a100:2 Feature=fast"
 @dataclass
 class Cluster:
     """One cluster of so many nodes, four at least, in a folder of its own. Jobs that have ended are
-    known for `known_s` seconds."""
+    known for `known_s` seconds, and in its `accounts`, if it keeps any, for ever."""
 
     folder: Path
     known_s: int = 300
     count: int = 4
+    accounts: bool = False
     _daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @property
@@ -103,7 +128,10 @@ class Cluster:
             _NODE.format(name=name, host=host, port=port, more=_WITH_GPUS if number < 2 else "")
             for number, (name, port) in enumerate(zip(names, ports[2:], strict=True))
         ]
+        dbd_port, database_port = free_ports(2)
+        kept = _ACCOUNTING.format(port=dbd_port)
         text = _CONF.format(
+            accounting=kept if self.accounts else "AccountingStorageType=accounting_storage/none",
             host=host, port=ports[0], nodes_port=ports[1], user=getpass.getuser(),
             folder=self.folder, known_s=self.known_s, count=self.count, node_lines="\n".join(lines),
         )  # fmt: skip
@@ -111,10 +139,42 @@ class Cluster:
         (self.folder / "gres.conf").write_text(_GPUS)
         (self.folder / "jwt.key").write_bytes(os.urandom(32))
         (self.folder / "jwt.key").chmod(0o600)
+        if self.accounts:
+            self._start_accounting(dbd_port, database_port)
         self.start_controller("-c")
         for name in names:
             self.start_node(name)
         self.wait_idle()
+
+    def _start_accounting(self, port: int, database_port: int) -> None:
+        """Start a database on this machine alone, and slurmdbd; both ask for no login."""
+        data = self.folder / "database"
+        data.mkdir()
+        options = [
+            "--no-defaults", f"--datadir={data}", f"--user={getpass.getuser()}",
+            "--skip-grant-tables", "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M",
+        ]  # fmt: skip
+        tables = "".join(path.read_text() for path in _TABLES)
+        subprocess.run(
+            [_path("mariadbd"), *options, "--bootstrap"], check=True, capture_output=True,
+            input=f"create database mysql;\nuse mysql;\n{tables}".encode(),
+        )  # fmt: skip
+        self._start(
+            "mariadbd", *options, "--bind-address=127.0.0.1", f"--port={database_port}",
+            f"--socket={data}.sock", f"--pid-file={data}.pid",
+        )  # fmt: skip
+        self.wait(lambda: _answers(database_port))
+        path = self.folder / "slurmdbd.conf"
+        path.touch(0o600)
+        path.write_text(
+            _DBD.format(
+                folder=self.folder, port=port, user=getpass.getuser(), database_port=database_port
+            )
+        )
+        self._start("slurmdbd", "-D")
+        self.wait(lambda: _answers(port))
+        added = self.run("sacctmgr", "-i", "add", "cluster", "distrain")
+        assert added.returncode == 0, added.stderr
 
     def wait_idle(self) -> None:
         """Wait until every node can take jobs."""
@@ -136,7 +196,8 @@ class Cluster:
         """Start slurmrestd, which listens on this machine alone, and wait until it answers."""
         # Its checks refuse root and the user of the controller, who the tests are.
         more = {"SLURMRESTD_SECURITY": "disable_user_check", "SLURM_JWT": "daemon"}
-        options = ["-a", "rest_auth/jwt", "-s", "openapi/v0.0.38", f"127.0.0.1:{port}"]
+        kinds = "openapi/v0.0.38,openapi/dbv0.0.38" if self.accounts else "openapi/v0.0.38"
+        options = ["-a", "rest_auth/jwt", "-s", kinds, f"127.0.0.1:{port}"]
         self._start("slurmrestd", *options, **more)
         self.wait(lambda: _answers(port))
 
@@ -175,6 +236,8 @@ class Cluster:
         """End all jobs and daemons."""
         if "slurmctld" in self._daemons:
             self.cancel_all()
+            with suppress(AssertionError):  # steps that have nobody to tell of their end stay
+                self.wait(lambda: not self.run("squeue", "--noheader").stdout, 10)
         for process in self._daemons.values():
             process.send_signal(signal.SIGTERM)
         for process in self._daemons.values():
@@ -184,6 +247,13 @@ class Cluster:
                 process.kill()
                 process.wait()
         self._daemons.clear()
+        ours = f"SLURM_CONF={self.environment['SLURM_CONF']}\0".encode()
+        for process in psutil.process_iter(["name"]):
+            if process.info["name"] in ("slurmstepd", "slurm_script"):
+                with suppress(psutil.Error, OSError):
+                    # A title is written over the first variables, so psutil reads none.
+                    if ours in Path(f"/proc/{process.pid}/environ").read_bytes():
+                        process.kill()
 
     def _variables(self) -> dict[str, str]:
         own = {**os.environ, **self.environment}
@@ -191,14 +261,17 @@ class Cluster:
         return own
 
     def _start(self, daemon: str, *options: str, **more: str) -> None:
-        path = shutil.which(daemon, path=f"{os.environ['PATH']}:/usr/sbin") or daemon
         with ExitStack() as stack:
             log = stack.enter_context((self.folder / "daemons.log").open("ab"))
             name = options[-1] if daemon == "slurmd" else daemon
             self._daemons[name] = subprocess.Popen(
-                [path, *options], env={**self._variables(), **more},
+                [_path(daemon), *options], env={**self._variables(), **more},
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
+
+
+def _path(daemon: str) -> str:
+    return shutil.which(daemon, path=f"{os.environ['PATH']}:/usr/sbin") or daemon
 
 
 def _answers(port: int) -> bool:

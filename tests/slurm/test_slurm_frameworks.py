@@ -8,6 +8,8 @@ import pytest
 
 import distrain_nb as d
 from tests.frameworks_cells import EXAMPLES
+from tests.kernels import Kernel
+from tests.quickstart_cells import train
 from tests.slurm.cluster import Cluster
 
 pytestmark = pytest.mark.slow
@@ -25,3 +27,7 @@ def test_they_run_unchanged(slurm: Cluster, work: Path) -> None:
     assert results == {name: example.result for name, example in EXAMPLES.items()}
     said = str(runs["reduced"].logs())
     assert "1 all-reduce (256 B) by 1 reducer" in said and "reducer 0: 1 sums; " in said
+
+
+def test_the_quickstart_trains(slurm: Cluster, nb: Kernel) -> None:
+    train(nb, "--on slurm --workers 2")
