@@ -168,12 +168,12 @@ _METHODS = (FunctionType, BuiltinFunctionType, staticmethod, classmethod, proper
 
 def subclasses_of(found: Mapping[str, Needed], definitions: Definitions) -> set[str]:
     """Return the names of the notebook's classes that are made of those which were found."""
-    names, seen = set[str](), set[type]()
+    names, visited = set[str](), set[type]()
     waiting = [n.value for n in found.values() if isinstance(n.value, type)]
     while waiting:
         cls = waiting.pop()
-        if definitions.owns(cls) and cls not in seen:
-            seen.add(cls)
+        if definitions.owns(cls) and cls not in visited:
+            visited.add(cls)
             names.update(path.partition(".")[0] for path in [*definitions.paths(cls)][:1])
             waiting += type.__subclasses__(cls)
     return names
