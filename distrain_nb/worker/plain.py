@@ -27,22 +27,22 @@ def is_plain_object(obj: Any) -> bool:
 def plain_parts(name: str, obj: Any) -> Dict[str, str]:
     """Return the texts of an object's parts by their paths; of many only the first. It takes some
     hundred microseconds at most."""
-    found: Dict[str, str] = {}
+    texts: Dict[str, str] = {}
     waiting: Deque[Tuple[str, Any]] = deque([(name, obj)])
-    seen = set()
-    while waiting and len(found) < _MOST_PARTS:
+    visited = set()
+    while waiting and len(texts) < _MOST_PARTS:
         path, part = waiting.popleft()
         if hasattr(type(part), "__len__") and is_plain_object(part):
-            found[f"len({path})"] = text_of(len(part)) or ""
+            texts[f"len({path})"] = text_of(len(part)) or ""
         elif not isinstance(part, (str, bytes)) or len(part) < _MOST_TEXT:
             text = text_of(part)
             if text is not None:
-                found[path] = text
-        if id(part) not in seen and is_plain_object(part):
-            seen.add(id(part))
+                texts[path] = text
+        if id(part) not in visited and is_plain_object(part):
+            visited.add(id(part))
             waiting.extend(islice(_inside(path, part), max(0, _MOST_PARTS - len(waiting))))
     differs = re.compile(_MEANT_TO_DIFFER).search
-    return {path: text for path, text in found.items() if not differs(path)}
+    return {path: text for path, text in texts.items() if not differs(path)}
 
 
 def _inside(path: str, obj: Any) -> Iterable[Tuple[str, Any]]:

@@ -173,6 +173,9 @@ _STATEMENTS = (
     "{v} = {{'k': {a}, 'n': {l}}}",
     "{v}.append({a})",
     "{v}['k{n}'] = {a}",
+    "{w} = {v}\n{w}.append({n})",
+    "{v} = list({v})",
+    "{w} = {v}.pop()",
     "{v} = {c}()",
     "{v}.x = {a}",
     "{v}.hook = lambda y=0: ({a}, y, {n})",
@@ -282,6 +285,7 @@ _ASKS = (
     "int(json.loads(json.dumps(dict(os.environ))).get('RANK', 0))",
     "(lambda *, r=os.environ.get('RANK', 0): int(r))()",
     "len([v for v in map(os.getenv, ['RANK']) if v])",
+    "int(os.popen('echo 0$RANK').read())",
     "state_module.rank()",
 )
 _MADE_OF_IT = (

@@ -228,10 +228,10 @@ REFUSED = {
         (DATACLASS.format(""), "A.lr = (x for x in [])"),
         "`A.lr` is a generator in the notebook (Cell In[1], line 2) and 0.1 in the run",
     ),
-    "registered by a call": (
+    "registered by another name": (
         (
             "import functools\n@functools.singledispatch\ndef A(x): return x",
-            "A.register(int, print)",
+            "for f in [A]: f.register(int, print)",
         ),
         "`len(A.registry)` is 2 in the notebook (Cell In[1], line 2) and 1 in the run",
     ),

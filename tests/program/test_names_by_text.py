@@ -93,3 +93,16 @@ def _ran(kernel: Kernel, cell: str, does: str) -> None:
     kernel.run("pass")
     kernel.cells[-1] = type(kernel.cells[-1])(kernel.cells[-1].label, cell)
     exec(compile(does, str(Path("elsewhere.py")), "exec"), kernel.namespace)
+
+
+def test_subclasses_that_no_name_leads_to_are_there(kernel: Kernel, server: Server) -> None:
+    """Plugins are found so, and a run had none."""
+    kernel.run("import json\nclass Base:\n    class Inner: pass\nclass A(Base): pass")
+    kernel.run("class B(A): pass\nclass Other: pass")
+    kernel.run(
+        "def every(c): return [c.__name__] + [n for s in c.__subclasses__() for n in every(s)]"
+    )
+    program = kernel.capture("print('RESULT', json.dumps(every(Base)))")
+    assert server.results(program) == ["Base", "A", "B"]
+    assert "Other" not in program.main
+    assert "class A" not in kernel.capture("print(Base)").main

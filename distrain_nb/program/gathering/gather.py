@@ -20,13 +20,10 @@ from distrain_nb.program.gathering.doubts import (
     undefined_name,
     unseen,
 )
-from distrain_nb.program.gathering.module_state import (
-    from_the_world,
-    module_state,
-    modules_in,
-)
+from distrain_nb.program.gathering.module_state import from_the_world, module_state, modules_in
 from distrain_nb.program.gathering.remake import Choices, Remade, remake, remake_for
 from distrain_nb.program.gathering.resolve import (
+    MODULE_NAMES,
     Literal,
     Needed,
     NoSource,
@@ -37,11 +34,12 @@ from distrain_nb.program.gathering.resolve import (
     by_statement,
     is_builtin,
 )
-from distrain_nb.program.gathering.state import caches_of, state_of, weights_of
+from distrain_nb.program.gathering.state import caches_of, state_of, subclasses_of, weights_of
 from distrain_nb.program.notebook.history import SeenReads
 from distrain_nb.program.notebook.reach import Reading
 from distrain_nb.program.notebook.world import World
 from distrain_nb.program.program import report
+from distrain_nb.program.python.reads import SUBCLASSES
 from distrain_nb.program.values.data import shared_names
 from distrain_nb.program.values.pickling import try_value, unreadable
 from distrain_nb.worker.rank.process_state import can_be_set
@@ -56,10 +54,6 @@ if TYPE_CHECKING:
     from distrain_nb.program.values.refusals import PickleProblem
 
 _SHOWN_LAST = re.compile(r"_{1,3}|_\d+|_i{1,3}|_i\d+")  # as IPython calls what cells show, and are
-_MODULE_NAMES = {
-    *("__name__", "__file__", "__doc__", "__builtins__", "__spec__", "__loader__"),
-    *("__package__", "__annotations__", "__class__", "__dict__", "__debug__"),
-}
 _READ_BACK = 2**20  # bytes: smaller values are read again here, which takes milliseconds
 _MOST_OF_MODULES = 2**20  # bytes of one name of a module: what is larger was loaded, not changed
 _PROMPT = {"In", "Out", "_ih", "_oh", "_dh", "get_ipython"}
@@ -82,6 +76,7 @@ class Gathering:
     _by_text: dict[tuple[ByText, str], None] = field(default_factory=dict)
     _modules: set[str] = field(default_factory=set)  # that travel as files
     proofs: dict[str, str] = field(default_factory=dict)  # what is compared, with the places
+    _by_subclasses: str = ""  # where code asks for the subclasses of a class
     _bound: set[str] = field(default_factory=set)  # by the cell, and by what it captures
 
     def __post_init__(self) -> None:
@@ -102,8 +97,7 @@ class Gathering:
             )
 
     def want_inside(self, executed: Executed, but: str = "") -> None:
-        """Ask for what functions read which a statement calls: it runs before the cell, which may
-        give these names itself."""
+        """Ask for what functions read which a statement calls before the cell gives these names."""
         statement = executed.statement
         inside = {*self.world.read_inside(executed), *self.world.seen.read_then(statement)}
         for name in sorted((inside & self.own) - {but}):
@@ -113,8 +107,10 @@ class Gathering:
         """Keep where code of a cell reads names that it makes at run time."""
         self._bound |= names.binds
         for reading in names.by_text:
-            value = self.notebook.namespace.get(reading.by, getattr(builtins, reading.by))
-            if reading.by not in names.binds and is_builtin(reading.by, value):
+            value = self.notebook.namespace.get(reading.by, getattr(builtins, reading.by, None))
+            if reading.by == SUBCLASSES:
+                self._by_subclasses = f"{label}, line {reading.line}"
+            elif reading.by not in names.binds and is_builtin(reading.by, value):
                 self._by_text[reading, label] = None
 
     def want_result(self, name: str) -> None:
@@ -148,7 +144,7 @@ class Gathering:
 
     def run(self) -> None:
         """Settle every name, and those that come up on the way."""
-        while self._waiting or self._breaks_circle():
+        while self._waiting or self._breaks_circle() or self._wants_subclasses():
             pending = self._waiting.popleft()
             known = self.found.get(pending.name)
             if known is not None:
@@ -157,6 +153,12 @@ class Gathering:
                     self.found[pending.name] = replace(known, where=where)
             elif pending.name not in self._settled:
                 self._settle(pending)
+
+    def _wants_subclasses(self) -> bool:
+        names = subclasses_of(self.found, self.definitions) if self._by_subclasses else set()
+        for name in sorted(names - self.found.keys() - self._settled):
+            self._waiting.append(PendingName(name, self._by_subclasses, required=True))
+        return bool(self._waiting)
 
     def finish(self) -> None:
         """Tell what is missing, and what has changed, once all is found."""
@@ -184,7 +186,7 @@ class Gathering:
 
     def _settle(self, pending: PendingName) -> None:
         name, namespace = pending.name, self.notebook.namespace
-        if name in _MODULE_NAMES:
+        if name in MODULE_NAMES:
             return
         value = namespace.get(name)
         if name in self.notebook.given:
@@ -297,8 +299,8 @@ class Gathering:
             (),
         )
         severity = Severity.ERROR if pending.required else Severity.WARNING
-        message = f"the {kind} `{pending.name}` is {said}"
-        self.say("no-source", severity, pending.where, message, fixes)
+        said = f"the {kind} `{pending.name}` is {said}"
+        self.say("no-source", severity, pending.where, said, fixes)
         self._settled.add(pending.name)
 
     def _breaks_circle(self) -> bool:

@@ -23,6 +23,12 @@ _MISSING = object()
 COMPUTED = object()
 
 
+MODULE_NAMES = {
+    *("__name__", "__file__", "__doc__", "__builtins__", "__spec__", "__loader__"),
+    *("__package__", "__annotations__", "__class__", "__dict__", "__debug__"),
+}
+
+
 @dataclass(frozen=True)
 class Import:
     """`statements` are the import lines that give the name."""

@@ -166,6 +166,19 @@ _OF_FIELDS = ("the default of {} in {}.__init__", "default of the field {} of {}
 _METHODS = (FunctionType, BuiltinFunctionType, staticmethod, classmethod, property, cached_property)
 
 
+def subclasses_of(found: Mapping[str, Needed], definitions: Definitions) -> set[str]:
+    """Return the names of the notebook's classes that are made of those which were found."""
+    names, visited = set[str](), set[type]()
+    waiting = [n.value for n in found.values() if isinstance(n.value, type)]
+    while waiting:
+        cls = waiting.pop()
+        if definitions.owns(cls) and cls not in visited:
+            visited.add(cls)
+            names.update(path.partition(".")[0] for path in [*definitions.paths(cls)][:1])
+            waiting += type.__subclasses__(cls)
+    return names
+
+
 def state_of(
     needed: Needed, where: str, world: World, definitions: Definitions, limit: int
 ) -> Iterator[Needed | Finding]:

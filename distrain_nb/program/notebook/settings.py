@@ -211,8 +211,8 @@ class _Code:
         target = node.targets[0]
         if isinstance(target, ast.Name) and isinstance(node.value, ast.Call):
             called = self._written(node.value.func)  # `_ = torch.manual_seed(0)`
-            told = target.id.startswith("_") and is_of_machine(called)
-            return called if told or way_of(called) in (AGAIN, VALUE) else ""
+            is_told = target.id.startswith("_") and is_of_machine(called)
+            return called if is_told or way_of(called) in (AGAIN, VALUE) else ""
         if isinstance(target, ast.Subscript):
             target = target.value
         if resolve(target, self.names) is os.environ:
@@ -272,9 +272,9 @@ def _made_by_function(node: ast.stmt, code: _Code) -> list[str]:
         return []
     inner = _Code(code.modules, {**module.namespace, **_imported(function)})
     body = [s for s in ast.walk(function) if isinstance(s, ast.stmt) and s is not function]
-    own = {name for s in body if isinstance(s, ast.Global) for name in s.names}
+    globals_set = {name for s in body if isinstance(s, ast.Global) for name in s.names}
     does = (s for s in body if not isinstance(s, _NEUTRAL) and not _is_docstring(s))
-    sets = [s for s in does if not inner.only_reads(s, but=own)]
+    sets = [s for s in does if not inner.only_reads(s, but=globals_set)]
     names = [(s, inner.name(s)) for s in sets]
     if all(n and (isinstance(s, ast.Assign) or way_of(n) in (AGAIN, VALUE)) for s, n in names):
         return [name for _, name in names]

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _IN_QUERY = re.compile(r"@([^\W\d]\w*)")  # pandas: df.query("age > @limit")
 
 
+SUBCLASSES = "__subclasses__"
+
+
 @dataclass(frozen=True)
 class Use:
     """The first place where a name is needed.
@@ -161,6 +164,8 @@ class ExpressionWalker(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         self._by_text(node)
         self.generic_visit(node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == SUBCLASSES:
+            self._notes(node, SUBCLASSES)
         if _binds_any_name(node):
             self.guarded += 1
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("query", "eval"):

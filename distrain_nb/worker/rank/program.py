@@ -177,10 +177,10 @@ def run(folder: Path) -> Dict[str, Any]:
     frameworks.change_process_groups()
     frameworks.reduce()
     frameworks.change_jax()
-    wanted = expected.read(folder)
+    expectations = expected.read(folder)
     reporting = _take_reporting() if any(piece.is_cell for piece in pieces) else {}
     for piece in pieces:
-        expected.check(wanted, vars(main), before="" if piece.is_cell else piece.where)
+        expected.check(expectations, vars(main), before="" if piece.is_cell else piece.where)
         if piece.is_cell:
             os.environ.update(reporting)
         shows = piece.is_cell and not entry.is_script
