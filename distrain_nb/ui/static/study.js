@@ -1608,8 +1608,6 @@ var StudyCharts = class {
     this.hot = null;
     this.waiting = [];
     this.due = 0;
-    this.unmarked = /* @__PURE__ */ new Set();
-    this.isMarking = false;
     this.marks = /* @__PURE__ */ new WeakMap();
     this.brushes = new Brushes(() => this.brushed());
     this.clear = button("Clear brushes", () => this.brushes.clear(), { disabled: true });
@@ -1693,17 +1691,7 @@ var StudyCharts = class {
     this.passing = within(shares, this.brushes.spans);
     this.clear.disabled = this.passing === null;
     write(this.note, this.passing ? `${this.passing.size} of ${Object.keys(shares).length} trials` : "");
-    for (const chart of this.figure.querySelectorAll(".dn-chart")) this.unmarked.add(chart);
-    if (!this.isMarking) this.markNext();
-  }
-  /** One chart a frame, and the one whose turn was longest ago first. */
-  markNext() {
-    const [chart] = this.unmarked;
-    this.isMarking = chart !== void 0;
-    if (!chart) return;
-    this.unmarked.delete(chart);
-    this.mark(chart);
-    requestAnimationFrame(() => this.markNext());
+    this.mark(this.figure);
   }
   /** @param {Element} within where trials are drawn */
   mark(within3) {

@@ -29,9 +29,6 @@ export class StudyCharts {
     /** @type {[chart: HTMLElement, drawn: HTMLElement][]} those whose new drawings wait for a frame */
     this.waiting = [];
     this.due = 0;
-    /** @type {Set<Element>} charts that wait for a frame to show which trials the brushes let pass */
-    this.unmarked = new Set();
-    this.isMarking = false;
     /** @type {WeakMap<Element, Mark[]>} of a chart's drawing */
     this.marks = new WeakMap();
     this.brushes = new Brushes(() => this.brushed());
@@ -115,18 +112,7 @@ export class StudyCharts {
     this.passing = within(shares, this.brushes.spans);
     this.clear.disabled = this.passing === null;
     write(this.note, this.passing ? `${this.passing.size} of ${Object.keys(shares).length} trials` : "");
-    for (const chart of this.figure.querySelectorAll(".dn-chart")) this.unmarked.add(chart);
-    if (!this.isMarking) this.markNext();
-  }
-
-  /** One chart a frame, and the one whose turn was longest ago first. */
-  markNext() {
-    const [chart] = this.unmarked;
-    this.isMarking = chart !== undefined;
-    if (!chart) return;
-    this.unmarked.delete(chart);
-    this.mark(chart);
-    requestAnimationFrame(() => this.markNext());
+    this.mark(this.figure);
   }
 
   /** @param {Element} within where trials are drawn */
