@@ -16,7 +16,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.observed.changes import Changes, PartChange
-from distrain_nb.observed.children import Children, asked_by_command
 from distrain_nb.observed.definitions import Modules, Originals
 from distrain_nb.observed.frames import (
     as_now,
@@ -47,7 +46,7 @@ from distrain_nb.observed.frames import (
     values_of,
 )
 from distrain_nb.observed.process import Settings
-from distrain_nb.observed.watch import SeenRead, Site, Watch, is_inherited
+from distrain_nb.observed.watch import SeenRead, Site, Watch, asked_by_command, is_inherited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -102,7 +101,7 @@ class Observer:
         self._knows = False  # what the running statement reads
         self._set: set[str] = set()  # variables, since then
         self._watch = Watch(self.see, self.sets, self.starts)
-        self._changes, self._children = Changes(namespace), Children()
+        self._changes, self._children = Changes(namespace), self._watch.children
         self.originals, self.modules = Originals(namespace), Modules(namespace)
         self.settings = Settings(namespace)
         self._states: dict[str, dict[str, str]] = {}  # when the statement began
@@ -188,7 +187,7 @@ class Observer:
             self.failed[label] = (place[0], place[1])
         self._again.clear()
         try:
-            if read := self._children.told():
+            if read := self._children.question():
                 site, asked = self._site(*self._ran), True
                 site.add(read, idle=False)
                 site.filled |= named_containers(code, self.namespace)

@@ -3,6 +3,9 @@
 What counts as asking about the world: launchers' variables, and functions of packages.
 
 What was asked about the world, and from where.
+
+What processes ask that the notebook starts: those that it forks tell it; of commands, their text
+does.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import os
 import re
 import sys
 from functools import wraps
+from mmap import mmap
 from types import CodeType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +23,7 @@ from distrain_nb.worker.rank.on_import import on_import
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+_SIZE, _END = 4096, "\0"  # of a question that a child tells
 _LAUNCHER = (  # `re` compiles it when a variable is asked for
     r"(\w*_)?(RANK|RANKS|WORLD_SIZE|LOCAL_SIZE|NNODES|NODEID|NTASKS|PROCID|LOCALID)(_\w+)?"
     r"|MASTER_(ADDR|PORT)|TF_CONFIG|CLUSTER_SPEC|NPROC\w*|NUM_PROCESSES|PROCESS_ID|NUM_NODES"
@@ -126,6 +131,7 @@ class Watch:
         self, see: Callable[..., None], sets: Callable[..., None], starts: Callable[..., None]
     ) -> None:
         self._see, self._sets, self._starts = see, sets, starts
+        self.children = Children()
         self._asked: dict[Any, str] = {}  # by the variable: how it is asked for, empty for others
         self._undo: list[Callable[[], None]] = []
 
@@ -238,3 +244,38 @@ def _first(*args: Any, **kwargs: Any) -> Any:
     """Return the code of watched functions, where a function stands in place of the text."""
     called: Any = "what is called"
     return called(*args, **kwargs)
+
+
+class Children:
+    """Memory that this process shares with those that it forks, for what one of them asked."""
+
+    def __init__(self) -> None:
+        self._shared, self._parent = mmap(-1, _SIZE), os.getpid()
+
+    def tell(self, read: SeenRead) -> bool:
+        """Tell the parent what was asked; false where this is the parent."""
+        if os.getpid() == self._parent:
+            return False
+        text = f"{read.what}{_END}{read.where}".encode()[: _SIZE - 1]
+        self._shared[: len(text) + 1] = text + _END.encode()
+        return True
+
+    def question(self) -> SeenRead | None:
+        """Return what a child has asked since the last call."""
+        if not self._shared[0]:
+            return None
+        what, where, *_ = self._shared[:].decode(errors="replace").split(_END)
+        self._shared[0] = 0
+        return SeenRead(what, where, direct=True)
+
+
+def asked_by_command(command: Any) -> str:
+    """Return how a command asks for a launcher's variable that it names; empty for any other."""
+    parts: Iterable[Any] = command if isinstance(command, (list, tuple)) else (command,)
+    words = (word for part in parts for word in re.findall(r"\w+", _word_text(part)))
+    return next(filter(None, map(asked_variable, words)), "")
+
+
+def _word_text(part: Any) -> str:
+    part = os.fspath(part) if hasattr(part, "__fspath__") else part
+    return part.decode(errors="replace") if isinstance(part, bytes) else str(part)
