@@ -44,6 +44,27 @@ for step in range(20):
     print("step", step)
     images = torch.randn(32, 64 if step < 12 else 48)
     loss_of(model, images).backward()"""
+TIMED = """%%distrain -n 2 --name small-files
+import time
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, Dataset
+
+class Files(Dataset):
+    def __len__(self):
+        return 480
+    def __getitem__(self, number):
+        time.sleep(0.003)  # as long as a small file takes on storage elsewhere
+        return torch.randn(64)
+
+dist.init_process_group("gloo")
+model = DistributedDataParallel(network(256))
+optimizer = torch.optim.SGD(model.parameters(), 0.01)
+for epoch in range(4):
+    for images in DataLoader(Files(), batch_size=8):
+        optimizer.zero_grad()
+        loss_of(model, images).backward()
+        optimizer.step()"""
 KILLED = """%%distrain -n 2 --name memory
 import os, signal, time
 print("allocating")

@@ -54,6 +54,19 @@ def sees(text: str | re.Pattern[str]) -> Act:
     return act
 
 
+def unfolds(heading: str) -> Act:
+    """Open what is folded at first, with its charts."""
+
+    def act(stage: Stage) -> None:
+        stage.show()
+        folded = stage.cell.locator("details").filter(has_text=heading)
+        folded.get_by_text(heading).first.click()
+        charts = folded.frame_locator("iframe").locator(".scatterlayer .trace")
+        expect(charts.first).to_be_attached(timeout=ENDS_WITHIN_S * 1000)
+
+    return act
+
+
 def clicks(role: str, name: str) -> Act:
     def act(stage: Stage) -> None:
         stage.show()
@@ -131,6 +144,17 @@ RUNS = Scene(
         (cells.train("evening", 160, 0.01), (shot("finished", "A run that has ended"),)),
         (cells.HELPER, ()),
         (cells.FAILS, (shot("failed", "A failure, in a function of another cell"),)),
+        (
+            cells.TIMED,
+            (
+                shot(
+                    "step-times",
+                    "Where the time of a step goes",
+                    ended,
+                    unfolds("Where the time goes"),
+                ),
+            ),
+        ),
         (cells.KILLED, (shot("killed", "A rank that was killed"),)),
         (cells.MANY, (shot("metrics", "Many metrics, in groups"),)),
         (

@@ -173,3 +173,14 @@ def test_a_name_that_globals_set_to_no_rank_is_what_it_is(kernel: Kernel, server
     kernel.run("import os\nv = {'r': int(os.environ.get('RANK', 0))}")
     kernel.run("globals().update(v=7)")
     assert server.results(kernel.capture("print('RESULT', v)")) == 7
+
+
+def test_a_definition_that_is_another_by_now_is_named(kernel: Kernel) -> None:
+    """The rank had a TypeError at a line that the notebook ran without one."""
+    made = "def outer():\n    r = int(os.environ.get('RANK', 0))\n    return lambda: r"
+    for text in ("import os", made, "f = outer()", "def outer(x): return x"):
+        kernel.run(text)
+    (finding,) = [f for f in kernel.capture("f()").findings if f.code == "capture.rebound"]
+    assert "with the present `outer`, which Cell In[4], line 1 has set since" in finding.message
+    kernel.run(made)
+    assert "capture.rebound" not in [f.code for f in kernel.capture("f()").findings]

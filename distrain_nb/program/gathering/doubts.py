@@ -9,7 +9,7 @@ import ast
 import re
 from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import closest
 from distrain_nb.findings import Finding, Severity
@@ -182,12 +182,12 @@ def rebound(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
                 chain = present.how.chain if present and isinstance(present.how, SourceCode) else ()
                 again = {e.at for e in chain} if present else repeated
                 since = _set_since(read, executed, again, same.get(read), world)
-                if read == name or not since or (since.definition and not how.world):
-                    continue  # the definition that it is made with is compared
+                if read == name or not since:
+                    continue
                 where = f"{executed.statement.label}, line {line}"
                 way = f": run {executed.statement.where} again, or move it into the cell"
                 message = (
-                    f"`{name}` is made again with the present `{read}`, which {since.by} has set"
+                    f"`{name}` is made again with the present `{read}`, which {since} has set"
                     f" since{way if how.world else ''}"
                 )
                 severity = Severity.ERROR if how.world else Severity.WARNING
@@ -237,35 +237,28 @@ def _of_another_world(found: Mapping[str, Needed], world: World) -> Iterator[Fin
                 yield Finding("capture.rebound", Severity.ERROR, needed.where[0], message)
 
 
-class _Since(NamedTuple):
-    """What has set a name after a statement had read it."""
-
-    by: str
-    definition: bool = False
-
-
 def _set_since(
     name: str,
     executed: Executed,
     repeated: Collection[tuple[int, int]],
     is_same: Callable[[object], bool] | None,
     world: World,
-) -> _Since | None:
-    """Return what has set a name to something else since, unless both run again. `is_same` tells
-    of what was seen to be read; else texts do."""
+) -> str:
+    """Return what has set a name to something else since; empty for nothing, or if both run again.
+    `is_same` tells of what was seen to be read; else texts do."""
     later = next((p for p in world.history.of(name) if p.at > executed.at), None)
     seen = next(iter(world.history.of(name, before=executed.at)), None)
     value = world.namespace.get(name)
     if (seen and seen.at in repeated) or (is_same is not None and is_same(value)):
-        return None
+        return ""
     alike = seen and later and seen.statement.gives(name) == later.statement.gives(name)
     if alike and (is_same is None or text_of(value) is None):  # `x += 1` twice gives another number
-        return None
+        return ""
     if later is None:
-        return _Since("`exec`, `globals()` or a function") if is_same else None
+        return "`exec`, `globals()` or a function" if is_same else ""
     if seen is None and is_same is None and later.statement.is_import:
-        return None
-    return _Since(later.statement.where, later.statement.is_definition)
+        return ""
+    return later.statement.where
 
 
 # -- what nobody saw ------------------------------------------------------------------------------
