@@ -12,6 +12,7 @@ import pytest
 
 from distrain_nb import api
 from distrain_nb.run.metrics.events import Key, scalars
+from distrain_nb.worker.machine import sockets
 from distrain_nb.worker.machine.gpus import Gpu, Gpus, visible
 from distrain_nb.worker.metrics.resources import SampledProcess, Sampler
 from tests.conftest import eventually
@@ -98,6 +99,43 @@ def test_a_process_counts_with_all_below_it(tmp_path: Path, busy: int) -> None:
     assert eventually(lambda: lines().get("memory MB", 0) > 140)
     assert eventually(lambda: lines()["cpu %"] > 5)
     assert lines()["cpu %"] < 150, "one busy process is one CPU"
+
+
+SENDS = """
+import socket, time
+with socket.create_server(("127.0.0.1", 0)) as server:
+    with socket.create_connection(server.getsockname()) as out, server.accept()[0] as into:
+        while True:
+            out.sendall(bytes(200_000))
+            left = 200_000
+            while left:
+                left -= len(into.recv(left))
+            time.sleep(0.01)
+"""
+
+
+def test_the_host_s_network_stands_with_its_first_rank(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", SENDS]) as sending:
+        processes = [SampledProcess(f"rank {n}", sending.pid, {}) for n in (0, 1)]
+        Sampler(tmp_path, processes, every=0.2).start()
+        tags = ("host network in MB/s", "host network out MB/s")
+
+        def rates(rank: str) -> list[float]:
+            found = scalars(tmp_path / "resources")
+            return [found[Key(rank, tag)]["value"].max() for tag in tags if Key(rank, tag) in found]
+
+        assert eventually(lambda: len(rates("rank 0")) == 2 and min(rates("rank 0")) > 0.5)
+        assert not rates("rank 1")
+        sending.kill()
+
+
+def test_what_a_bridge_carries_counts_once(tmp_path: Path) -> None:
+    before = sockets.traffic(interfaces=tmp_path)
+    names = [path.name for path in Path("/sys/class/net").iterdir()]
+    for name in names:
+        (tmp_path / name / "brport").mkdir(parents=True)
+    assert sockets.traffic(interfaces=tmp_path) == (0, 0)
+    assert min(before) > 0
 
 
 def test_sampling_ends_with_the_processes(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-"""Look up one TCP socket of this machine: whose it is, and whether a port has a listener; and the
-network interfaces that are bridges of containers.
+"""Look up one TCP socket of this machine: whose it is, and whether a port has a listener; the
+network interfaces that are bridges of containers; the bytes that came and went.
 
 The kernel is asked for that socket alone, as sock_diag(7) has it, in 0.1 ms. `/proc/net/tcp` says
 the same, but reading it walks the table of all connections: 4 ms of CPU time on a machine with
@@ -74,6 +74,22 @@ def container_bridges(interfaces: Path = Path("/sys/class/net")) -> List[str]:
             (interfaces / member.name / "device").exists() for member in bridge.glob("brif/*")
         )
     ]
+
+
+def traffic(process: str = "self", interfaces: Path = Path("/sys/class/net")) -> Tuple[int, int]:
+    """Return the bytes that the network of a process has received and sent, by loopback too. What
+    a bridge and its members count, another interface counts as well.
+
+    Raises OSError where the process is gone or the system doesn't say.
+    """
+    received = sent = 0
+    for line in Path(f"/proc/{process}/net/dev").read_text().splitlines()[2:]:
+        name, _, counts = line.partition(":")
+        interface = interfaces / name.strip()
+        if not (interface / "bridge").exists() and not (interface / "brport").exists():
+            fields = counts.split()
+            received, sent = received + int(fields[0]), sent + int(fields[8])
+    return received, sent
 
 
 @functools.lru_cache(maxsize=None)

@@ -1,4 +1,5 @@
-"""Use of the machine by each rank: CPU and memory from /proc, and its GPU's share.
+"""Use of the machine by each rank: CPU and memory from /proc, and its GPU's share. The network is
+the host's, and stands with its first rank.
 
 Written as event files into the run's folder, a sub-folder for each rank, so that the charts have
 one source; the step is the whole seconds since the ranks were started. Where there is no /proc,
@@ -17,7 +18,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from distrain_nb.worker.files.failure import Memory
 from distrain_nb.worker.files.folder import RESOURCES_FOLDER
-from distrain_nb.worker.machine import system
+from distrain_nb.worker.machine import sockets, system
 from distrain_nb.worker.machine.gpus import Gpus
 from distrain_nb.worker.metrics import writer
 
@@ -71,6 +72,7 @@ class Sampler:
         self._processes = sampled
         self._every = every
         self._before: Dict[str, Usage] = {}
+        self._traffic: Optional[Tuple[int, int]] = None
         self._available: Dict[int, Tuple[int, float]] = {}  # bytes and when, by process
         self._sampled = time.monotonic()
         self._began = self._sampled if began is None else began
@@ -117,8 +119,20 @@ class Sampler:
                 used = 100 * max(0.0, usage.cpu - before.cpu) / passed
                 numbers = {"cpu %": used, "memory MB": usage.memory / 1e6}
                 numbers.update(gpus.of(process.environment) if gpus else {})
+                if process is self._processes[0]:
+                    numbers.update(self._network(process, passed))
                 writer.append(self._folder / process.label, int(now - self._began), numbers)
         return any(process.pid in processes.usage for process in self._processes)
+
+    def _network(self, process: SampledProcess, seconds: float) -> Dict[str, float]:
+        before = self._traffic
+        try:
+            now = self._traffic = sockets.traffic(str(process.pid))
+        except (OSError, ValueError, IndexError):  # gone, or written otherwise, as in gVisor
+            return {}
+        names = ("host network in MB/s", "host network out MB/s")
+        rates = ((n - b) / 1e6 / seconds for n, b in zip(now, before or now))
+        return dict(zip(names, rates)) if before else {}
 
 
 def _processes() -> _Processes:
