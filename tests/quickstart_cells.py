@@ -21,6 +21,6 @@ def train(nb: Kernel, options: str) -> None:
     data, net, training, _, look, check, *_ = cells()
     head, _, body = training.partition("\n")
     for cell in (data, net, f"{head} {options} --wait\n{body}", look, check):
-        outcome = nb.run(cell, 400)
+        outcome = nb.run(cell, 1200)
         assert not outcome.error, outcome.traceback
     assert "weights that were trained on 2 ranks: 9" in outcome.text

@@ -130,6 +130,7 @@ def test_how_jobs_wait_fail_and_are_stopped(cluster: RayCluster, tmp_path: Path)
     wait_for(lambda: not cluster.replicas() and not cluster.ranks())
 
 
+@pytest.mark.timeout(1500)
 def test_frameworks_run_unchanged(cluster: RayCluster, tmp_path: Path) -> None:
     """As anywhere, on two nodes; all at once."""
     options = cluster.options(cpus="0.5", placement="SPREAD")
@@ -142,7 +143,7 @@ def test_frameworks_run_unchanged(cluster: RayCluster, tmp_path: Path) -> None:
         for name, (code, more, _) in examples.items()
     }  # fmt: skip
     for run in runs.values():
-        run.wait(400)
+        run.wait(1200)
     results = {name: run.results["total"] for name, run in runs.items()}
     assert results == {name: example.result for name, example in examples.items()}
     for name in ("reduced", "shared"):
@@ -151,6 +152,7 @@ def test_frameworks_run_unchanged(cluster: RayCluster, tmp_path: Path) -> None:
     wait_for(lambda: not cluster.replicas() and not cluster.ranks())
 
 
+@pytest.mark.timeout(1500)
 def test_the_quickstart_trains(cluster: RayCluster, nb: Kernel) -> None:
     train(nb, f"--on ray --address {cluster.address} --python {sys.executable} --workers 2")
 

@@ -39,17 +39,17 @@ def test_a_forgotten_job_is_known_by_the_accounts(
 ) -> None:
     """Nobody saw its end, and it left no word of it."""
     run = d.submit(LONG, on="slurm", cpus=1, workers=1, name="unseen")
-    assert eventually(lambda: begun(run))
+    assert eventually(lambda: begun(run), 300)
     monkeypatch.setattr(remote, "START_AGAIN_AFTER_S", 0.0)
     carrier = Status.read(run.folder).supervisor
     assert carrier is not None
     os.kill(carrier.pid, signal.SIGKILL)
     job = job_of(accounts, run)
     accounts.run("scancel", job)
-    assert eventually(lambda: job not in queued(accounts), 120)
+    assert eventually(lambda: job not in queued(accounts), 300)
     (Path(run.links["folder"]) / "said").unlink()
-    assert eventually(lambda: Commands().accounted(job).startswith("CANCELLED by "))
-    assert eventually(lambda: ended(run)) and str(run.state) == "cancelled"
+    assert eventually(lambda: Commands().accounted(job).startswith("CANCELLED by "), 300)
+    assert eventually(lambda: ended(run), 300) and str(run.state) == "cancelled"
     assert run.status.error == "cancelled in Slurm, by scancel"
     (port,) = free_ports(1)
     accounts.start_rest(port)

@@ -15,6 +15,7 @@ from tests.slurm.cluster import Cluster
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.timeout(1500)
 def test_they_run_unchanged(slurm: Cluster, work: Path) -> None:
     """At once: a node has room for four."""
     runs = {
@@ -22,12 +23,13 @@ def test_they_run_unchanged(slurm: Cluster, work: Path) -> None:
         for name, (code, options, _) in EXAMPLES.items()
     }
     for run in runs.values():
-        run.wait(300)
+        run.wait(1200)
     results = {name: run.results["total"] for name, run in runs.items()}
     assert results == {name: example.result for name, example in EXAMPLES.items()}
     said = str(runs["reduced"].logs())
     assert "1 all-reduce (256 B) by 1 reducer" in said and "reducer 0: 1 sums; " in said
 
 
+@pytest.mark.timeout(1500)
 def test_the_quickstart_trains(slurm: Cluster, nb: Kernel) -> None:
     train(nb, "--on slurm --workers 2")
