@@ -1,4 +1,4 @@
-"""Programs of the frameworks that run unchanged on clusters, by name, with the options they need
+"""Programs of the frameworks that run unchanged here and on clusters, by name, with the options they need
 and what their result has to be. None takes more than a CPU of a node."""
 
 from __future__ import annotations

@@ -97,8 +97,9 @@ class Changes:
 
     def plain_states(self, code: CodeType) -> dict[str, dict[str, str]]:
         """Return the parts of what a statement names that knows nothing of the world yet."""
-        names = {n for inner, _ in run_by(code, self.namespace) for n in inner.co_names}
-        values = {n: self.namespace[n] for n in names - self._objects.keys() if n in self.namespace}
+        names = (n for inner, _ in run_by(code, self.namespace) for n in inner.co_names)
+        unknown = (n for n in dict.fromkeys(names) if n not in self._objects)
+        values = {n: self.namespace[n] for n in unknown if n in self.namespace}
         plain = (n for n, v in values.items() if is_plain_object(v) and not is_model(v))
         return {n: plain_parts(n, values[n]) for n in islice(plain, _MOST_NAMES)}
 

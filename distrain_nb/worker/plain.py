@@ -1,4 +1,8 @@
-"""The numbers and texts in an object: what is the same where it is made again."""
+"""The numbers and texts in an object: what is the same where it is made again.
+
+No method of the object's own class is called: the notebook's `__len__` or `items` may ask for the
+rank, take long or print, and nobody wrote that call. `isinstance` would ask `__class__`.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +16,17 @@ from typing import Any, Deque, Dict, Iterable, Tuple
 from distrain_nb.worker.fingerprint import BY_USE, OF_THE_WORLD, dict_of, key_of, text_of
 
 _MOST_PARTS, _MOST_ITEMS, _MOST_TEXT = 100, 50, 4096
-_COLLECTIONS = (list, tuple, set, frozenset, deque)
+_SETS = (set, frozenset)
+_SEQUENCES = (list, tuple, deque)
+_COLLECTIONS = (*_SETS, *_SEQUENCES, dict)
 _MEANT_TO_DIFFER = rf"\.({'|'.join(sorted(OF_THE_WORLD | BY_USE))})\b"
 
 
 def is_plain_object(obj: Any) -> bool:
     """Return whether an object is a collection, or one with attributes that its user sets."""
-    return (
-        isinstance(obj, (*_COLLECTIONS, dict, Namespace, SimpleNamespace))
-        or type(obj).__module__ == "__main__"
+    cls = type(obj)
+    return issubclass(cls, (*_COLLECTIONS, Namespace, SimpleNamespace)) or (
+        cls.__module__ == "__main__"
     )
 
 
@@ -32,9 +38,10 @@ def plain_parts(name: str, obj: Any) -> Dict[str, str]:
     visited = set()
     while waiting and len(texts) < _MOST_PARTS:
         path, part = waiting.popleft()
-        if hasattr(type(part), "__len__") and is_plain_object(part):
-            texts[f"len({path})"] = text_of(len(part)) or ""
-        elif not isinstance(part, (str, bytes)) or len(part) < _MOST_TEXT:
+        base = _collection(part)
+        if base is not None:
+            texts[f"len({path})"] = text_of(base.__len__(part)) or ""
+        elif type(part) not in (str, bytes) or len(part) < _MOST_TEXT:
             text = text_of(part)
             if text is not None:
                 texts[path] = text
@@ -45,14 +52,21 @@ def plain_parts(name: str, obj: Any) -> Dict[str, str]:
     return {path: text for path, text in texts.items() if not differs(path)}
 
 
+def _collection(obj: Any) -> Any:
+    """Return the class of Python's own that an object is a collection by; None for another."""
+    return next((base for base in _COLLECTIONS if issubclass(type(obj), base)), None)
+
+
 def _inside(path: str, obj: Any) -> Iterable[Tuple[str, Any]]:
-    if isinstance(obj, (set, frozenset)):
-        if len(obj) <= _MOST_ITEMS:
-            yield f"the items of {path}", {key_of(part) for part in obj}
-    elif isinstance(obj, _COLLECTIONS):
-        yield from ((f"{path}[{n}]", part) for n, part in enumerate(islice(obj, _MOST_ITEMS)))
-    elif isinstance(obj, dict):
-        items = ((key_of(key), part) for key, part in islice(obj.items(), _MOST_ITEMS))
+    base = _collection(obj)
+    if base in _SETS:
+        if base.__len__(obj) <= _MOST_ITEMS:
+            yield f"the items of {path}", {key_of(part) for part in base.__iter__(obj)}
+    elif base in _SEQUENCES:
+        parts = enumerate(islice(base.__iter__(obj), _MOST_ITEMS))
+        yield from ((f"{path}[{n}]", part) for n, part in parts)
+    elif base is dict:
+        items = ((key_of(key), part) for key, part in islice(dict.items(obj), _MOST_ITEMS))
         yield from ((f"{path}[{key}]", part) for key, part in items if key)
     attributes = islice(dict_of(obj).items(), _MOST_ITEMS)
     yield from ((f"{path}.{name}", part) for name, part in attributes)

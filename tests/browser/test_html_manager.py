@@ -185,9 +185,7 @@ def test_a_run_is_watched_searched_and_stopped(plain: Plain) -> None:
     wait(".dn-log", "waiting")
     wait(".distrain-charts", "loss")
     expect(plain.page.locator(".dn-figure path.dn-line").first).to_be_attached()
-    expect(
-        plain.page.locator(".dn-figure").first
-    ).to_be_visible()  # plotly may draw it by now
+    expect(plain.page.locator(".dn-figure").first).to_be_visible()  # plotly may draw it by now
 
     plain.page.get_by_label("search the whole log").fill("needle")
     wait(".dn-hits", "of 2")

@@ -14,6 +14,7 @@ from distrain_nb.config import Config
 from distrain_nb.run import Run
 from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
+from tests.frameworks_cells import MIRRORED
 from tests.kernels import Kernel
 from tests.tensorflow_cells import COORDINATE
 
@@ -29,19 +30,7 @@ while spec["task"]["type"] == "workerpool0" and len(list(met.iterdir())) < 5:
     time.sleep(0.1)  # the others are stopped when the primary ends
 """
 
-MULTI_WORKER = """%%distrain --workers 1 --result reduced
-import tensorflow as tf
-strategy = tf.distribute.MultiWorkerMirroredStrategy()
-with strategy.scope():
-    model = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(1)])
-
-@tf.function
-def step():
-    def one(): return tf.distribute.get_replica_context().all_reduce("sum", tf.ones(()))
-    return strategy.run(one)
-
-reduced = float(step())
-"""
+MULTI_WORKER = f"%%distrain --workers 1 --result total{MIRRORED}"
 
 PARAMETER_SERVER = (
     """%%distrain --workers 2 --servers 1 --evaluators 1 --result total
@@ -97,7 +86,7 @@ def test_each_replica_is_told_its_role(home: Path, tmp_path: Path) -> None:
 def test_multi_worker_mirrored_strategy(nb: Kernel) -> None:
     assert not nb.run(MULTI_WORKER, 240).error
     run = api.attach()
-    assert run.results["reduced"] == 2.0
+    assert run.results["total"] == 2.0
     assert not run.status.note  # its ranks did not work alone
 
 

@@ -64,3 +64,31 @@ def test_what_the_statement_itself_sets_is_no_difference(
     kernel.run("args.name = 'y'")
     program = kernel.capture("print('RESULT', json.dumps(vars(args)))")
     assert server.results(program) == {"lr": 2, "device": "cpu", "name": "y", "rank": 0}
+
+
+ASKS = """import os
+calls = []
+class Sampler:
+    n = 8
+    def __len__(self):
+        calls.append("len")
+        return self.n // int(os.environ.get("WORLD_SIZE", 1))
+class Options(dict):
+    def items(self):
+        calls.append("items")
+        return super().items()
+    def __iter__(self):
+        calls.append("iter")
+        return super().__iter__()
+    def __len__(self):
+        calls.append("len")
+        return super().__len__()
+sampler, options = Sampler(), Options(a=1)"""
+
+
+def test_looking_at_an_object_calls_no_method_of_its_own(kernel: Kernel) -> None:
+    """`x` was made of the answer to a question that only the look had asked."""
+    kernel.run(ASKS)
+    kernel.run("x = [sampler.n, options['a']]")
+    assert kernel.namespace["calls"] == []
+    assert not kernel.capture("print(x[0], calls)").findings
