@@ -1,5 +1,5 @@
-"""Programs of the frameworks that run unchanged here and on clusters, by name, with the options they need
-and what their result has to be. None takes more than a CPU of a node."""
+"""Programs of the frameworks that run unchanged here and on clusters, by name, with the options
+they need and what their result has to be. None takes more than a CPU of a node."""
 
 from __future__ import annotations
 
