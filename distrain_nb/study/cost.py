@@ -97,8 +97,9 @@ class StudyCost:
         if remaining is not None and not self.here:
             ended = [trial.paid for trial in trials if trial.state.final]
             mean = sum(ended) / len(ended)
-            rest = (max(0.0, mean - self.paid(folder)) for folder in running)
-            remaining = mean * max(0, summary.wanted - len(trials)) + sum(rest)
+            charged = sum(min(mean, self.paid(folder)) for folder in running)
+            # Of the trials that go on, one that is just being started has no run yet.
+            remaining = mean * (max(summary.wanted, len(trials)) - len(ended)) - charged
         return self.cost.words(self.seconds(trials, running), remaining, ended=summary.final)
 
 

@@ -18,6 +18,7 @@ from distrain_nb.study.cost import StudyCost
 from distrain_nb.study.files import TrialFile, TrialState
 from distrain_nb.study.starting import PreparedStudy, start
 from distrain_nb.study.summary import summary_of
+from distrain_nb.study.trial import StudyTrial
 from distrain_nb.ui.study_table import StudyTable
 from tests import guests
 from tests.processes import ProcessBackend
@@ -113,10 +114,27 @@ def test_a_study_that_goes_on_says_what_it_will_have_cost(elsewhere: dict[str, o
     study = tune(4, **elsewhere)
     while not any(trial.state.final for trial in study.each()):
         time.sleep(0.1)
-    so_far, end = summary_of(study).cost.split(" so far, about ")
+    summary = summary_of(study)
+    so_far, end = summary.cost.split(" so far, about ")
     study.cancel()
+    paid = [trial.paid for trial in summary.trials if trial.state.final]
     assert cents(so_far) >= 4, so_far
-    assert 16 <= cents(end.removesuffix(" at the end")) <= 40
+    least = 4 * sum(paid) / len(paid)
+    assert max(16, least - 1) <= cents(end.removesuffix(" at the end")) <= 40
+
+
+def test_a_trial_that_is_just_being_started_counts_at_the_end(elsewhere: dict[str, object]) -> None:
+    """For a moment it has no run: the study was to cost a trial less."""
+    study = tune(1, **elsewhere).wait()
+    summary = summary_of(study)
+    *ended, last = summary.trials
+    begun = StudyTrial(TrialFile(last.number, dict(last.params), begin=time.time()))
+    going_on = replace(summary, state="running", final=False, trials=(*ended, begun))
+    cost = StudyCost.read(study.folder, "processes")
+    assert cost is not None
+    so_far, end = cost.text(going_on).split(" so far, about ")
+    by_hand = cents(so_far) + sum(trial.paid for trial in ended) / 3
+    assert cents(end.removesuffix(" at the end")) == pytest.approx(by_hand, abs=1)
 
 
 def test_a_dry_run_says_what_a_study_costs(elsewhere: dict[str, object], prices: Path) -> None:
