@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from distrain_nb.findings import Severity
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -182,5 +184,6 @@ def test_a_definition_that_is_another_by_now_is_named(kernel: Kernel) -> None:
         kernel.run(text)
     (finding,) = [f for f in kernel.capture("f()").findings if f.code == "capture.rebound"]
     assert "with the present `outer`, which Cell In[4], line 1 has set since" in finding.message
+    assert finding.severity is Severity.ERROR  # nothing compares what asks for the world
     kernel.run(made)
     assert "capture.rebound" not in [f.code for f in kernel.capture("f()").findings]

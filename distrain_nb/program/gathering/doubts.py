@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.errors import closest
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.gathering.resolve import Literal, Needed, SourceCode, Value
+from distrain_nb.program.gathering.state import asking
 from distrain_nb.program.notebook.history import is_at
 from distrain_nb.program.python.names import names_of
 from distrain_nb.program.python.reads import Read
@@ -172,9 +173,11 @@ def rebound(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     """
     yield from _of_threads(found, world)
     yield from _of_another_world(found, world)
-    made = [(n.name, n.how) for n in found.values() if isinstance(n.how, SourceCode)]
+    made = [(n, n.how) for n in found.values() if isinstance(n.how, SourceCode)]
     repeated = {executed.at for _, how in made for executed in how.chain}
-    for name, how in made:
+    for needed, how in made:
+        name = needed.name
+        compared = not how.world and name not in {*asking(needed, world)}
         for executed in how.chain:
             same = world.seen.read_then(executed.statement) if how.world else {}
             for read, line in _read_by(executed, same, how, world).items():
@@ -188,9 +191,10 @@ def rebound(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
                 way = f": run {executed.statement.where} again, or move it into the cell"
                 message = (
                     f"`{name}` is made again with the present `{read}`, which {since} has set"
-                    f" since{way if how.world else ''}"
+                    f" since{'' if compared else way}"
                 )
-                severity = Severity.ERROR if how.world else Severity.WARNING
+                # What is compared at the start is refused there, if it makes a difference.
+                severity = Severity.WARNING if compared else Severity.ERROR
                 yield Finding("capture.rebound", severity, where, message)
 
 
