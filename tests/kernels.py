@@ -25,10 +25,20 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def execute(notebook: NotebookNode, folder: Path, timeout: int = 120) -> None:
-    """Execute all cells in a kernel of their own, as papermill and nbconvert do it."""
+    """Execute all cells in a kernel of their own, as papermill and nbconvert do it.
+
+    None may say that a rank may have something else than the notebook.
+    """
     with _own_sockets() as config:
         client = NotebookClient(notebook, timeout=timeout, kernel_name="python3", config=config)
         client.execute(cwd=str(folder))
+    assert not doubts_in(notebook)
+
+
+def doubts_in(notebook: NotebookNode) -> set[str]:
+    """Return the codes of the findings about captures that an executed notebook shows."""
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    return set(re.findall(r"\bcapture\.[a-z-]+", str(outputs)))
 
 
 @dataclass

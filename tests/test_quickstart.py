@@ -15,6 +15,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.kernels import doubts_in
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -29,6 +31,7 @@ def test_the_quickstart_trains_to_95_percent_and_brings_it_all_back(home: Path) 
     assert accuracy and float(accuracy[1]) >= 95
     assert re.search(r"a step takes .*: .*% computing", demo.stdout)
     executed = nbformat.read(ROOT / "out" / "quickstart.ipynb", as_version=4)
+    assert not doubts_in(executed)
     shown = [o.data for c in executed.cells for o in c.get("outputs", []) if "data" in o]
     assert any('<path class="dn-line"' in data.get("text/html", "") for data in shown)
     assert any("epoch 12" in data.get("text/html", "") for data in shown)

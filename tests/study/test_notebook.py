@@ -7,7 +7,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
+
+from tests.kernels import execute
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "tuning.ipynb"
 
@@ -15,7 +16,7 @@ NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "tuning.ipynb"
 @pytest.mark.slow
 def test_a_study_of_digits(home: Path, tmp_path: Path) -> None:
     notebook = nbformat.read(NOTEBOOK, as_version=4)
-    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": tmp_path}}).execute()
+    execute(notebook, tmp_path, timeout=600)
     shown = [o for cell in notebook.cells for o in cell.get("outputs", ())]
     page = "".join(o["data"].get("text/html", "") for o in shown if "data" in o)
     plain = [o["data"].get("text/plain", "") for o in shown if "data" in o]
