@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ from distrain_nb.findings import Finding, Severity, errors
 from distrain_nb.layout.options import in_cell
 from distrain_nb.layout.rules import check as check_layout
 from distrain_nb.options import JobOptions, read
-from distrain_nb.program import NO_PROGRAM, Program, capture, capture_script, working_folder
+from distrain_nb.program import NO_PROGRAM, Program, Script, capture, capture_script, working_folder
 from distrain_nb.program.advice import (
     about_storage,
     findings_in,
@@ -42,15 +43,12 @@ from distrain_nb.program.advice import (
 from distrain_nb.run import room
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from typing_extensions import Unpack
 
     from distrain_nb.api.keywords import Options
     from distrain_nb.api.source import Code, Source
     from distrain_nb.backends.cost import RunCost
     from distrain_nb.backends.uploads import Upload
-    from distrain_nb.program import Script
 
 
 def with_uploads(job: AnyJob, backend: AnyBackend) -> AnyJob:

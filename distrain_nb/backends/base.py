@@ -8,19 +8,18 @@ from __future__ import annotations
 import os
 import secrets
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from distrain_nb.backends.cost import NoPrice
+from distrain_nb.backends.cost import NoPrice, Price
 from distrain_nb.config import Config
+from distrain_nb.worker.files.status import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from distrain_nb.backends.cost import Price
     from distrain_nb.backends.options import Settled
     from distrain_nb.backends.uploads import Upload
     from distrain_nb.findings import Finding
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from distrain_nb.program import Program
     from distrain_nb.program.advice import RemoteFolder
     from distrain_nb.types import JsonObject, Unknown, Value
-    from distrain_nb.worker.files.status import Status
 
 
 class Health(str, Enum):

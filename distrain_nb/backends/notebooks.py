@@ -13,13 +13,10 @@ Notebooks on machines that belong to the host of the notebook, and to no project
 from __future__ import annotations
 
 import time
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from distrain_nb import installed
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
 
 AGAIN_S = 300.0
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 from distrain_nb.worker.metrics.writer import TRIAL_VARIABLE
 from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from distrain_nb.backends.base import Plan, SDKJob
     from distrain_nb.findings import Finding
     from distrain_nb.tuning.spec import StudySpec, Value

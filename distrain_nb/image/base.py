@@ -7,8 +7,10 @@ Names and versions of Python packages, as a base and a program have to agree on 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -24,9 +26,6 @@ from distrain_nb.secrets import without_secret
 from distrain_nb.worker.files.disk import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
     from distrain_nb.image.registry.client import Registry
     from distrain_nb.image.registry.reference import Reference
 

@@ -14,22 +14,17 @@ Descriptions of machines in lists, and the words that a search finds them by.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from distrain_nb.layout.catalog.index import bandwidth, counts, current, short_name, takers
+from distrain_nb.layout.catalog.tables import Catalog
+from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.options import LAUNCHERS
-from distrain_nb.layout.place import PLACES, place_of
-from distrain_nb.layout.pool import Role
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from distrain_nb.layout.catalog.tables import Catalog
-    from distrain_nb.layout.layout import Layout
-    from distrain_nb.layout.place import Offers
-    from distrain_nb.layout.pool import Pool
+from distrain_nb.layout.place import PLACES, Offers, place_of
+from distrain_nb.layout.pool import Pool, Role
 
 _SERIES = (
     *("n1", "e2", "n2", "n4", "g2", "a2", "g4", "a3", "a4", "a4x", "c2", "m1"),

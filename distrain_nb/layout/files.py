@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distrain_nb.config import path_named, text_named
 from distrain_nb.errors import OptionError, did_you_mean, shown
 from distrain_nb.worker.files.disk import replace_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 FOLDER = "layouts"
 

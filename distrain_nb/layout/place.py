@@ -8,19 +8,17 @@ What a place offers for layouts to choose from, by the fact tables.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from distrain_nb import installed
-from distrain_nb.errors import DistrainError
+from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.layout.pool import Role
 
 if TYPE_CHECKING:
-    import re
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from distrain_nb.errors import OptionError
     from distrain_nb.layout.catalog.tables import Catalog
     from distrain_nb.layout.choices import Accelerators, Choice
     from distrain_nb.layout.formats.form import Export, ReadForm

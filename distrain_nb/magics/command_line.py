@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Iterable, Sequence
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from distrain_nb.backends import plugins
 from distrain_nb.backends.options import declared
 from distrain_nb.errors import OptionError, closest
-from distrain_nb.layout.options import OPTIONS, SPOT
+from distrain_nb.layout.options import OPTIONS, SPOT, Option
 from distrain_nb.options import JobOptions
 from distrain_nb.options import words as split_words
 from distrain_nb.repairs import write_option
 from distrain_nb.tuning.options import PARTS, STUDY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from distrain_nb.backends.base import AnyBackend
-    from distrain_nb.layout.options import Option
 
 HELP = ("-h", "--help")
 BUILDERS = ("append", "docker", "cloudbuild")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import builtins
 import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
@@ -19,16 +21,12 @@ from distrain_nb.layout import OPTIONS, Layout, Pool, load
 from distrain_nb.layout.files import saved
 from distrain_nb.layout.options import changed
 from distrain_nb.magics.help import topics
-from distrain_nb.program.python.names import names_of
+from distrain_nb.program.python.names import Names, names_of
 from distrain_nb.repairs import head_lines
 from distrain_nb.run import Run, Store
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
     from distrain_nb.layout.choices import Choice
-    from distrain_nb.program.python.names import Names
 
 _POOLS = ("primary", "workers", "servers", "reducers", "evaluators")
 _FIELDS = ("region", "framework", "distribution", "tier")

@@ -10,8 +10,10 @@ import secrets
 import shutil
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, overload
+from pathlib import Path
+from typing import overload
 
 from distrain_nb import api
 from distrain_nb.backends.plugins import all_backends
@@ -38,10 +40,6 @@ from distrain_nb.study.study import Study
 from distrain_nb.tracking import catch_up
 from distrain_nb.tuning import options
 from distrain_nb.worker.files.disk import private_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 MADE_WITHIN_S = 60.0
 

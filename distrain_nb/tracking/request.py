@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,9 +27,6 @@ from distrain_nb.worker.files.status import Owner, Status
 from distrain_nb.worker.files.tracked import URI_VARIABLE, Tracked
 
 if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Mapping
-
     from distrain_nb.tracking.kinds import Kind
 
 OFF = "off"

@@ -9,9 +9,14 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
+from distrain_nb.backends.remote.carried import Carried
+from distrain_nb.backends.remote.collector import Collector
 from distrain_nb.backends.remote.report import has_saved_ahead, last_reports
+from distrain_nb.backends.remote.service import Observed, Service
+from distrain_nb.backends.remote.submission import Submission
+from distrain_nb.types import JsonObject
 from distrain_nb.worker.files.failure import cause_of, decisive, headline, of_report
 from distrain_nb.worker.files.folder import CHECKPOINTS_FOLDER, EVENTS_FOLDER
 from distrain_nb.worker.files.status import State
@@ -25,13 +30,6 @@ from distrain_nb.worker.supervisor.retries import (
     highest_step,
     is_retried,
 )
-
-if TYPE_CHECKING:
-    from distrain_nb.backends.remote.carried import Carried
-    from distrain_nb.backends.remote.collector import Collector
-    from distrain_nb.backends.remote.service import Observed, Service
-    from distrain_nb.backends.remote.submission import Submission
-    from distrain_nb.types import JsonObject
 
 _log = logging.getLogger(__name__)
 

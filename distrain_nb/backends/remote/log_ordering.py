@@ -11,12 +11,11 @@ What was a moment ago, by a clock that may be set.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, TypedDict, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from typing_extensions import Self
 
     from distrain_nb.backends.remote.service import Cursor

@@ -13,7 +13,9 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from distrain_nb.backends.options import option
@@ -24,9 +26,6 @@ from distrain_nb.worker.files.folder import VARIABLES_FILE
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
-
     from distrain_nb.backends.base import AnyJob
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
+from distrain_nb.backends.remote.carried import Carried
 from distrain_nb.backends.remote.collector import SERVICE
 from distrain_nb.worker.files.folder import LOG_FILE
 from distrain_nb.worker.files.log import parse
@@ -13,12 +15,6 @@ from distrain_nb.worker.rank import stopping
 from distrain_nb.worker.rank.world import note_in
 from distrain_nb.worker.supervisor.grace import NEAR_LIMIT
 from distrain_nb.worker.supervisor.hangs import GOES_ON, SAID
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from distrain_nb.backends.remote.carried import Carried
 
 _END = 256 << 10  # bytes at the end of a log; a worker's report is the last that a replica says
 _OF_A_RANK = re.compile(r"(rank|ps|reducer|evaluator) \d+")

@@ -10,6 +10,7 @@ Explains a registry's refusals, in a sentence with a way out.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -37,8 +38,6 @@ from distrain_nb.image.registry.retry import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from distrain_nb.image.image import Meter
 
 _LONGEST_REASON = 500

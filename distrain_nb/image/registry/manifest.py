@@ -11,14 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from distrain_nb.errors import ImageError, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from distrain_nb.image.layers import Layer
 
 T = TypeVar("T")

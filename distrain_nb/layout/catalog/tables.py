@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -16,8 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from distrain_nb.layout.catalog import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from distrain_nb.layout.catalog.rows import Accelerator
 
     Row = TypeVar("Row", bound=NamedTuple)

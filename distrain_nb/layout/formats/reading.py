@@ -10,6 +10,7 @@ import bisect
 import json
 import re
 import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,8 +24,6 @@ from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.place import places
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from distrain_nb.layout.formats.form import ReadForm
     from distrain_nb.layout.formats.python_names import Call
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
 
 from distrain_nb.findings import Finding, Severity
+from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.resolved import resolve
 
 # importing them registers their rules
@@ -18,11 +19,6 @@ from distrain_nb.layout.rules.engine import (
     grouped,
     verdict,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from distrain_nb.layout.layout import Layout
 
 __all__ = ["Edit", "Rule", "all_rules", "check", "findings"]
 

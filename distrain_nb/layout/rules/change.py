@@ -6,17 +6,15 @@ Alternatives to a machine: what is wrong with one of them, and puts it right, in
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool
+from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
-
     # A repair: its label, and the new values by their paths.
     Labelled: TypeAlias = "tuple[str, Mapping[str, Any]]"
 

@@ -10,23 +10,19 @@ Repairs that several rules have.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from distrain_nb.findings import Finding, Fix, Severity
-from distrain_nb.layout.place import place_of, places
-from distrain_nb.layout.resolved import ResolvedLayout, resolve
+from distrain_nb.layout.layout import Layout
+from distrain_nb.layout.place import Place, place_of, places
+from distrain_nb.layout.pool import Role
+from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool, resolve
 from distrain_nb.layout.rules.change import Change, change, combined, naming, place_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from distrain_nb.layout.layout import Layout
-    from distrain_nb.layout.place import Place
-    from distrain_nb.layout.pool import Role
-    from distrain_nb.layout.resolved import ResolvedPool
-
     Places: TypeAlias = "tuple[str, ...] | Callable[[Place], bool] | None"
 
     Look: TypeAlias = "Callable[[ResolvedLayout], Iterator[Problem]]"

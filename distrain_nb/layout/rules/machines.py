@@ -7,15 +7,15 @@ legacy ones, and those of another cloud.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import partial
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.index import counts, short_name, takers
 from distrain_nb.layout.catalog.lookup import dates
-from distrain_nb.layout.catalog.tables import normal
+from distrain_nb.layout.catalog.tables import Catalog, normal
 from distrain_nb.layout.choices import (
     Accelerators,
     accelerator_rank,
@@ -24,8 +24,9 @@ from distrain_nb.layout.choices import (
     machines_with,
 )
 from distrain_nb.layout.hardware import CPU, TITLES, device_in_name
+from distrain_nb.layout.place import GpuMachine
 from distrain_nb.layout.pool import Pool, Role
-from distrain_nb.layout.resolved import resolve
+from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool, resolve
 from distrain_nb.layout.rules.engine import (
     Edit,
     Problem,
@@ -35,13 +36,6 @@ from distrain_nb.layout.rules.engine import (
     named_rule,
     repair,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from distrain_nb.layout.catalog.tables import Catalog
-    from distrain_nb.layout.place import GpuMachine
-    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 _LEGACY_TPU, _TPU = "cloud_tpu", "cloud-tpu"
 

@@ -5,14 +5,15 @@ Figures that are out of range anywhere: replicas, ranks, seconds.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
 from distrain_nb.layout.options import duration
-from distrain_nb.layout.place import place_of
+from distrain_nb.layout.place import Place, place_of
 from distrain_nb.layout.pool import Pool, Role
+from distrain_nb.layout.resolved import ResolvedLayout
 from distrain_nb.layout.rules.engine import (
     Problem,
     Repair,
@@ -23,12 +24,6 @@ from distrain_nb.layout.rules.engine import (
     repair,
     without_pool,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.layout.place import Place
-    from distrain_nb.layout.resolved import ResolvedLayout
 
 
 @named_rule("A pool that is there has at least one replica.", "VERTEX-DT-JA;SM-API")

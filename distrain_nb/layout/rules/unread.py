@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.index import topologies
 from distrain_nb.layout.options import option_of, set_fields, texts
 from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Pool, Role
+from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 from distrain_nb.layout.rules.engine import Problem, Repair, at, named_rule, repair
 from distrain_nb.layout.rules.machines import of_tier
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 _RANKS = ("launcher", "ranks_per_replica")  # what runs depends on them
 # Pools, and a tier, have rules of their own, whose repairs know their machines.

@@ -5,6 +5,7 @@ AI Platform Training: `config.yaml`, which holds a job's `trainingInput`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,6 @@ from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.places.vertex.forms.gcloud import lines, with_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from distrain_nb.types import Json
 
 PREFIXES = {

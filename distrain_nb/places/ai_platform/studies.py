@@ -28,6 +28,7 @@ from distrain_nb.tuning.rules.study import objectives
 from distrain_nb.tuning.spec import (
     Categorical,
     Discrete,
+    Domain,
     Double,
     Goal,
     Integer,
@@ -38,7 +39,6 @@ from distrain_nb.tuning.spec import (
 )
 
 if TYPE_CHECKING:
-    from distrain_nb.tuning.spec import Domain
     from distrain_nb.types import Json
 
 # What a trial reports where the job doesn't say.

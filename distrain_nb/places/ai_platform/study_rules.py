@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from distrain_nb.findings import Finding
 from distrain_nb.tuning.rules.places import (
     end_names,
     left_out,
@@ -22,11 +23,6 @@ from distrain_nb.tuning.spec import (
     StudyEnd,
     StudySpec,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.findings import Finding
 
 # What a trial reports where the job doesn't say.
 

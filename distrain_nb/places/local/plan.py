@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -16,6 +17,7 @@ from distrain_nb.cluster import (
     ranks,
     ranks_per_replica,
 )
+from distrain_nb.cluster.spec import Rank
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout import Layout, Pool, Role
@@ -29,11 +31,8 @@ from distrain_nb.worker.reduction import group as reduction
 from distrain_nb.worker.replica.mpi import custom_options, mpirun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from distrain_nb.backends.base import Job
     from distrain_nb.backends.options import NoOptions
-    from distrain_nb.cluster.spec import Rank
     from distrain_nb.types import Json
 
 LocalJob: TypeAlias = "Job[NoOptions]"

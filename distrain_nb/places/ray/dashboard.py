@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,14 +23,13 @@ from distrain_nb.backends.base import Check, Health
 from distrain_nb.backends.remote.service import Denied, Gone, Unanswered
 from distrain_nb.config import Config
 from distrain_nb.errors import DistrainError, OptionError
+from distrain_nb.layout import Layout
 from distrain_nb.layout.choices import Choice
 from distrain_nb.places.ray.demand import GROUP, TYPE, Node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
     from typing import Protocol
 
-    from distrain_nb.layout import Layout
     from distrain_nb.types import Json, JsonObject
 
     class ClusterInfo(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from botocore.config import Config
@@ -17,8 +18,6 @@ from distrain_nb.places.sagemaker.names import ACCOUNT
 from distrain_nb.places.sagemaker.settings import login_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from botocore.client import BaseClient
 
     from distrain_nb.backends.options import Settled

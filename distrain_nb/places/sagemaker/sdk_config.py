@@ -7,6 +7,7 @@ replaced. https://sagemaker.readthedocs.io/en/stable/overview.html has the place
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ from distrain_nb.backends.options import Found
 from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from distrain_nb.types import Json, JsonObject
 
 NAME = "config.yaml"

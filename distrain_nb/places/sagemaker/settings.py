@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import configparser
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.metadata import version
@@ -23,8 +24,6 @@ from distrain_nb.places.sagemaker.regions import partition_of, partitions, regio
 from distrain_nb.places.sagemaker.sdk_config import of_sdk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from distrain_nb.places.sagemaker.options import SageMakerJob
 
 VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")

@@ -5,6 +5,7 @@ they describe themselves tells, and what SageMaker tells of them.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -12,8 +13,6 @@ from typing import TYPE_CHECKING, cast
 from distrain_nb.backends.notebooks import NotebookPlace, has_failed, note_failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from distrain_nb.types import Json, JsonObject
 
 FILE = Path("/opt/ml/metadata/resource-metadata.json")

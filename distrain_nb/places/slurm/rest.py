@@ -14,6 +14,7 @@ import math
 import os
 import socket
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +29,7 @@ from distrain_nb.places.slurm.commands import (
     PATIENCE_S,
     TOKEN,
     Away,
+    QueuedJob,
     Refused,
     Untrusted,
     environment,
@@ -46,9 +48,6 @@ from distrain_nb.places.slurm.rest_bodies import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from distrain_nb.places.slurm.commands import QueuedJob
     from distrain_nb.places.slurm.rest_bodies import Reply
     from distrain_nb.types import JsonObject
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from distrain_nb.errors import OptionError, shown
@@ -12,8 +13,6 @@ from distrain_nb.places.slurm.commands import QueuedJob
 from distrain_nb.places.slurm.forms import clock, megabytes, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from distrain_nb.types import JsonObject
 
     Reply: TypeAlias = Mapping[str, Any]

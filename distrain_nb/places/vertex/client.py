@@ -6,6 +6,7 @@ Services of Google Cloud that are asked too little for a library of their own.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,8 +21,6 @@ from distrain_nb.backends.remote.service import Denied
 from distrain_nb.errors import DistrainError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from google.auth.credentials import Credentials
     from google.cloud.aiplatform_v1 import JobServiceClient, PipelineServiceClient
     from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
 
 from distrain_nb.backends.remote.delivery import files_of_worker, pack, to_install
@@ -10,8 +11,6 @@ from distrain_nb.layout.catalog.index import prebuilt
 from distrain_nb.program.requirements import PACKAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from distrain_nb.backends.remote.delivery import Laid, Requiring
 
 PACKAGE_NAME = "distrain_program"

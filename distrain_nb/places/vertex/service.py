@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
@@ -27,18 +28,16 @@ from distrain_nb.places.vertex.storage import (
     make_bucket,
     make_repository,
 )
+from distrain_nb.types import JsonObject
+from distrain_nb.worker.supervisor.retries import RunAttempt
 from distrain_nb.worker.supervisor.retries import variables as retried_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
     from google.cloud.storage import Client
 
     from distrain_nb.backends.remote.delivery import Laid
     from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, OutputFolder
-    from distrain_nb.types import JsonObject
-    from distrain_nb.worker.supervisor.retries import RunAttempt
 
 CONSOLE = "https://console.cloud.google.com"
 

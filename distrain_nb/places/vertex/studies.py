@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from distrain_nb.layout.files import data_yaml
 from distrain_nb.layout.formats.form import as_json
 from distrain_nb.places.vertex.forms import study
 from distrain_nb.places.vertex.forms.study import from_tuning_job, tuning_job
 from distrain_nb.places.vertex.rules.study import findings
 from distrain_nb.tuning.place import StudyForm, StudyPlace
-
-if TYPE_CHECKING:
-    from distrain_nb.tuning.spec import StudySpec
+from distrain_nb.tuning.spec import StudySpec
 
 
 def _command(spec: StudySpec) -> str:

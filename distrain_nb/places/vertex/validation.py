@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from distrain_nb.cluster import choose
@@ -12,8 +13,6 @@ from distrain_nb.layout.catalog.index import prebuilt
 from distrain_nb.program.advice import avoids_nccl
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from distrain_nb.places.vertex.options import VertexJob
     from distrain_nb.places.vertex.settings import Settings
     from distrain_nb.types import JsonObject, Unknown

@@ -7,15 +7,17 @@ the exchange, which ends for all at once: who comes last waits the least.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.run.metrics.events import EventFolder, Key, event_files, file_size
-from distrain_nb.run.metrics.records import POINT
+from distrain_nb.run.metrics.records import POINT, Points
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, STEP_TIMES_FOLDER
 from distrain_nb.worker.metrics.step_times import (
     COMPUTE,
@@ -31,12 +33,7 @@ from distrain_nb.worker.metrics.step_times import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from numpy.typing import NDArray
-
-    from distrain_nb.run.metrics.records import Points
 
     Numbers = NDArray[np.float64]
 

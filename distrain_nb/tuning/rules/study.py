@@ -6,8 +6,9 @@ Findings about a study, and the repairs that several rules have.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distrain_nb.errors import shown
 from distrain_nb.findings import Finding, Fix, Severity
@@ -15,19 +16,19 @@ from distrain_nb.tuning.choosing import combinations
 from distrain_nb.tuning.spec import (
     EPSILON,
     Categorical,
+    Condition,
     ConvexStopping,
     Discrete,
     Double,
+    Goal,
     HyperbandStopping,
     Integer,
+    Parameter,
     Search,
+    StudySpec,
+    Value,
 )
 from distrain_nb.tuning.text import head_text, initial_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from distrain_nb.tuning.spec import Condition, Goal, Parameter, StudySpec, Value
 
 
 def error(where: str, code: str, message: str, *fixes: Fix[StudySpec]) -> Finding:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
 from distrain_nb.layout.case import older, releases
 from distrain_nb.layout.catalog.index import limit
+from distrain_nb.layout.catalog.rows import Distribution
+from distrain_nb.layout.catalog.tables import Catalog
+from distrain_nb.layout.layout import Layout
+from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 from distrain_nb.layout.rules.engine import Problem, Repair, repair
 from distrain_nb.places.sagemaker.rules import rule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.layout.catalog.rows import Distribution
-    from distrain_nb.layout.catalog.tables import Catalog
-    from distrain_nb.layout.layout import Layout
-    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 _MODEL = "smdistributed.modelparallel"
 _TORCH = "torch_distributed"

@@ -5,16 +5,18 @@ SageMaker: instance types of which the first with capacity is taken.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.index import figure
+from distrain_nb.layout.catalog.rows import Instance
 from distrain_nb.layout.choices import accelerators_of
 from distrain_nb.layout.hardware import AMD64, TITLES, device_of, platform_of
-from distrain_nb.layout.pool import Pool, Role
-from distrain_nb.layout.resolved import resolve
+from distrain_nb.layout.layout import Layout
+from distrain_nb.layout.pool import Alternative, Pool, Role
+from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool, resolve
 from distrain_nb.layout.rules.engine import (
     Problem,
     Repair,
@@ -24,14 +26,6 @@ from distrain_nb.layout.rules.engine import (
 )
 from distrain_nb.layout.rules.machines import counted, of_tier
 from distrain_nb.places.sagemaker.rules import rule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from distrain_nb.layout.catalog.rows import Instance
-    from distrain_nb.layout.layout import Layout
-    from distrain_nb.layout.pool import Alternative
-    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 
 def slots(instance: Instance) -> int:

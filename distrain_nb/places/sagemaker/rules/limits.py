@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
 from distrain_nb.layout.case import is_of, releases
 from distrain_nb.layout.catalog.index import figure, limit
 from distrain_nb.layout.options import duration
-from distrain_nb.layout.resolved import resolve
+from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool, resolve
 from distrain_nb.layout.rules.engine import Problem, Repair, at, repair
 from distrain_nb.places.sagemaker.rules import rule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 
 @rule(

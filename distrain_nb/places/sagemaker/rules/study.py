@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from distrain_nb.findings import Finding, Fix
 from distrain_nb.tuning.choosing import combinations
 from distrain_nb.tuning.rules.places import (
     end_names,
@@ -36,13 +37,8 @@ from distrain_nb.tuning.spec import (
     MedianStopping,
     Search,
     StudyEnd,
+    StudySpec,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.findings import Finding, Fix
-    from distrain_nb.tuning.spec import StudySpec
 
 _TITLE = "SageMaker"
 # What the API itself takes, by the names of its shapes.

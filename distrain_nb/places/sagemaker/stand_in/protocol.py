@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,6 @@ from distrain_nb.rehearsal.access import serve_json
 from distrain_nb.rehearsal.faults import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
     from email.message import Message
 
     from botocore.model import Shape

@@ -10,6 +10,7 @@ import math
 import secrets
 import time
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,18 +18,13 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.places.sagemaker.forms.study import from_tuning_config
 from distrain_nb.places.sagemaker.stand_in.protocol import invalid
 from distrain_nb.rehearsal.tuning_thread import TuningThread
-from distrain_nb.tuning.engine import SearchEngine, require
-from distrain_nb.tuning.loop import COUNTED
-from distrain_nb.tuning.spec import HyperbandStopping, Search
+from distrain_nb.tuning.engine import Ending, Outcome, SearchEngine, require
+from distrain_nb.tuning.loop import COUNTED, Row
+from distrain_nb.tuning.spec import HyperbandStopping, Search, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from distrain_nb.places.sagemaker.stand_in.attempt import TrainingJob
     from distrain_nb.places.sagemaker.stand_in.jobs import TrainingJobService
-    from distrain_nb.tuning.engine import Ending, Outcome
-    from distrain_nb.tuning.loop import Row
-    from distrain_nb.tuning.spec import Value
 
 EPOCHS = ("epochs", "numepochs", "n-epochs", "n_epochs", "num_epochs")
 _MOST_RANGES = 30

@@ -7,11 +7,13 @@ Studies in Python for Vertex AI's SDK: `HyperparameterTuningJob`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.formats.pieces import MappingReader, camel_keys, present, whole_number
+from distrain_nb.layout.formats.pieces import MappingReader as Part
 from distrain_nb.layout.formats.python_names import Call
 from distrain_nb.layout.formats.python_values import known_values
 from distrain_nb.places.vertex.forms.specs import from_specs
@@ -35,19 +37,17 @@ from distrain_nb.tuning.spec import (
     Categorical,
     Condition,
     Discrete,
+    Domain,
     Double,
     Goal,
     Integer,
     Parameter,
+    Scale,
     Search,
     StudySpec,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from distrain_nb.layout.formats.pieces import MappingReader as Part
-    from distrain_nb.tuning.spec import Domain, Scale
     from distrain_nb.types import Json, Unknown
 
 SCALES = {

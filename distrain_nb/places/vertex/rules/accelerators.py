@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import partial
-from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.index import Counts, counts, short_name, takers
 from distrain_nb.layout.catalog.lookup import dates
+from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 from distrain_nb.layout.rules.engine import (
     Problem,
     Repair,
@@ -18,11 +19,6 @@ from distrain_nb.layout.rules.engine import (
     without_accelerator,
 )
 from distrain_nb.places.vertex.rules import rule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 _TABLES = "VERTEX-CC;AIP-GPU"
 _NEAREST = 3

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
 from distrain_nb.layout.case import older, release, releases
 from distrain_nb.layout.catalog.index import limit, prebuilt
 from distrain_nb.layout.pool import Role
+from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 from distrain_nb.layout.rules.engine import (
     Problem,
     Repair,
@@ -20,11 +21,6 @@ from distrain_nb.layout.rules.engine import (
 )
 from distrain_nb.layout.traffic import multi_region, reduction_image, sized, training_gbps
 from distrain_nb.places.vertex.rules import rule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 _DOCUMENTS = "VERTEX-DT-JA;VERTEX-DT"
 _IMAGE = "/reductionserver"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.index import counts, limit, offers, short_name
+from distrain_nb.layout.catalog.tables import Catalog
+from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 from distrain_nb.layout.rules.engine import (
     Problem,
     Repair,
@@ -16,12 +18,6 @@ from distrain_nb.layout.rules.engine import (
     repair,
 )
 from distrain_nb.places.vertex.rules import rule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from distrain_nb.layout.catalog.tables import Catalog
-    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 _ANY = "ANY_GPU"
 _SINGLE = 8

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.index import figure, limit, short_name, topologies
 from distrain_nb.layout.options import duration
 from distrain_nb.layout.pool import Role
+from distrain_nb.layout.resolved import ResolvedLayout
 from distrain_nb.layout.rules.engine import (
     Problem,
     Repair,
@@ -18,11 +19,6 @@ from distrain_nb.layout.rules.engine import (
     standard_scheduling,
 )
 from distrain_nb.places.vertex.rules import rule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.layout.resolved import ResolvedLayout
 
 _FLEX = "FLEX_START"
 _SINGLE = 8

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from distrain_nb.errors import shown
+from distrain_nb.findings import Finding
 from distrain_nb.tuning.rules.places import (
     left_out,
     no_algorithm,
@@ -24,13 +25,8 @@ from distrain_nb.tuning.spec import (
     HyperbandStopping,
     MedianStopping,
     Search,
+    StudySpec,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.findings import Finding
-    from distrain_nb.tuning.spec import StudySpec
 
 _TITLE = "Vertex AI"
 MOST_VALUES = 1000

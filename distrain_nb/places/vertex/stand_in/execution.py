@@ -6,7 +6,9 @@ import logging
 import re
 import threading
 import time
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote
 
@@ -14,9 +16,10 @@ from google.cloud.aiplatform_v1 import types
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout import Role
-from distrain_nb.places.vertex.stand_in.entries import SERVICE
+from distrain_nb.places.vertex.stand_in.entries import SERVICE, Entries
 from distrain_nb.places.vertex.stand_in.replicas import (
     Member,
+    TrialPlace,
     cluster_id,
     image,
     job_cluster,
@@ -33,12 +36,7 @@ from distrain_nb.program.program import report
 from distrain_nb.rehearsal.faults import NO_ACCELERATORS, JobFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from contextvars import Context
-
     from distrain_nb.places.vertex.stand_in.buckets import Buckets
-    from distrain_nb.places.vertex.stand_in.entries import Entries
-    from distrain_nb.places.vertex.stand_in.replicas import TrialPlace
     from distrain_nb.rehearsal.engine import Engine, Network, Running
     from distrain_nb.rehearsal.faults import Faults, Preemption
 

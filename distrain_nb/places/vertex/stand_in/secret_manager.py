@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import base64
 import re
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.rehearsal.access import serve_json
 from distrain_nb.rehearsal.faults import secret_value
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
     from email.message import Message
 
 _ACCOUNT = "rehearsal"

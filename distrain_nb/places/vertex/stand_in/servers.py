@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -22,8 +23,6 @@ from distrain_nb.rehearsal.access import is_ours
 from distrain_nb.rehearsal.faults import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from distrain_nb.places.vertex.stand_in.entries import Entries
     from distrain_nb.places.vertex.stand_in.jobs import JobService, PipelineService
     from distrain_nb.places.vertex.stand_in.metadata import MetadataService
