@@ -19,7 +19,7 @@ from distrain_nb.types import JsonObject
 from distrain_nb.worker.files.status import Progress
 
 if TYPE_CHECKING:
-    from distrain_nb.image import CloudBuild, Listener
+    from distrain_nb.image import Listener
 
 SpecT = TypeVar("SpecT", bound=Spec)
 
@@ -104,7 +104,7 @@ class CloudService(ABC, Generic[SpecT]):
             look_inside=self._looks_inside,
             guarded=True,
         )
-        return build(program, recipe, self._builder(), tell).uri
+        return build(program, recipe, self.spec.builder, tell).uri
 
     @abstractmethod
     def _repository(self) -> str:
@@ -114,9 +114,6 @@ class CloudService(ABC, Generic[SpecT]):
     def _looks_inside(self) -> bool:
         """Whether nothing but the base image itself tells what it has."""
         return True
-
-    def _builder(self) -> str | CloudBuild:
-        return self.spec.builder
 
     @abstractmethod
     def _staged(self, image: str) -> JsonObject:

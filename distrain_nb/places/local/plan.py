@@ -100,7 +100,7 @@ def plan(job: LocalJob) -> LocalPlan:
     sharing = -(-sum(r.rank is not None for r in placed) // gpus) if gpus else 1
     sharing *= int(job.machine.get("trials_per_gpu", 1))
     common = {
-        **_folders(),
+        **{name: f"{RUN}/{folder}" for name, folder in FOLDERS.items()},
         **_threads(job, len(placed)),
         **_reducers(cluster),
         **_shared_memory(job, sharing),
@@ -148,10 +148,6 @@ def _pool_specs(layout: Layout) -> list[dict[str, Json]]:
         {"machineSpec": {}, "replicaCount": str(pools[n].replicas)} if n in pools else {}
         for n in range(max(pools) + 1)
     ]
-
-
-def _folders() -> dict[str, str]:
-    return {name: f"{RUN}/{folder}" for name, folder in FOLDERS.items()}
 
 
 def _reducers(cluster: Cluster) -> dict[str, str]:

@@ -99,11 +99,6 @@ def live_state(state: str) -> tuple[State, str] | None:
     return (State.QUEUED, "waiting in the queue") if state in WAITING else _LIVE.get(state)
 
 
-def ending_of(state: str) -> str:
-    """Return why Slurm ended a job; empty where it ended by itself or was cancelled."""
-    return _ENDS.get(state, "")
-
-
 def accounted(text: str) -> str:
     """Return how a job has ended by what `sacct` prints of its state, such as "CANCELLED by 1000";
     empty where the accounting has not heard of the end, which the controller tells it later."""
@@ -254,7 +249,7 @@ class SlurmService(SharedFolderService[SlurmSpec]):
         if state == "CANCELLED":
             ours = (self.folder / CANCEL).exists()
             return Observed(State.CANCELLED, error="" if ours else "cancelled in Slurm, by scancel")
-        ending = ending_of(state)
+        ending = _ENDS.get(state, "")
         if ending:
             error = _joined(ending, outcome.error if outcome else "")
             return Observed(State.FAILED, error=error, cause=retried(state))

@@ -71,7 +71,7 @@ class StepTimesFolder(EventFolder):
     def keys(self) -> tuple[Key, ...]:
         keys = sorted(super().keys, key=lambda key: _rank_of(key.series))
         shown = [key for key in keys if key.tag not in FACTS and self._is_shown(key)]
-        return tuple(Key(key.tag, f"ms a step, {_label(key.series)}") for key in shown)
+        return tuple(Key(key.tag, f"ms a step, {key.series.replace('-', ' ')}") for key in shown)
 
     def _is_shown(self, key: Key) -> bool:
         return key.tag in (DATA, COMPUTE) or bool(super().points(key)["value"].any())
@@ -331,10 +331,6 @@ def _percent(share: float) -> str:
 
 def _series_of(key: Key) -> str:
     return f"rank-{key.tag.rpartition(' ')[2]}"
-
-
-def _label(series: str) -> str:
-    return series.replace("-", " ")
 
 
 def _rank_of(series: str) -> int:

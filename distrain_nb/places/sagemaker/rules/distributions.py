@@ -178,17 +178,13 @@ def distribution_launcher(job: ResolvedLayout) -> Iterator[Problem]:
                 repair("Start it with torchrun", launcher="torchrun"),
             ],
         )
-    elif started and _exclude(row, started):
+    elif started and (row.distribution in started.excludes or started.distribution in row.excludes):
         yield Problem(
             "launcher",
             f"{row.distribution} can't be combined with {started.distribution}, "
             f"which the launcher {layout.launcher} stands for.",
             lambda: [repair("Let the launcher be chosen", launcher="auto"), *_none()],
         )
-
-
-def _exclude(one: Distribution, other: Distribution) -> bool:
-    return one.distribution in other.excludes or other.distribution in one.excludes
 
 
 @rule("On Trainium the only distribution is torchrun.", "SM-SDK;SM-DOC-PT")

@@ -269,7 +269,7 @@ class TuningJob(TuningThread[TuningTrial]):
 
     def begin(self, number: int, values: Mapping[str, Value]) -> None:
         goal, region = self.objective["MetricName"], self.arn.split(":")[3]
-        name = job_name(self.name, number)
+        name = f"{self.name}-{number:03d}-{secrets.token_hex(4)}"
         job_request = training_job(self._definition, name, self.arn, written(values), goal)
         job_request["Tags"] = self.request.get("Tags", [])
         job = self._jobs.start(region, job_request)
@@ -356,11 +356,6 @@ def training_job(
         "TuningJobArn": tuning_job,
         "HyperParameters": {**fixed, **values, "_tuning_objective_metric": goal},
     }
-
-
-def job_name(tuning_job: str, number: int) -> str:
-    """Make the name of a trial's job, in the service's form."""
-    return f"{tuning_job}-{number:03d}-{secrets.token_hex(4)}"
 
 
 def falls_behind(
