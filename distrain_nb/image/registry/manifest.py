@@ -13,12 +13,10 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from distrain_nb.errors import ImageError, shown
-
-if TYPE_CHECKING:
-    from distrain_nb.image.layers import Layer
+from distrain_nb.image.layers import Layer
 
 T = TypeVar("T")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")

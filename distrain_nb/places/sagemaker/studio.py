@@ -8,12 +8,10 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from distrain_nb.backends.notebooks import NotebookPlace, has_failed, note_failure
-
-if TYPE_CHECKING:
-    from distrain_nb.types import Json, JsonObject
+from distrain_nb.types import Json, JsonObject
 
 FILE = Path("/opt/ml/metadata/resource-metadata.json")
 VERSION = "IMAGE_VERSION"  # SageMaker Distribution's images have it

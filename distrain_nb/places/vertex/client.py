@@ -19,6 +19,7 @@ from requests import RequestException
 
 from distrain_nb.backends.remote.service import Denied
 from distrain_nb.errors import DistrainError
+from distrain_nb.types import JsonObject, Unknown
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from grpc import Channel
     from requests import Response
 
-    from distrain_nb.types import JsonObject, Unknown
 
 ClientT = TypeVar("ClientT")
 

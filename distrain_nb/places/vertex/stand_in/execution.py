@@ -16,6 +16,7 @@ from google.cloud.aiplatform_v1 import types
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout import Role
+from distrain_nb.places.vertex.stand_in.buckets import Buckets
 from distrain_nb.places.vertex.stand_in.entries import SERVICE, Entries
 from distrain_nb.places.vertex.stand_in.replicas import (
     Member,
@@ -36,7 +37,6 @@ from distrain_nb.program.program import report
 from distrain_nb.rehearsal.faults import NO_ACCELERATORS, JobFailed
 
 if TYPE_CHECKING:
-    from distrain_nb.places.vertex.stand_in.buckets import Buckets
     from distrain_nb.rehearsal.engine import Engine, Network, Running
     from distrain_nb.rehearsal.faults import Faults, Preemption
 

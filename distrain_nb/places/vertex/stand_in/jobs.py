@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from google.cloud.aiplatform_v1 import types
 from google.protobuf import json_format, struct_pb2
 
+from distrain_nb.places.vertex.stand_in.buckets import Buckets
 from distrain_nb.places.vertex.stand_in.entries import Entries
 from distrain_nb.places.vertex.stand_in.execution import CustomJobExecution
 from distrain_nb.places.vertex.stand_in.refusals import denied, invalid, not_found, quota_exceeded
@@ -27,7 +28,6 @@ from distrain_nb.places.vertex.stand_in.secret_manager import PERMISSION
 from distrain_nb.rehearsal.faults import ApiError
 
 if TYPE_CHECKING:
-    from distrain_nb.places.vertex.stand_in.buckets import Buckets
     from distrain_nb.rehearsal.engine import Engine
     from distrain_nb.rehearsal.faults import Faults
 
