@@ -17,13 +17,7 @@ import numpy as np
 
 from distrain_nb.backends.plugins import find, title_of
 from distrain_nb.backends.remote.carrier_log import alone
-from distrain_nb.errors import (
-    DistrainError,
-    OptionError,
-    RunNotFound,
-    RunNotReady,
-    RunUnreadable,
-)
+from distrain_nb.errors import DistrainError, OptionError, RunNotFound, RunNotReady, RunUnreadable
 from distrain_nb.run.waiting import Ends
 from distrain_nb.study.files import (
     NOTICES,

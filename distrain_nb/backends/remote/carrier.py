@@ -18,12 +18,19 @@ from typing import TYPE_CHECKING, cast
 from distrain_nb import __version__
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.prices import CostWatch
-from distrain_nb.backends.remote.attempts import again, make_ready, which
+from distrain_nb.backends.remote.attempts import (
+    Standstill,
+    again,
+    make_ready,
+    saving,
+    warning,
+    which,
+    with_report,
+)
 from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Cancelled, Carried, brief, send
 from distrain_nb.backends.remote.carrier_log import NoLock, alone, write_links
 from distrain_nb.backends.remote.collector import Collector, kinds
 from distrain_nb.backends.remote.options import forget
-from distrain_nb.backends.remote.report import Standstill, saving, warning, with_report
 from distrain_nb.backends.remote.service import Gone, Observed, Service
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.errors import DistrainError

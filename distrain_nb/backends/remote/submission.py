@@ -14,10 +14,7 @@ from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.uploads import Upload
 from distrain_nb.layout import Layout
 from distrain_nb.layout.hardware import AMD64
-from distrain_nb.types import (
-    Json,
-    JsonObject,
-)
+from distrain_nb.types import Json, JsonObject
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import JOURNAL_FILE, SUBMISSION_FILE

@@ -11,12 +11,7 @@ from urllib.parse import urlsplit
 
 from distrain_nb.backends.base import Job, named
 from distrain_nb.worker.files import fields
-from distrain_nb.worker.files.tracked import (
-    RUN_VARIABLE,
-    TRACKED_VARIABLE,
-    URI_VARIABLE,
-    Tracked,
-)
+from distrain_nb.worker.files.tracked import RUN_VARIABLE, TRACKED_VARIABLE, URI_VARIABLE, Tracked
 
 if TYPE_CHECKING:
     from distrain_nb.backends.remote.options import RemoteOptions

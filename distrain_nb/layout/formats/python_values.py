@@ -7,13 +7,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from distrain_nb.layout.formats.python_names import (
-    MOST_PARTS,
-    Call,
-    Function,
-    PythonNames,
-    Unread,
-)
+from distrain_nb.layout.formats.python_names import MOST_PARTS, Call, Function, PythonNames, Unread
 
 if TYPE_CHECKING:
     from distrain_nb.types import Unknown

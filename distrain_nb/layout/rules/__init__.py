@@ -10,15 +10,7 @@ from distrain_nb.layout.resolved import resolve
 
 # importing them registers their rules
 from distrain_nb.layout.rules import machines, positions, unread  # noqa: F401
-from distrain_nb.layout.rules.engine import (
-    Edit,
-    Rule,
-    Trials,
-    all_rules,
-    finding,
-    grouped,
-    verdict,
-)
+from distrain_nb.layout.rules.engine import Edit, Rule, Trials, all_rules, finding, grouped, verdict
 
 __all__ = ["Edit", "Rule", "all_rules", "check", "findings"]
 

@@ -21,10 +21,9 @@ from google.protobuf import json_format, struct_pb2
 
 from distrain_nb.places.vertex.stand_in.buckets import Buckets
 from distrain_nb.places.vertex.stand_in.entries import Entries
-from distrain_nb.places.vertex.stand_in.execution import CustomJobExecution
+from distrain_nb.places.vertex.stand_in.execution import PERMISSION, CustomJobExecution
 from distrain_nb.places.vertex.stand_in.refusals import denied, invalid, not_found, quota_exceeded
 from distrain_nb.places.vertex.stand_in.replicas import TrialPlace, refuse
-from distrain_nb.places.vertex.stand_in.secret_manager import PERMISSION
 from distrain_nb.rehearsal.faults import ApiError
 
 if TYPE_CHECKING:
