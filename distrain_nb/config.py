@@ -1,7 +1,4 @@
-"""Settings that hold for every run of a user: one small YAML file.
-
-Numbers, and names that backends ask for; a name that is empty is not set.
-"""
+"""Settings that hold for every run of a user: one small YAML file."""
 
 from __future__ import annotations
 

@@ -1,10 +1,6 @@
 """Makes a checked plan from code and options: all that can be done before anything is sent.
 
-Data of this machine, named by a job that runs elsewhere, as data in its bucket.
-
 Warnings about this machine: how long it lives, and how much disk space it has.
-
-Data that `--data` names, in a program's arguments and in variables of its environment.
 """
 
 from __future__ import annotations

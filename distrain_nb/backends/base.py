@@ -1,7 +1,4 @@
-"""What a backend brings and is asked for, and the values that pass between it and the rest.
-
-What `%distrain doctor` looks for, and what it finds.
-"""
+"""What a backend brings and is asked for, and the values that pass between it and the rest."""
 
 from __future__ import annotations
 

@@ -5,8 +5,6 @@ variable says that there is one.
 
 Who has not answered: not asked again at once, so that a place that is silent slows nothing.
 
-A place where notebooks run.
-
 Notebooks on machines that belong to the host of the notebook, and to no project of the user.
 """
 

@@ -1,8 +1,6 @@
 """Data of this machine that a job elsewhere reads: uploaded to a bucket, below a name that is made
 of what is in them, so that the same content is there already.
 
-What is in a folder of this machine: its files, and a digest of all that is in them.
-
 Hashes are kept by size and time of a file, as git keeps them, so that only what has changed is read
 again.
 """

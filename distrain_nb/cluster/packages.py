@@ -2,8 +2,6 @@
 
 Packages that are the same modules for other hardware, or of other days: each would replace what
 another has installed.
-
-The devices that an image is for, by its configuration in the registry, or else by its name.
 """
 
 from __future__ import annotations

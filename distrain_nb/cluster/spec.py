@@ -1,7 +1,4 @@
-"""A cluster, and how each of its replicas knows it: `CLUSTER_SPEC` and `TF_CONFIG`.
-
-The variables of each rank: those that torchrun would set.
-"""
+"""A cluster, and how each of its replicas knows it: `CLUSTER_SPEC` and `TF_CONFIG`."""
 
 from __future__ import annotations
 

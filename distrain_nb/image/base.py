@@ -1,9 +1,4 @@
-"""The image that a build stands on: found, and read as far as its configuration.
-
-Caches of builds below DISTRAIN_HOME/cache: only what can be made again.
-
-Names and versions of Python packages, as a base and a program have to agree on them.
-"""
+"""The image that a build stands on: found, and read as far as its configuration."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The request for a build, and its result.
-
-Progress of a build: small events for whoever draws the bar.
-"""
+"""The request for a build, and its result."""
 
 from __future__ import annotations
 

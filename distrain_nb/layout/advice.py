@@ -2,9 +2,6 @@
 
 The choice is that of AWS's article on Horovod and parameter servers (key AWS-BLOG-TF of the table
 of sources): scale up before out, then decide by how long the gradients take to be shared.
-
-The distributions that advice chooses from, and the layout that runs each, which the rules have
-checked like any other.
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@ primaries, servers and first tries run on it, led by the series that a place tak
 GPUs, from the smaller and older to the larger and newer, which is also, roughly, how the price of
 an hour rises; then what serves special purposes, and what is about to go. Prices themselves differ
 by region and contract, and are not kept.
-
-Descriptions of machines in lists, and the words that a search finds them by.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Named layouts in files beside the notebook.
-
-YAML in which every scalar is text: `on` is no boolean, and `1.10` is no number.
-"""
+"""Named layouts in files beside the notebook."""
 
 from __future__ import annotations
 

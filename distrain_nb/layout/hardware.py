@@ -1,7 +1,4 @@
-"""What computes in the pools that train: which kind of device, how many, and for how many ranks.
-
-The totals of a layout.
-"""
+"""What computes in the pools that train: which kind of device, how many, and for how many ranks."""
 
 from __future__ import annotations
 

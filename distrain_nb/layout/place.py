@@ -2,8 +2,6 @@
 
 A place of this package declares itself by an entry point of the group `distrain_nb.layouts`, which
 is loaded when a layout is for it; a backend of another package by `declare`.
-
-What a place offers for layouts to choose from, by the fact tables.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`--help`: the options that people use, by example; by topic; and all, from the declarations.
-
-A page of help: as text where text is read, as tables in a notebook.
-"""
+"""`--help`: the options that people use, by example; by topic; and all, from the declarations."""
 
 from __future__ import annotations
 

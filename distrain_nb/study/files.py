@@ -4,8 +4,6 @@ The rules of a run's folder hold (`worker/files/folder.py`): whoever wants to kn
 reads its folder, files are replaced in one step, and later versions only add. What a run's folder
 has too has the same name: `program/` and `launch.json`, which each trial gets with its number in
 the place of `${TRIAL}`; `status.json`; `cancel`; the lock.
-
-Starting the process that owns a study's trials.
 """
 
 from __future__ import annotations

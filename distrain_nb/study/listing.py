@@ -1,7 +1,4 @@
-"""The studies that there are: a folder for each, by its number.
-
-Tuning jobs that a cloud's own SDK has started, followed as studies.
-"""
+"""The studies that there are: a folder for each, by its number."""
 
 from __future__ import annotations
 

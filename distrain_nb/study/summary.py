@@ -1,7 +1,4 @@
-"""The view of a study: pages, tables, texts and documents are made of this one value.
-
-Studies at a glance, for a list that is kept current.
-"""
+"""The view of a study: pages, tables, texts and documents are made of this one value."""
 
 from __future__ import annotations
 

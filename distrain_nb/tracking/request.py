@@ -1,7 +1,4 @@
-"""Requests to mirror: a file in the folder of a run or a study, and a list of those to do.
-
-Asking for a run to be mirrored, and seeing to it that a process does so.
-"""
+"""Requests to mirror: a file in the folder of a run or a study, and a list of those to do."""
 
 from __future__ import annotations
 

@@ -1,10 +1,6 @@
 """What the processes that carry a run do and meet, in the run's folder: bounded, without secrets.
 
 It has what is logged below `distrain_nb`, what libraries warn of, and what is printed.
-
-One process carries a run.
-
-Where a person finds a job and its folders: what a run's folder has of it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What a job says and leaves behind, fetched into the run's folder, with retries.
-
-What a job says, brought into the run's folder: lines, event files, results.
-"""
+"""What a job says and leaves behind, fetched into the run's folder, with retries."""
 
 from __future__ import annotations
 

@@ -4,8 +4,6 @@ The values of `--env`: neither shown nor stored for longer than it takes to subm
 
 A request is shown and kept with `HIDDEN` in their place. The values themselves are in a file of
 the run's folder that only its owner may read, until the service has the job.
-
-Names of runs as clouds take them.
 """
 
 from __future__ import annotations

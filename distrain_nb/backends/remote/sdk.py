@@ -1,7 +1,4 @@
-"""Jobs of a cloud's own SDK: those of our runs for it, and those that it has started for us.
-
-Tuning jobs that a cloud's own SDK has started: each becomes a study.
-"""
+"""Jobs of a cloud's own SDK: those of our runs for it, and those that it has started for us."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Ways of building: layers appended, Docker, Cloud Build.
-
-The choice of builder.
-"""
+"""Ways of building: layers appended, Docker, Cloud Build."""
 
 from __future__ import annotations
 

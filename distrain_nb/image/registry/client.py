@@ -3,8 +3,6 @@
 Protocol: the OCI distribution specification 1.1. Uploads are POST, then PUT with the whole blob,
 which every registry takes; Google's Artifact Registry refuses uploads in several chunks. By hand,
 as oras and python-dxf lack mounts, tokens for two repositories, or manifests without `mediaType`.
-
-Explains a registry's refusals, in a sentence with a way out.
 """
 
 from __future__ import annotations

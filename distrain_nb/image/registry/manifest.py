@@ -2,8 +2,6 @@
 
 Fields that this module doesn't know stay as they are. Formats: the OCI image specification 1.1
 and Docker's image manifest version 2, schema 2.
-
-JSON that a registry sent: read part by part, with a sentence for what is not as it has to be.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Trying again when a registry is busy, broken for a moment, or cut off.
-
-How long what a registry sends may be, unless it is a blob: that is held in memory.
-"""
+"""Trying again when a registry is busy, broken for a moment, or cut off."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The fact tables as one immutable value, each table read when it is first looked at.
-
-The ways to write an accelerator: its full name, its Compute Engine name, its short end.
-
-Reads a fact table into typed rows.
-"""
+"""The fact tables as one immutable value, each table read when it is first looked at."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The forms that layouts are written in and read from.
-
-The images of a layout's pools, as forms have them: one for all, or one for each.
-"""
+"""The forms that layouts are written in and read from."""
 
 from __future__ import annotations
 

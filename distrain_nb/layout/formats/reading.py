@@ -1,7 +1,4 @@
-"""Reads a layout from whatever was pasted, recognizing the form by the readers of all places.
-
-Reads commands of a shell: their words, flags, and the files that here-documents write.
-"""
+"""Reads a layout from whatever was pasted, recognizing the form by the readers of all places."""
 
 from __future__ import annotations
 

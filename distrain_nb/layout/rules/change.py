@@ -1,7 +1,4 @@
-"""How much a repair changes: what repairs are ranked by.
-
-Alternatives to a machine: what is wrong with one of them, and puts it right, in the layout.
-"""
+"""How much a repair changes: what repairs are ranked by."""
 
 from __future__ import annotations
 

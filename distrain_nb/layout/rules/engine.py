@@ -3,8 +3,6 @@
 A rule is a small function from a `ResolvedLayout` to the `Problem`s that it sees. A problem may
 name repairs, which are only worked out when somebody wants them, and only shown once they have been
 tried.
-
-Repairs that several rules have.
 """
 
 from __future__ import annotations

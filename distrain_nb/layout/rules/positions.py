@@ -1,7 +1,4 @@
-"""Which pools a job has: one primary, and only the roles that the place knows.
-
-Figures that are out of range anywhere: replicas, ranks, seconds.
-"""
+"""Which pools a job has: one primary, and only the roles that the place knows."""
 
 from __future__ import annotations
 

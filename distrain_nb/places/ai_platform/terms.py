@@ -1,9 +1,4 @@
-"""AI Platform Training, as layouts know it: it has ended, and Vertex AI takes its layouts.
-
-What AI Platform Training offered: scale tiers, and Compute Engine's or its own machine types.
-
-The layout of AI Platform, whose service has ended, on Vertex AI, which succeeds it.
-"""
+"""AI Platform Training, as layouts know it: it has ended, and Vertex AI takes its layouts."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 An address that begins with http needs no package of Ray's. Of another, such as `anyscale://…`,
 Ray's package knows which address and headers it stands for.
-
-A cluster as it was seen a moment ago, for findings, completion and the form.
 """
 
 from __future__ import annotations

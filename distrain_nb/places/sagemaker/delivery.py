@@ -1,7 +1,4 @@
-"""How a program gets to AWS's framework containers: the archive of script mode.
-
-Script mode: the hyperparameters by which AWS's framework containers start a program.
-"""
+"""How a program gets to AWS's framework containers: the archive of script mode."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Training jobs: created once, observed, stopped.
-
-The instances of a job: as they were asked for, or those that the service has chosen.
-"""
+"""Training jobs: created once, observed, stopped."""
 
 from __future__ import annotations
 

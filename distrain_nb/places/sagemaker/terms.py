@@ -1,7 +1,4 @@
-"""SageMaker, as layouts know it.
-
-What SageMaker offers: instance types with what they have built in.
-"""
+"""SageMaker, as layouts know it."""
 
 from __future__ import annotations
 

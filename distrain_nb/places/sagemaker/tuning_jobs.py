@@ -1,7 +1,4 @@
-"""Tuning jobs: created once, observed with their trials, stopped.
-
-A study on SageMaker, and each of its trials, whose job the service has started.
-"""
+"""Tuning jobs: created once, observed with their trials, stopped."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The request of a study: `CreateHyperParameterTuningJob`, around that of any trial's job.
-
-From a study, and the plan of any of its trials, to the request that SageMaker gets.
-"""
+"""The request of a study: `CreateHyperParameterTuningJob`, around that of any trial's job."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Calls of Google's API: clients for the cloud or a stand-in, retries, errors in plain words.
-
-Services of Google Cloud that are asked too little for a library of their own.
-"""
+"""Calls of Google's API: clients for the cloud or a stand-in, retries, errors in plain words."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Programs of this machine that a rehearsal starts, and that end with it.
-
-A way from a job's network to a port of this machine's loopback interface.
-"""
+"""Programs of this machine that a rehearsal starts, and that end with it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The lines of a log by number: any window of a million of them, without reading the rest.
-
-Arrays that grow.
-"""
+"""The lines of a log by number: any window of a million of them, without reading the rest."""
 
 from __future__ import annotations
 

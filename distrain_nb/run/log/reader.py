@@ -1,7 +1,4 @@
-"""Reading the log of a run while it is being written.
-
-The tracebacks among the lines of a log, to be folded.
-"""
+"""Reading the log of a run while it is being written."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Rules about a whole study: goals, numbers of trials, search, stopping, first trials, its end.
-
-Findings about a study, and the repairs that several rules have.
-"""
+"""Rules about a whole study: goals, numbers of trials, search, stopping, first trials, its end."""
 
 from __future__ import annotations
 

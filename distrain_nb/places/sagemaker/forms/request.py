@@ -1,7 +1,4 @@
-"""SageMaker: the estimator's arguments in Python, and the request in JSON.
-
-The hyperparameters by which AWS's framework containers learn of a distribution.
-"""
+"""SageMaker: the estimator's arguments in Python, and the request in JSON."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""SageMaker: instances, and how many processes run on each.
-
-SageMaker: instance types of which the first with capacity is taken.
-"""
+"""SageMaker: instances, and how many processes run on each."""
 
 from __future__ import annotations
 

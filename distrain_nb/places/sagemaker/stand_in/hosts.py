@@ -1,7 +1,4 @@
-"""The hosts of a training job, and what each of them finds below /opt/ml.
-
-A job's input channels: which objects each host gets, and where their files lie.
-"""
+"""The hosts of a training job, and what each of them finds below /opt/ml."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The API's operations: training jobs are created, looked at, listed and stopped.
-
-The description of a training job: its request, and its state.
-"""
+"""The API's operations: training jobs are created, looked at, listed and stopped."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """AWS's JSON protocol, version 1.1: a POST names its operation and brings its request as JSON.
 
-Messages with which the service refuses a request.
-
 Requests are held to the service's own model: patterns and lengths too, which boto3 skips.
 """
 

@@ -1,7 +1,4 @@
-"""A tuning job on its way: its trials are training jobs.
-
-Checks of a tuning job that the service's model doesn't describe.
-"""
+"""A tuning job on its way: its trials are training jobs."""
 
 from __future__ import annotations
 

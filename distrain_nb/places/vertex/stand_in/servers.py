@@ -1,7 +1,4 @@
-"""The gRPC services: each method's bytes become the clients' own message types and back.
-
-The gRPC services of experiments.
-"""
+"""The gRPC services: each method's bytes become the clients' own message types and back."""
 
 from __future__ import annotations
 
