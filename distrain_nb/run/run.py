@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.base import HasSDK, Resumes
+from distrain_nb.backends.base import Resumes
 from distrain_nb.backends.cost import RunCost
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote import carrier_log
@@ -263,8 +263,10 @@ class Run(Waitable[R]):
         has gone; OptionError for a run on this machine; DistrainError where the SDK isn't
         installed, or the service refuses.
         """
+        from distrain_nb.backends.remote.sdk import SdkRemoteBackend
+
         backend = self._backend
-        if not isinstance(backend, HasSDK):
+        if not isinstance(backend, SdkRemoteBackend):
             raise OptionError(f"run {self.id} has no job of an SDK: it runs on {self.backend}")
         try:
             return backend.sdk_job(self.record.handle, self.folder)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import cast
+from typing import TypeAlias, cast
 
 from distrain_nb.backends.base import Handle
 from distrain_nb.backends.remote.backend import RemoteBackend, RemotePlanT, start_carrier
@@ -18,7 +18,7 @@ from distrain_nb.backends.remote.studies import TuningBackend
 from distrain_nb.backends.remote.submission import Journal, Spec, Submission, follow
 from distrain_nb.backends.tuning import ServiceStudy
 from distrain_nb.errors import DistrainError, RunNotReady
-from distrain_nb.types import JsonObject, Value
+from distrain_nb.types import JsonObject, Unknown, Value
 
 
 class NoOutput:
@@ -101,3 +101,7 @@ class SdkTuningBackend(
         if job_ is None or not job_.study:
             raise DistrainError(f"{job!r} is not a tuning job of {self.name}")
         return job_
+
+
+AnySdkBackend: TypeAlias = "SdkRemoteBackend[Unknown, Unknown]"
+AnySdkTuningBackend: TypeAlias = "SdkTuningBackend[Unknown, Unknown]"
