@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from distrain_nb.findings import Finding, Fix, Severity
@@ -117,30 +117,18 @@ def rule(
     """Register a function as the rule `code`; `source` holds keys of the table of sources."""
 
     def register(look: Look) -> Look:
-        if code in RULES:
-            raise ValueError(f"two rules are called {code}")
-        RULES[code] = Rule(code, severity, on, says, source, look, of_each)
+        name = code or look.__name__.replace("_", "-")
+        if name in RULES:
+            raise ValueError(f"two rules are called {name}")
+        RULES[name] = Rule(name, severity, on, says, source, look, of_each)
         rules_for.cache_clear()  # a backend may bring its rules late
         return look
 
     return register
 
 
-def named_rule(
-    says: str,
-    source: str,
-    *,
-    on: Places = None,
-    severity: Severity = Severity.ERROR,
-    of_each: bool = True,
-) -> Callable[[Look], Look]:
-    """Register a function as the rule that has its name: `tpu_cores` is `tpu-cores`."""
-
-    def register(look: Look) -> Look:
-        code = look.__name__.replace("_", "-")
-        return rule(code, says, source, on=on, severity=severity, of_each=of_each)(look)
-
-    return register
+# Registers a function as the rule that has its name: `tpu_cores` is `tpu-cores`.
+named_rule = partial(rule, "")
 
 
 def all_rules() -> dict[str, Rule]:
