@@ -129,6 +129,7 @@ def rule(
 
 # Registers a function as the rule that has its name: `tpu_cores` is `tpu-cores`.
 named_rule = partial(rule, "")
+named_warning = partial(named_rule, severity=Severity.WARNING)
 
 
 def all_rules() -> dict[str, Rule]:

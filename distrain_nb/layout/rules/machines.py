@@ -12,7 +12,6 @@ from difflib import get_close_matches
 from functools import partial
 from itertools import takewhile
 
-from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.index import counts, short_name, takers
 from distrain_nb.layout.catalog.lookup import dates
 from distrain_nb.layout.catalog.tables import Catalog, normal
@@ -34,6 +33,7 @@ from distrain_nb.layout.rules.engine import (
     at,
     has_tables,
     named_rule,
+    named_warning,
     repair,
 )
 
@@ -230,11 +230,10 @@ def machine_unknown(job: ResolvedLayout) -> Iterator[Problem]:
             )
 
 
-@named_rule(
+@named_warning(
     "The tables know the machine type, not only the service's installed SDK.",
     "SM-API",
     on=has_tables,
-    severity=Severity.WARNING,
 )
 def machine_newer(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in job.pools:

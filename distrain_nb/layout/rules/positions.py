@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from distrain_nb.findings import Severity
 from distrain_nb.layout.options import duration
 from distrain_nb.layout.place import Place, place_of
 from distrain_nb.layout.pool import Pool, Role
@@ -16,6 +15,7 @@ from distrain_nb.layout.rules.engine import (
     Repair,
     at,
     named_rule,
+    named_warning,
     names_accelerators,
     no_limit,
     repair,
@@ -157,7 +157,7 @@ def servers_and_reducers(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@named_rule("TensorFlow expects one evaluator.", "VERTEX-DT-JA", severity=Severity.WARNING)
+@named_warning("TensorFlow expects one evaluator.", "VERTEX-DT-JA")
 def evaluators_many(job: ResolvedLayout) -> Iterator[Problem]:
     layout, evaluators = job.layout, job.layout.evaluators
     tensorflow = job.framework == "tensorflow" or layout.launcher == "tensorflow"

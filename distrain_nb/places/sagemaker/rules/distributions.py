@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import partial
 
-from distrain_nb.findings import Severity
 from distrain_nb.layout.case import older, releases
 from distrain_nb.layout.catalog.index import limit
 from distrain_nb.layout.catalog.rows import Distribution
@@ -14,7 +13,7 @@ from distrain_nb.layout.catalog.tables import Catalog
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 from distrain_nb.layout.rules.engine import Problem, Repair, repair
-from distrain_nb.places.sagemaker.rules import rule
+from distrain_nb.places.sagemaker.rules import rule, warning
 
 _MODEL = "smdistributed.modelparallel"
 _TORCH = "torch_distributed"
@@ -198,10 +197,8 @@ def trainium_distribution(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@rule(
-    "With parameter servers a host has one worker, however many GPUs it has.",
-    "AWS-BLOG-TF;SM-SDK",
-    severity=Severity.WARNING,
+@warning(
+    "With parameter servers a host has one worker, however many GPUs it has.", "AWS-BLOG-TF;SM-SDK"
 )
 def parameter_server_gpus(job: ResolvedLayout) -> Iterator[Problem]:
     row = distribution_of(job.layout, job.catalog)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
-from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.index import figure
 from distrain_nb.layout.catalog.rows import Instance
 from distrain_nb.layout.choices import accelerators_of
@@ -22,7 +21,7 @@ from distrain_nb.layout.rules.engine import (
     without_accelerator,
 )
 from distrain_nb.layout.rules.machines import counted, of_tier
-from distrain_nb.places.sagemaker.rules import rule
+from distrain_nb.places.sagemaker.rules import rule, warning
 
 
 def slots(instance: Instance) -> int:
@@ -45,10 +44,9 @@ def _instances(job: ResolvedLayout) -> list[Repair]:
     return [*of_tier(job, Role.WORKERS)] or [one]
 
 
-@rule(
+@warning(
     "Where the primary's instance differs from the workers', ranks wait for the slower one.",
     "SM-API",
-    severity=Severity.WARNING,
     of_each=False,
 )
 def instances_differ(job: ResolvedLayout) -> Iterator[Problem]:
@@ -100,7 +98,7 @@ def processes_per_host(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@rule("SageMaker has spot machines and no other strategy.", "SM-API", severity=Severity.WARNING)
+@warning("SageMaker has spot machines and no other strategy.", "SM-API")
 def scheduling_ignored(job: ResolvedLayout) -> Iterator[Problem]:
     name = job.layout.scheduling
     if name and name not in ("SPOT", "STANDARD"):
@@ -204,10 +202,9 @@ def _types(name: str, model: Pool) -> dict[str, object]:
     return {f"{name}__machine": model.machine, f"{name}__alternatives": alternatives}
 
 
-@rule(
+@warning(
     "One image serves all instance types to choose from: they have the same kind of devices.",
     "SM-API",
-    severity=Severity.WARNING,
     of_each=False,
 )
 def alternatives_devices(job: ResolvedLayout) -> Iterator[Problem]:
