@@ -90,9 +90,9 @@ def study_spec(spec: StudySpec) -> dict[str, Json]:
         "metrics": [_metric(goal) for goal in spec.goals],
         "parameters": _tree(spec),
         **present(
-            algorithm=_name(ALGORITHMS, spec.search.algorithm),
-            observationNoise=_name(_NOISE, spec.noise),
-            measurementSelectionType=_name(_MEASUREMENTS, spec.measurement),
+            algorithm=name_for(ALGORITHMS, spec.search.algorithm),
+            observationNoise=name_for(_NOISE, spec.noise),
+            measurementSelectionType=name_for(_MEASUREMENTS, spec.measurement),
             studyStoppingConfig=stopping.end_config(spec.end),
         ),
         **stopping.automated(spec.stopping),
@@ -132,7 +132,7 @@ def from_tuning_job(value: object) -> ImportedStudy:
 
 
 def _metric(goal: Goal) -> dict[str, Json]:
-    fields: dict[str, Json] = {"metricId": goal.metric, "goal": _name(GOALS, goal.direction)}
+    fields: dict[str, Json] = {"metricId": goal.metric, "goal": name_for(GOALS, goal.direction)}
     if goal.safety_threshold is not None:
         safety: dict[str, Json] = {"safetyThreshold": goal.safety_threshold}
         if goal.safe_fraction is not None:
@@ -178,7 +178,7 @@ def _node(spec: StudySpec, parameter: Parameter, written: list[Parameter]) -> di
         _SPECS[type(parameter.domain)]: _domain(parameter.domain),
     }
     if not isinstance(parameter.domain, Categorical):
-        fields["scaleType"] = _name(SCALES, parameter.scale)
+        fields["scaleType"] = name_for(SCALES, parameter.scale)
     children = list(_children(spec, parameter, written))
     return {**fields, **present(conditionalParameterSpecs=children)}
 
@@ -262,7 +262,7 @@ def _enumerated(reader: Part, key: str, names: dict[str, str]) -> Any:
     return named(reader, key, names)
 
 
-def _name(names: dict[str, str], value: str | None) -> str | None:
+def name_for(names: dict[str, str], value: str | None) -> str | None:
     return next((name for name, word in names.items() if word == value), None)
 
 
