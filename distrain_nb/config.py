@@ -1,24 +1,19 @@
-"""Settings that hold for every run of a user: one small YAML file.
-
-Numbers, and names that backends ask for; a name that is empty is not set.
-"""
+"""Settings that hold for every run of a user: one small YAML file."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distrain_nb.errors import OptionError, StoreError, did_you_mean, shown
 from distrain_nb.worker.files.disk import close_to_others, private_folder, replace_file
 from distrain_nb.worker.files.fields import Damaged, load_texts
 from distrain_nb.worker.files.folder import CONFIG_FILE, SECRETS_FILE, home_of_runs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
 
 _FORM = "expected lines such as idle: 600"
 WAY_OUT = "set the variable DISTRAIN_HOME to a folder of your own"

@@ -18,14 +18,13 @@ DistrainError
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from reprlib import Repr
 from typing import TYPE_CHECKING
 
 from distrain_nb.escapes import coloured
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from distrain_nb.findings import Finding, Fix
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.backends.options import declared, made, option
 from distrain_nb.backends.plugins import all_backends, find
+from distrain_nb.config import Config
 from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.layout import OPTIONS, Layout, load
 from distrain_nb.layout.options import SPOT, changed, flag
@@ -17,10 +19,7 @@ from distrain_nb.worker.rank.displays import ALL, RANKS_VARIABLE
 from distrain_nb.worker.rank.stacks import HANG_AFTER_VARIABLE, STOP_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from distrain_nb.backends.base import AnyBackend
-    from distrain_nb.config import Config
 
 _DECIMAL = re.compile(r"\d+(\.\d+)?")
 _LAYOUT = {layout_option.field for layout_option in (*OPTIONS, SPOT)}

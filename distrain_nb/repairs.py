@@ -7,12 +7,9 @@ Where there is nothing to repair any more it leaves the text as it is.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from distrain_nb.findings import Fix
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MAGICS = ("%%distrain", "%distrain")
 # Patterns that `re` compiles when they are used: `%load_ext` imports this.

@@ -10,10 +10,7 @@ import tempfile
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from types import TracebackType
+from types import TracebackType
 
 PREFIX = "distrain-tmp-"
 _OPENING = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,10 @@ from distrain_nb.backends.base import Backend
 from distrain_nb.backends.cost import Money, NoPrice, RunCost, reached
 from distrain_nb.backends.prices import LOOKUP, own_price
 from distrain_nb.errors import OptionError
+from distrain_nb.layout import Layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from distrain_nb.backends.base import AnyBackend, AnyJob, Plan
-    from distrain_nb.layout import Layout
     from distrain_nb.options import JobOptions
 
 WAITED_S, LOOKED_S = 30.0, 8.0  # for a price: by `--max-cost`, and by `--dry-run`

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Generic, overload
 
-from distrain_nb.api.keywords import with_options
+from distrain_nb.api.keywords import Options, with_options
 from distrain_nb.api.preparation import prepare
 from distrain_nb.api.source import call
 from distrain_nb.api.submission import start, submit
 from distrain_nb.errors import OptionError
 from distrain_nb.options import read
-from distrain_nb.types import P, R
+from distrain_nb.types import Function, P, R, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from typing_extensions import Self, Unpack
 
-    from distrain_nb.api.keywords import Options
     from distrain_nb.run import Run
-    from distrain_nb.types import Function, Value
 
 
 class Executor:

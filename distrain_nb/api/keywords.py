@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypedDict, TypeVar
+from typing import TypedDict, TypeVar
 
 from distrain_nb.layout import Pool
-
-if TYPE_CHECKING:
-    from distrain_nb.types import Function
+from distrain_nb.types import Function
 
 Texts = str | Sequence[str]
 Number = int | str

@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.base import HasSDK
 from distrain_nb.backends.plugins import all_backends
 from distrain_nb.errors import OptionError, RunNotFound, RunNotReady, shown
 from distrain_nb.run import Run, Store
 from distrain_nb.tracking import catch_up
 
 if TYPE_CHECKING:
+    from distrain_nb.backends.remote.sdk import AnySdkBackend
     from distrain_nb.run.pages.compare import Comparison
     from distrain_nb.run.pages.listing import RunList
 
@@ -54,8 +54,10 @@ def attach(run: object = "last") -> Run:
         except RunNotFound:
             if "/" not in str(run):
                 raise
+    from distrain_nb.backends.remote.sdk import SdkRemoteBackend
+
     for backend in all_backends():
-        if not isinstance(backend, HasSDK):
+        if not isinstance(backend, SdkRemoteBackend):
             continue
         foreign = backend.foreign(run)
         if foreign is not None and foreign.study:
@@ -77,7 +79,7 @@ def delete(run: Run) -> None:
     Store().delete(run.record)
 
 
-def _followed(backend: HasSDK, job: object, title: str) -> Run:
+def _followed(backend: AnySdkBackend, job: object, title: str) -> Run:
     """Return the run that is that job; a new one if there is none."""
     store = Store()
     for record in store.all():

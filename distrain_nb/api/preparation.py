@@ -1,16 +1,13 @@
 """Makes a checked plan from code and options: all that can be done before anything is sent.
 
-Data of this machine, named by a job that runs elsewhere, as data in its bucket.
-
 Warnings about this machine: how long it lives, and how much disk space it has.
-
-Data that `--data` names, in a program's arguments and in variables of its environment.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +27,7 @@ from distrain_nb.findings import Finding, Severity, errors
 from distrain_nb.layout.options import in_cell
 from distrain_nb.layout.rules import check as check_layout
 from distrain_nb.options import JobOptions, read
-from distrain_nb.program import NO_PROGRAM, Program, capture, capture_script, working_folder
+from distrain_nb.program import NO_PROGRAM, Program, Script, capture, capture_script, working_folder
 from distrain_nb.program.advice import (
     about_storage,
     findings_in,
@@ -42,15 +39,12 @@ from distrain_nb.program.advice import (
 from distrain_nb.run import room
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from typing_extensions import Unpack
 
     from distrain_nb.api.keywords import Options
     from distrain_nb.api.source import Code, Source
     from distrain_nb.backends.cost import RunCost
     from distrain_nb.backends.uploads import Upload
-    from distrain_nb.program import Script
 
 
 def with_uploads(job: AnyJob, backend: AnyBackend) -> AnyJob:

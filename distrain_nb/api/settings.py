@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from distrain_nb.api.keywords import Options
 from distrain_nb.api.preparation import prepare
 from distrain_nb.backends import plugins
 from distrain_nb.backends.options import declared, is_found, shown
 from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:
-    from distrain_nb.api.keywords import Options
     from distrain_nb.backends.base import AnyBackend
     from distrain_nb.backends.options import Found
 

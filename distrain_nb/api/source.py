@@ -5,16 +5,20 @@ Shards that a job packs, where the buckets are.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf
+from os import PathLike
 from typing import TYPE_CHECKING, Generic, TypeAlias
 
 from distrain_nb.config import Config, private_home
 from distrain_nb.errors import OptionError
+from distrain_nb.layout import Layout
 from distrain_nb.options import read
 from distrain_nb.program import (
     Cell,
     Notebook,
+    Script,
     current_notebook,
     of_function,
     read_module,
@@ -22,17 +26,11 @@ from distrain_nb.program import (
     working_folder,
 )
 from distrain_nb.run.results import RETURNED
-from distrain_nb.types import R
+from distrain_nb.types import Function, P, R, Unknown, Value
 from distrain_nb.worker.data.storage import BUCKETS, in_bucket
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from os import PathLike
-
-    from distrain_nb.layout import Layout
-    from distrain_nb.program import Script
     from distrain_nb.run.results import Results
-    from distrain_nb.types import Function, P, Unknown, Value
 
 
 @dataclass(frozen=True)

@@ -5,32 +5,31 @@ from __future__ import annotations
 import platform
 import shlex
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 from distrain_nb.api.keywords import with_options
 from distrain_nb.api.preparation import prepare
 from distrain_nb.config import WAY_OUT, Config
 from distrain_nb.errors import OptionError, StoreError
+from distrain_nb.program import Program
 from distrain_nb.run import Run, Store
 from distrain_nb.run.annotation import tags_in
 from distrain_nb.secrets import without_secret
 from distrain_nb.tracking import begin_run
+from distrain_nb.types import R
 from distrain_nb.worker.files.log import TROUBLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from typing_extensions import Unpack
 
     from distrain_nb.api.keywords import Options
     from distrain_nb.api.preparation import Prepared
     from distrain_nb.api.source import Code, Source
     from distrain_nb.options import JobOptions
-    from distrain_nb.program import Program
     from distrain_nb.run.results import Results
-    from distrain_nb.types import R
 
 
 @overload

@@ -1,26 +1,22 @@
-"""What a backend brings and is asked for, and the values that pass between it and the rest.
-
-What `%distrain doctor` looks for, and what it finds.
-"""
+"""What a backend brings and is asked for, and the values that pass between it and the rest."""
 
 from __future__ import annotations
 
 import os
 import secrets
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from distrain_nb.backends.cost import NoPrice
+from distrain_nb.backends.cost import NoPrice, Price
 from distrain_nb.config import Config
+from distrain_nb.worker.files.status import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from distrain_nb.backends.cost import Price
     from distrain_nb.backends.options import Settled
     from distrain_nb.backends.uploads import Upload
     from distrain_nb.findings import Finding
@@ -28,8 +24,7 @@ if TYPE_CHECKING:
     from distrain_nb.layout.choices import Choice
     from distrain_nb.program import Program
     from distrain_nb.program.advice import RemoteFolder
-    from distrain_nb.types import JsonObject, Unknown, Value
-    from distrain_nb.worker.files.status import Status
+    from distrain_nb.types import JsonObject, Unknown
 
 
 class Health(str, Enum):
@@ -292,39 +287,6 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
         """Check by the service itself the login and its permissions, with the `settings` of a small
         job. Changes nothing; every call takes seconds at most."""
         return ()
-
-
-class SDKJob(Protocol):
-    """A job that a cloud's SDK has started."""
-
-    @property
-    def job(self) -> str:
-        """Its name."""
-
-    @property
-    def study(self) -> bool:
-        """Whether it is one that tunes: each of its trials has a job of its own."""
-
-
-@runtime_checkable
-class HasSDK(Protocol):
-    """What a backend has besides whose cloud has an SDK with objects for jobs."""
-
-    name: str
-
-    def sdk_job(self, handle: Handle, folder: Path) -> Value:
-        """Return the SDK's object for the job of a run. Raises DistrainError where there is
-        none."""
-
-    def foreign(self, job: object) -> SDKJob | None:
-        """Return the job that `job` names, an object of the SDK or a resource's name; None if it is
-        none of this cloud's."""
-
-    def stands_for(self, job: object, folder: Path) -> bool:
-        """Return whether the run in that folder is that job."""
-
-    def follow(self, job: object, folder: Path) -> None:
-        """Bring log and state of a job that the SDK has started into a run's folder."""
 
 
 @runtime_checkable

@@ -8,18 +8,14 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, Optional
+from pathlib import Path
+from typing import NamedTuple, Optional
 
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import COST_FILE
-from distrain_nb.worker.files.status import State
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from distrain_nb.worker.files.status import Status
+from distrain_nb.worker.files.status import State, Status
 
 HOUR_S = 3600.0
 HOURS_A_MONTH = 730  # what the clouds divide a price a month by

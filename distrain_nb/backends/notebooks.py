@@ -5,21 +5,16 @@ variable says that there is one.
 
 Who has not answered: not asked again at once, so that a place that is silent slows nothing.
 
-A place where notebooks run.
-
 Notebooks on machines that belong to the host of the notebook, and to no project of the user.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from distrain_nb import installed
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
 
 AGAIN_S = 300.0
 

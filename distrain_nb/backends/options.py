@@ -5,14 +5,13 @@ Settings that nobody chose for a job: what was found on this machine, and where.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from distrain_nb.layout.options import Option, flag
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from distrain_nb.backends.base import AnyJob
     from distrain_nb.layout.options import Choices
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from functools import cache
+from importlib.metadata import EntryPoint
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -11,17 +14,12 @@ from distrain_nb import installed
 from distrain_nb.backends.options import declared
 from distrain_nb.backends.tuning import Tunes
 from distrain_nb.errors import OptionError, closest
-from distrain_nb.layout import OPTIONS, Pool, Role
+from distrain_nb.layout import OPTIONS, Layout, Pool, Role
 from distrain_nb.layout.place import declare, described
 from distrain_nb.repairs import write_in_option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from contextlib import AbstractContextManager
-    from importlib.metadata import EntryPoint
-
     from distrain_nb.backends.base import AnyBackend
-    from distrain_nb.layout import Layout
     from distrain_nb.layout.choices import Choice
 
 GROUP, REHEARSALS = "distrain_nb.backends", "distrain_nb.rehearsals"

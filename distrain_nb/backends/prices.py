@@ -10,9 +10,11 @@ import os
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.base import Backend
@@ -22,18 +24,13 @@ from distrain_nb.config import Config, home, private_home
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout import Layout
 from distrain_nb.layout.place import moved
-from distrain_nb.layout.resolved import resolve
+from distrain_nb.layout.resolved import ResolvedPool, resolve
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import PRICES_FILE
-from distrain_nb.worker.files.status import State
+from distrain_nb.worker.files.status import State, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from distrain_nb.layout.resolved import ResolvedPool
     from distrain_nb.types import JsonObject, Unknown
-    from distrain_nb.worker.files.status import Status
 
 CACHE = "cache/prices"
 A_DAY_S = 24 * 3600.0

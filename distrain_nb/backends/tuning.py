@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 from distrain_nb.worker.metrics.writer import TRIAL_VARIABLE
 from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from distrain_nb.backends.base import Plan, SDKJob
+    from distrain_nb.backends.base import Plan
     from distrain_nb.findings import Finding
     from distrain_nb.tuning.spec import StudySpec, Value
     from distrain_nb.types import Json, Unknown
@@ -159,23 +158,3 @@ class StartsTrials(Protocol):
 
     def end_trials(self, study: Path) -> None:
         """Forget what only trials to come would need: the study has ended."""
-
-
-@runtime_checkable
-class TunesForSDK(Protocol):
-    """What a backend has besides whose cloud's SDK has objects for jobs that tune."""
-
-    name: str
-
-    def foreign(self, job: object) -> SDKJob | None:
-        """As `backends.base.HasSDK.foreign`; of a job that tunes its `study` is true."""
-
-    def stands_for(self, job: object, folder: Path) -> bool:
-        """Return whether the study in that folder is that job."""
-
-    def foreign_study(self, job: object) -> ServiceStudy:
-        """Return the study that `job` names, as the service describes it. Raises DistrainError."""
-
-    def follow_study(self, job: object, folder: Path) -> None:
-        """Have a study's folder as if its job, which the SDK has started, had been submitted from
-        here; `carry_study` does the rest."""

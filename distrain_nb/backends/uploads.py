@@ -1,8 +1,6 @@
 """Data of this machine that a job elsewhere reads: uploaded to a bucket, below a name that is made
 of what is in them, so that the same content is there already.
 
-What is in a folder of this machine: its files, and a digest of all that is in them.
-
 Hashes are kept by size and time of a file, as git keeps them, so that only what has changed is read
 again.
 """
@@ -12,21 +10,18 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from distrain_nb.config import path_named, private_home
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.worker.files.disk import files_below, readable_size, replace_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
 
 CACHE = "cache/digests"
 AT_ONCE = 8

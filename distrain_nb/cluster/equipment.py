@@ -8,23 +8,17 @@ and so may an image of which neither its configuration nor its name says anythin
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
 from distrain_nb.cluster import packages
-from distrain_nb.cluster.packages import LABEL, devices_in_name
+from distrain_nb.cluster.packages import LABEL, Reason, Uses, devices_in_name
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.layout.case import is_of
-from distrain_nb.layout.hardware import AMD64, CPU, GPU, TITLES
+from distrain_nb.layout.hardware import AMD64, CPU, GPU, TITLES, Hardware
 from distrain_nb.repairs import add_line, add_option, with_option, write_option
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from distrain_nb.cluster.packages import Reason, Uses
-    from distrain_nb.layout.hardware import Hardware
 
 BASE, IMAGE = "base", "image"
 

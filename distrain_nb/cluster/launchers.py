@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.layout import Role
+from distrain_nb.layout import Layout, Role
 from distrain_nb.worker.files.launch import FORK_SAFE, IMPORTED_BY, OPTIMIZER
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from distrain_nb.layout import Layout
     from distrain_nb.program import Program
 
 # The first of these that a program imports decides; Horovod rides on the others' frameworks.

@@ -2,29 +2,23 @@
 
 Packages that are the same modules for other hardware, or of other days: each would replace what
 another has installed.
-
-The devices that an image is for, by its configuration in the registry, or else by its name.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 
 from distrain_nb.layout.case import is_of, older, release
 from distrain_nb.layout.catalog import current
-from distrain_nb.layout.hardware import AMD64, CPU, GPU, NEURON, TITLES, TPU
+from distrain_nb.layout.catalog.rows import FrameworkBuild
+from distrain_nb.layout.hardware import AMD64, CPU, GPU, NEURON, TITLES, TPU, Hardware
 from distrain_nb.program.requirements import PACKAGES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from distrain_nb.layout.catalog.rows import FrameworkBuild
-    from distrain_nb.layout.hardware import Hardware
 
 # The first of a family has the plain name.
 _BUILDS = (

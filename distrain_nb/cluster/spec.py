@@ -1,23 +1,16 @@
-"""A cluster, and how each of its replicas knows it: `CLUSTER_SPEC` and `TF_CONFIG`.
-
-The variables of each rank: those that torchrun would set.
-"""
+"""A cluster, and how each of its replicas knows it: `CLUSTER_SPEC` and `TF_CONFIG`."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from distrain_nb.layout import Role
+from distrain_nb.layout import Layout, Role
 from distrain_nb.worker.files.launch import SIGNAL_VARIABLE, TIMEOUT_VARIABLE
 from distrain_nb.worker.replica import contracts
 from distrain_nb.worker.replica.replica import TRAINING_ROLES, label, place, rendezvous
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from distrain_nb.layout import Layout
 
 
 @dataclass(frozen=True)

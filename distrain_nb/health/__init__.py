@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
 
 from distrain_nb.backends.base import Check, Health
 from distrain_nb.health import machine, notebooks
 from distrain_nb.health.backends import backends
 from distrain_nb.program.program import report
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["Check", "Health", "Report", "doctor"]
 

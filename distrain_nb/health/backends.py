@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from threading import Thread
 from typing import TYPE_CHECKING, cast
 
@@ -15,8 +16,6 @@ from distrain_nb.findings import errors
 from distrain_nb.program.program import report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from distrain_nb.api.keywords import Options
     from distrain_nb.backends.base import AnyBackend
     from distrain_nb.backends.options import Settled

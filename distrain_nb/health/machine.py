@@ -6,7 +6,7 @@ import os
 import platform
 import shutil
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from distrain_nb import __version__
 from distrain_nb.backends.base import Check, Health, installed
@@ -17,9 +17,6 @@ from distrain_nb.rehearsal import engine
 from distrain_nb.rehearsal.needs import PROGRAMS
 from distrain_nb.run.room import GB, LITTLE, free_bytes
 from distrain_nb.worker.machine.gpus import VISIBLE, Gpus
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FRAMEWORKS = ("torch", "tensorflow", "tensorflow-cpu", "jax", "horovod")
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 
 from distrain_nb.backends.base import Check, Health, installed
 from distrain_nb.layout.case import older
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ASK_S = 5.0
 SESSION_VARIABLE = "JPY_SESSION_NAME"  # jupyter_server tells kernels by it which notebook is theirs

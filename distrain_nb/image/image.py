@@ -1,13 +1,10 @@
-"""The request for a build, and its result.
-
-Progress of a build: small events for whoever draws the bar.
-"""
+"""The request for a build, and its result."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -20,8 +17,6 @@ from distrain_nb.worker.files.disk import readable_size
 from distrain_nb.worker.files.status import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from distrain_nb.image.registry.reference import Reference
 
 Listener = Callable[[Progress], None]

@@ -26,6 +26,7 @@ import subprocess
 import tarfile
 import threading
 import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, Literal
@@ -34,19 +35,16 @@ import httpx
 from packaging.utils import canonicalize_name
 
 from distrain_nb.errors import DistrainError, ImageError, shown
-from distrain_nb.image.base import cache_folder, draft_of, read_base
+from distrain_nb.image.base import Base, cache_folder, draft_of, read_base
 from distrain_nb.image.image import Listener, Meter
 from distrain_nb.image.registry.client import Registry, RegistryBlob
+from distrain_nb.image.registry.manifest import Descriptor
 from distrain_nb.image.registry.reference import Reference
 from distrain_nb.layout.case import release
 from distrain_nb.layout.catalog import current
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from distrain_nb.image.base import Base
     from distrain_nb.image.image import Recipe
-    from distrain_nb.image.registry.manifest import Descriptor
 
 _WHITEOUT, _NOTES, _OPAQUE = ".wh.", ".wh..wh.", ".wh..wh..opq"
 _HEADERS = b"xgXLK"  # what only describes the next entry, and is read into memory whole

@@ -7,15 +7,13 @@ import io
 import os
 import tarfile
 import zlib
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from distrain_nb.errors import ImageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 MAX_FILE = 4 << 30
 # The first moment that a zip archive can express: tools that zip up what they find in an image

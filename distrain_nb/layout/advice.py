@@ -2,19 +2,17 @@
 
 The choice is that of AWS's article on Horovod and parameter servers (key AWS-BLOG-TF of the table
 of sources): scale up before out, then decide by how long the gradients take to be shared.
-
-The distributions that advice chooses from, and the layout that runs each, which the rules have
-checked like any other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from distrain_nb.findings import errors
-from distrain_nb.layout.case import HIDDEN_SHARE, QUESTIONS, older, releases
+from distrain_nb.findings import Finding, Fix, errors
+from distrain_nb.layout.case import HIDDEN_SHARE, QUESTIONS, Case, older, releases
 from distrain_nb.layout.catalog.index import current
 from distrain_nb.layout.catalog.lookup import Grid
 from distrain_nb.layout.gain import exchange, remarks
@@ -23,14 +21,7 @@ from distrain_nb.layout.options import line
 from distrain_nb.layout.place import place_of, places
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.rules import check
-from distrain_nb.layout.traffic import size
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.findings import Finding, Fix
-    from distrain_nb.layout.case import Case
-    from distrain_nb.layout.traffic import Traffic
+from distrain_nb.layout.traffic import Traffic, size
 
 PARAMETER_SERVERS, HOROVOD = "parameter servers", "Horovod"
 ONE_INSTANCE = "Horovod on one instance"

@@ -6,19 +6,15 @@ Releases of frameworks, which the tables and layouts write as `pytorch-2.4`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
 from distrain_nb.errors import OptionError
+from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.resolved import resolve
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from distrain_nb.layout.layout import Layout
 
 
 @lru_cache(maxsize=1024)

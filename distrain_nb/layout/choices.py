@@ -7,29 +7,22 @@ primaries, servers and first tries run on it, led by the series that a place tak
 GPUs, from the smaller and older to the larger and newer, which is also, roughly, how the price of
 an hour rises; then what serves special purposes, and what is about to go. Prices themselves differ
 by region and contract, and are not kept.
-
-Descriptions of machines in lists, and the words that a search finds them by.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from distrain_nb.layout.catalog.index import bandwidth, counts, current, short_name, takers
+from distrain_nb.layout.catalog.tables import Catalog
+from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.options import LAUNCHERS
-from distrain_nb.layout.place import PLACES, place_of
-from distrain_nb.layout.pool import Role
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from distrain_nb.layout.catalog.tables import Catalog
-    from distrain_nb.layout.layout import Layout
-    from distrain_nb.layout.place import Offers
-    from distrain_nb.layout.pool import Pool
+from distrain_nb.layout.place import PLACES, Offers, place_of
+from distrain_nb.layout.pool import Pool, Role
 
 _SERIES = (
     *("n1", "e2", "n2", "n4", "g2", "a2", "g4", "a3", "a4", "a4x", "c2", "m1"),

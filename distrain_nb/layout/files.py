@@ -1,22 +1,17 @@
-"""Named layouts in files beside the notebook.
-
-YAML in which every scalar is text: `on` is no boolean, and `1.10` is no number.
-"""
+"""Named layouts in files beside the notebook."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distrain_nb.config import path_named, text_named
 from distrain_nb.errors import OptionError, did_you_mean, shown
 from distrain_nb.worker.files.disk import replace_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 FOLDER = "layouts"
 

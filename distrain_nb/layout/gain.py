@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.case import HIDDEN_SHARE
+from distrain_nb.layout.case import HIDDEN_SHARE, Case
 from distrain_nb.layout.choices import roles
+from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.resolved import resolve
-from distrain_nb.layout.traffic import Links, Traffic, links_of, size, sized, ways
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.layout.case import Case
-    from distrain_nb.layout.layout import Layout
-    from distrain_nb.layout.traffic import Way
+from distrain_nb.layout.traffic import Links, Traffic, Way, links_of, size, sized, ways
 
 # Below this, measurements of one's own are needed to see it.
 _PAYS_FROM = 1.1

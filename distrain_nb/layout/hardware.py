@@ -1,26 +1,18 @@
-"""What computes in the pools that train: which kind of device, how many, and for how many ranks.
-
-The totals of a layout.
-"""
+"""What computes in the pools that train: which kind of device, how many, and for how many ranks."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from distrain_nb.layout.catalog.index import current, short_name
+from distrain_nb.layout.catalog.rows import Device
+from distrain_nb.layout.catalog.tables import Catalog
+from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Role
-from distrain_nb.layout.resolved import resolve
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from distrain_nb.layout.catalog.rows import Device
-    from distrain_nb.layout.catalog.tables import Catalog
-    from distrain_nb.layout.layout import Layout
-    from distrain_nb.layout.resolved import ResolvedPool
+from distrain_nb.layout.resolved import ResolvedPool, resolve
 
 CPU, GPU, TPU, NEURON = "cpu", "gpu", "tpu", "neuron"
 AMD64, ARM64 = "linux/amd64", "linux/arm64"

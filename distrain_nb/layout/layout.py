@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import files
@@ -12,10 +14,6 @@ from distrain_nb.layout.files import plain_yaml, yaml_texts
 from distrain_nb.layout.options import changed, line, split, texts
 from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Pool, Role
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 _FRAMEWORK = re.compile(r"(?P<name>.+?)(?:-(?P<version>\d[\w.]*))?")
 

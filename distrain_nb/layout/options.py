@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -22,8 +23,6 @@ from distrain_nb.layout.traffic import sized_reducers
 from distrain_nb.repairs import joined, with_option, write_in_option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
     from distrain_nb.layout.choices import Choice
     from distrain_nb.layout.layout import Layout
 

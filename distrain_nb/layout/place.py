@@ -2,25 +2,21 @@
 
 A place of this package declares itself by an entry point of the group `distrain_nb.layouts`, which
 is loaded when a layout is for it; a backend of another package by `declare`.
-
-What a place offers for layouts to choose from, by the fact tables.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from distrain_nb import installed
-from distrain_nb.errors import DistrainError
+from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.layout.pool import Role
 
 if TYPE_CHECKING:
-    import re
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from distrain_nb.errors import OptionError
     from distrain_nb.layout.catalog.tables import Catalog
     from distrain_nb.layout.choices import Accelerators, Choice
     from distrain_nb.layout.formats.form import Export, ReadForm

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.index import accelerator_name, short_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 POOL_FORM = (
     "[REPLICAS*]MACHINE[|[REPLICAS*]MACHINE…][+COUNT*ACCELERATOR]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,8 +12,6 @@ from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from distrain_nb.layout.catalog.rows import Instance, LegacyMachine, Machine
     from distrain_nb.layout.catalog.tables import Catalog
     from distrain_nb.layout.layout import Layout

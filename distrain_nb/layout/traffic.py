@@ -3,8 +3,6 @@
 From the Reduction Server article (key GCP-BLOG-RS of the table of sources): with n workers, a ring
 all-reduce sends 2(n - 1) of every n elements and so the data nearly twice, and reducers have them
 sent once, with a latency that does not grow with the workers.
-
-Sizes a Reduction Server pool, and chooses its image.
 """
 
 from __future__ import annotations

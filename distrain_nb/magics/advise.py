@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -9,23 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb import api
 from distrain_nb.errors import OptionError
+from distrain_nb.findings import Finding
 from distrain_nb.layout import Layout, Pool
 from distrain_nb.layout.advice import Advice, advise
 from distrain_nb.layout.case import Case, case_of
 from distrain_nb.layout.catalog.index import current
 from distrain_nb.layout.traffic import size
+from distrain_nb.program import Cell
 from distrain_nb.program.advice import findings, findings_in
 from distrain_nb.program.notebook.cells import notebook_of
 from distrain_nb.repairs import head_lines
 from distrain_nb.run.metrics.step_times import step_times
 
 if TYPE_CHECKING:
-    import argparse
-
     from IPython.core.interactiveshell import InteractiveShell
 
-    from distrain_nb.findings import Finding
-    from distrain_nb.program import Cell
 
 _FIELDS = ("model_bytes", "gpus_per_instance", "instances", "network_gbps", "framework", "step_s")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import time
 import traceback
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -27,15 +28,13 @@ from distrain_nb.program.notebook.cells import label, notebook_of
 from distrain_nb.program.program import report_to
 from distrain_nb.repairs import head_lines
 from distrain_nb.tuning.options import PARTS, STUDY
+from distrain_nb.worker.files.status import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from IPython.core.interactiveshell import InteractiveShell
 
     from distrain_nb.run import Run
     from distrain_nb.ui.monitor import Monitor
-    from distrain_nb.worker.files.status import Progress
 
 REFRESH_EVERY_S = 0.05
 LONG_S = 1.0

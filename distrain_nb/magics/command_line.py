@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from distrain_nb.backends import plugins
 from distrain_nb.backends.options import declared
 from distrain_nb.errors import OptionError, closest
-from distrain_nb.layout.options import OPTIONS, SPOT
+from distrain_nb.layout.options import OPTIONS, SPOT, Option
 from distrain_nb.options import JobOptions
 from distrain_nb.options import words as split_words
 from distrain_nb.repairs import write_option
 from distrain_nb.tuning.options import PARTS, STUDY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from distrain_nb.backends.base import AnyBackend
-    from distrain_nb.layout.options import Option
 
 HELP = ("-h", "--help")
 BUILDERS = ("append", "docker", "cloudbuild")
@@ -242,38 +241,21 @@ def image_parser() -> Parser:
         choices=BUILDERS,
         help="way to build (default: append, which needs no Docker)",
     )
-    add(
-        "--python",
-        metavar="VERSION",
-        help="Python version of the base, if the base doesn't name it",
-    )
+    python = "Python version of the base, if the base doesn't name it"
+    add("--python", metavar="VERSION", help=python)
     add(
         "--platform",
         default="linux/amd64",
         metavar="OS/ARCH",
         help="platform to use from a multi-platform base (default: linux/amd64)",
     )
-    add(
-        "--look-inside",
-        action="store_true",
-        help="read the base's layers for its Python and packages",
-    )
-    add(
-        "--run",
-        action="append",
-        default=[],
-        metavar="COMMAND",
-        help="command to run in the build; for builder docker",
-    )
-    add(
-        "--allow-secret",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="let this value pass the secret check",
-    )
-    add("--include", action="append", default=[], metavar="PATH", help="file or folder to include")
-    add("--require", action="append", default=[], metavar="PACKAGE", help="package to add")
+    inside = "read the base's layers for its Python and packages"
+    add("--look-inside", action="store_true", help=inside)
+    several = partial(add, action="append", default=[])
+    several("--run", metavar="COMMAND", help="command to run in the build; for builder docker")
+    several("--allow-secret", metavar="NAME", help="let this value pass the secret check")
+    several("--include", metavar="PATH", help="file or folder to include")
+    several("--require", metavar="PACKAGE", help="package to add")
     add("--project", default="", metavar="NAME", help="project of Cloud Build")
     add("--bucket", default="", metavar="NAME", help="bucket of Cloud Build")
     add("--dockerfile", action="store_true", help="print a Dockerfile and build nothing")

@@ -6,18 +6,18 @@ the terminal.
 
 from __future__ import annotations
 
+import argparse
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable, Iterator
+from distrain_nb.magics.command_line import Parser
 
+if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext, SimpleMatcherResult
     from IPython.core.interactiveshell import InteractiveShell
 
-    from distrain_nb.magics.command_line import Parser
     from distrain_nb.magics.values import Completion
 
 _MAGIC = r"^\s*(?P<signs>%{1,2})distrain\s+(?P<before>.*?)(?P<word>\S*)$"

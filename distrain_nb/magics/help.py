@@ -1,10 +1,9 @@
-"""`--help`: the options that people use, by example; by topic; and all, from the declarations.
-
-A page of help: as text where text is read, as tables in a notebook.
-"""
+"""`--help`: the options that people use, by example; by topic; and all, from the declarations."""
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from html import escape
@@ -14,15 +13,11 @@ from distrain_nb.backends import plugins
 from distrain_nb.backends.options import declared
 from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.layout import Layout
-from distrain_nb.magics.command_line import HELP, cell_parser, image_parser
+from distrain_nb.magics.command_line import HELP, Parser, cell_parser, image_parser
 from distrain_nb.magics.verbs import line_parser
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from distrain_nb.backends.base import AnyBackend
-    from distrain_nb.magics.command_line import Parser
 
 # Its class three times: JupyterLab's own rules for tables would win over a plain one.
 _OURS = ".dn-help.dn-help.dn-help table"

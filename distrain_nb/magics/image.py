@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import TYPE_CHECKING
 
 from distrain_nb import api
@@ -11,13 +12,11 @@ from distrain_nb.image import CloudBuild, Recipe, at_most_every, build, dockerfi
 from distrain_nb.magics.command_line import HelpAsked, image_options
 from distrain_nb.magics.help import page_of, show
 from distrain_nb.worker.files.disk import readable_size
+from distrain_nb.worker.files.status import Progress
 
 if TYPE_CHECKING:
-    import argparse
-
     from distrain_nb.image import Image
     from distrain_nb.ui.outputs import CellOutput
-    from distrain_nb.worker.files.status import Progress
 
 
 def run_image(words: list[str], source: api.Source) -> Image | None:

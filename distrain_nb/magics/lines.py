@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,6 @@ from distrain_nb.run.summary import labels_of, tagged
 from distrain_nb.worker.files.disk import readable_size
 
 if TYPE_CHECKING:
-    import argparse
-
     from IPython.core.interactiveshell import InteractiveShell
 
     from distrain_nb.run.stacks import Stacks

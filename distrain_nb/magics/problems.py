@@ -8,14 +8,13 @@ is the text as its author wrote it, where that can be told, and never the value.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import DistrainError, RunCancelled, RunFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from IPython.core.interactiveshell import InteractiveShell
 
     from distrain_nb.ui.problem import Cells

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distrain_nb import api
 from distrain_nb.config import home
@@ -11,10 +12,6 @@ from distrain_nb.data.packing import SIZE, packed
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.case import size_in_bytes
 from distrain_nb.magics.cell import long_work_shown, submit
-
-if TYPE_CHECKING:
-    import argparse
-
 
 SMALLEST = 1_000_000
 

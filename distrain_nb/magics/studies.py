@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError, RunUnreadable
@@ -17,10 +19,6 @@ from distrain_nb.ui.study_monitor import StudyMonitor, displayed
 from distrain_nb.ui.study_table import studies_text
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Mapping
-    from contextlib import AbstractContextManager
-
     from distrain_nb.api import Prepared, Source
 
 WAIT_S = 0.1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from distrain_nb.backends.plugins import find
@@ -11,8 +11,6 @@ from distrain_nb.layout.case import TYPICAL_STEP_S, size_in_bytes
 from distrain_nb.magics.command_line import HELP, Parser, backends_of, cell_parser
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from distrain_nb.backends.base import AnyBackend
 
 Verb: TypeAlias = Callable[[str, str], argparse.ArgumentParser]  # by its name, and what it does

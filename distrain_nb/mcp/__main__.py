@@ -10,15 +10,13 @@ import argparse
 import functools
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from distrain_nb import __version__
 from distrain_nb.config import Config
 from distrain_nb.errors import DistrainError
 from distrain_nb.mcp.tools import CHANGING, OFF, READING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _NEEDS = (
     "python -m distrain_nb.mcp needs the package mcp, 2 or later: pip install 'distrain-nb[mcp]'"

@@ -7,9 +7,11 @@ is short, and says how to ask for the rest.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from distrain_nb import api
+from distrain_nb.api import Prepared
 from distrain_nb.config import Config, path_named
 from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.escapes import plain
@@ -18,15 +20,12 @@ from distrain_nb.run import Run, Store
 from distrain_nb.run.pages import compare as differences
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.run.pages.listing import Listing
+from distrain_nb.run.pages.query import Query
 from distrain_nb.run.summary import brief, plural, summary_of
 from distrain_nb.server.access import open_run, own_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from distrain_nb.api import Prepared
     from distrain_nb.run.pages.protocol import CurveAnswer, CurvesAnswer, LineRow, LogAnswer
-    from distrain_nb.run.pages.query import Query
 
 LONGEST_ANSWER = 16_000  # characters: about 4,000 tokens
 LONGEST_LINE = 400

@@ -9,12 +9,12 @@ with a stand-in has such a function, by the name of the place.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from distrain_nb import installed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
     from contextlib import AbstractContextManager
     from typing import Any
 

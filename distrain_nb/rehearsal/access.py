@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.worker.machine.sockets import owner
+from distrain_nb.worker.machine.sockets import Address, owner
 
 if TYPE_CHECKING:
-    import socket
-    from collections.abc import Callable, Iterator, Mapping
     from email.message import Message
-
-    from distrain_nb.worker.machine.sockets import Address
 
     # path, headers and body of a request make a status and a document
     Answer = Callable[[str, Message, bytes], tuple[int, Mapping[str, Any]]]

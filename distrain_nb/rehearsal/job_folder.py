@@ -14,15 +14,13 @@ import errno
 import os
 import stat
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import FileIO
-from typing import IO, TYPE_CHECKING
+from pathlib import Path
+from typing import IO
 from uuid import uuid4
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
 PIECE = 1 << 20
 _LONGEST_NAME = 1024  # bytes, in Cloud Storage and in S3

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 EXTRA = "pip install 'distrain-nb[rehearsal]'"
 PROGRAMS = ("docker-registry", "registry")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import subprocess
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import yaml
 
@@ -17,11 +19,6 @@ from distrain_nb.rehearsal.engine import processes
 from distrain_nb.rehearsal.engine.processes import Gateway
 from distrain_nb.rehearsal.needs import PROGRAMS, REGISTRY
 from distrain_nb.scratch import Scratch
-
-if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _START_S = 60.0
 

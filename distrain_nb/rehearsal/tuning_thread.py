@@ -5,13 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 from abc import abstractmethod
-from typing import TYPE_CHECKING
 
+from distrain_nb.tuning.engine import SearchEngine
 from distrain_nb.tuning.loop import T, TrialLoop
-
-if TYPE_CHECKING:
-    from distrain_nb.tuning.engine import SearchEngine
-    from distrain_nb.tuning.spec import StudySpec
+from distrain_nb.tuning.spec import StudySpec
 
 _log = logging.getLogger(__name__)
 

@@ -6,20 +6,16 @@ They stand in a file of the run's folder. Until it is written, the tags are thos
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from distrain_nb.errors import OptionError, StoreError, shown
+from distrain_nb.types import Json
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import ANNOTATION_FILE, OPTIONS_FILE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from distrain_nb.types import Json
 
 LONGEST_NOTE, LONGEST_TAG, MOST_TAGS = 2_000, 64, 20
 

@@ -10,15 +10,12 @@ import errno
 import fcntl
 import sqlite3
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from distrain_nb.config import WAY_OUT, shortened
 from distrain_nb.errors import StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 DATABASE_FILE = "runs.db"
 LOCKED_AT_MOST_S = 10.0

@@ -12,23 +12,22 @@ import binascii
 import html
 import json
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from html.parser import HTMLParser
+from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING
 
 from distrain_nb.run.metrics.non_scalars import FORMATS
+from distrain_nb.types import Json, Value
 from distrain_nb.worker.files.folder import DISPLAYS_FOLDER, EVENTS_FOLDER
 from distrain_nb.worker.rank.displays import LARGEST_BYTES, MOST, PLOTLY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from distrain_nb.run.pages.protocol import Answer, DisplayRow
     from distrain_nb.run.pages.query import Query
-    from distrain_nb.types import Json, Value
 
 _FILE = re.compile(r"([0-9]{1,15})-([0-9]{1,10})-([0-9]{1,7})-([0-9]{1,9})(-clears)?\.json")
 _RANK = re.compile(r"rank-([0-9]{1,6})")

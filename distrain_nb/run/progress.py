@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from distrain_nb.worker.files.status import Progress, State
+from distrain_nb.worker.files.status import Progress, State, Status
 from distrain_nb.worker.metrics import progress
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from distrain_nb.worker.files.status import Status
-    from distrain_nb.worker.metrics.progress import KeptProgress
+from distrain_nb.worker.metrics.progress import KeptProgress
 
 PAUSE = 3.0  # times the usual time of as many steps
 SURE = 1.25  # how far apart two ends may be that are told as one

@@ -15,17 +15,13 @@ import stat
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, BinaryIO, ClassVar
+from pathlib import Path
+from typing import BinaryIO, ClassVar
 
 from distrain_nb.errors import ResultUntrusted, RunUnreadable
 from distrain_nb.types import Value
-from distrain_nb.worker.pickles import OUT_OF_BAND, count_of, other_numpy
+from distrain_nb.worker.pickles import OUT_OF_BAND, Restoring, count_of, other_numpy
 from distrain_nb.worker.rank import values
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from distrain_nb.worker.pickles import Restoring
 
 _PLAIN = {
     "builtins": (

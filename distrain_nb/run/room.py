@@ -5,17 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from distrain_nb.config import home
 from distrain_nb.errors import RunUnreadable, StoreError
 from distrain_nb.run.run import Run
 from distrain_nb.run.store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 GB = 1e9
 LITTLE = 1 * GB

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.base import HasSDK, Resumes
+from distrain_nb.backends.base import Resumes
 from distrain_nb.backends.cost import RunCost
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote import carrier_log
 from distrain_nb.backends.remote.carrier_log import read_links
 from distrain_nb.errors import OptionError, RunNotReady, RunUnreadable, StoreError
+from distrain_nb.findings import Finding
 from distrain_nb.run.annotation import Annotation
 from distrain_nb.run.log.reader import Line, LogReader, still
 from distrain_nb.run.results import Results, is_ours
 from distrain_nb.run.store import Store, default_name, readable
 from distrain_nb.run.summary import UNREADABLE, clock, labels_of, tagged
 from distrain_nb.run.waiting import Waitable
-from distrain_nb.types import R
+from distrain_nb.types import R, Value
 from distrain_nb.worker.files.folder import (
     EVENTS_FOLDER,
     OPTIONS_FILE,
@@ -29,23 +32,18 @@ from distrain_nb.worker.files.folder import (
     RESULTS_FOLDER,
     STEP_TIMES_FOLDER,
 )
+from distrain_nb.worker.files.status import Status
 from distrain_nb.worker.files.tracked import FILES, Tracked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
     import pandas as pd
     import plotly.graph_objects as go
     from typing_extensions import Self
 
     from distrain_nb.backends.base import AnyBackend
-    from distrain_nb.findings import Finding
     from distrain_nb.run.displays import Display
     from distrain_nb.run.stacks import Stacks
     from distrain_nb.run.store import Record
-    from distrain_nb.types import Value
-    from distrain_nb.worker.files.status import Status
 
 
 class Run(Waitable[R]):
@@ -265,8 +263,10 @@ class Run(Waitable[R]):
         has gone; OptionError for a run on this machine; DistrainError where the SDK isn't
         installed, or the service refuses.
         """
+        from distrain_nb.backends.remote.sdk import SdkRemoteBackend
+
         backend = self._backend
-        if not isinstance(backend, HasSDK):
+        if not isinstance(backend, SdkRemoteBackend):
             raise OptionError(f"run {self.id} has no job of an SDK: it runs on {self.backend}")
         try:
             return backend.sdk_job(self.record.handle, self.folder)

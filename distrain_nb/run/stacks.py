@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.errors import OptionError, RunNotReady
 from distrain_nb.worker.files.folder import BEGUN_FILE, WHERE_FILE
 from distrain_nb.worker.files.launch import pid_of
-from distrain_nb.worker.files.status import State
+from distrain_nb.worker.files.status import Process, State
 from distrain_nb.worker.supervisor.looks import RankProcess, look_at
 from distrain_nb.worker.supervisor.verdict import Act, SeenRank, doing, judge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from distrain_nb.run.run import Run
-    from distrain_nb.worker.files.status import Process
 
 # A box for each frame, as wide as its share of the samples; what called it is above it.
 _BOX = (

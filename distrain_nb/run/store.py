@@ -10,25 +10,21 @@ import errno
 import json
 import os
 import shutil
+import sqlite3
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from distrain_nb.config import WAY_OUT, home, own_home, private_home
 from distrain_nb.errors import OptionError, RunNotFound, RunUnreadable, StoreError, did_you_mean
 from distrain_nb.run.database import is_made, overwriting, reading, writing
+from distrain_nb.types import Json, JsonObject
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import private_folder, replace_file
 from distrain_nb.worker.files.folder import OPTIONS_FILE, RECORD_FILE, SCHEMA
 from distrain_nb.worker.files.status import Owner, State, Status
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from distrain_nb.types import Json, JsonObject
 
 RUNS_FOLDER = "runs"
 REMOVE_ATTEMPTS = 10

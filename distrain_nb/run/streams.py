@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from distrain_nb.run.log.index import LogIndex
 from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.run.metrics.step_times import StepTimesFolder
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, RESOURCES_FOLDER
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 KEPT_OPEN = 8
 

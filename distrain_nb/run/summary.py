@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from distrain_nb import escapes
@@ -14,20 +16,16 @@ from distrain_nb.backends.plugins import title_of
 from distrain_nb.run.annotation import Annotation
 from distrain_nb.run.metrics import finite
 from distrain_nb.run.progress import RunProgress, expected_end, progress_of
+from distrain_nb.types import Json
 from distrain_nb.worker.files.disk import readable_size
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, STEP_TIMES_FOLDER
-from distrain_nb.worker.files.status import State
+from distrain_nb.worker.files.status import Progress, State, Status, Stretch
 from distrain_nb.worker.files.tracked import FILES, Tracked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
     from distrain_nb.run.charts.lines import Metrics
     from distrain_nb.run.log.reader import Line
-    from distrain_nb.types import Json
-    from distrain_nb.worker.files.status import Progress, Status, Stretch
 
 SHORTEST_STEP_S = 0.1
 MOST_STEPS = 10

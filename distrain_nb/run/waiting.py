@@ -7,23 +7,20 @@ import threading
 import time
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Generator
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, ClassVar, Generic, cast
 
 from distrain_nb.errors import RunCancelled, RunFailed, RunUnreadable
 from distrain_nb.escapes import plain
 from distrain_nb.run.results import RETURNED
-from distrain_nb.types import R
-from distrain_nb.worker.files.status import State
+from distrain_nb.types import R, Value
+from distrain_nb.worker.files.status import State, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from typing_extensions import Self
 
     from distrain_nb.run.results import Results
-    from distrain_nb.types import Value
-    from distrain_nb.worker.files.status import Status
 
 LOOK_EVERY_S = 0.05
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from distrain_nb.secrets.named import named
 from distrain_nb.secrets.prefixes import SecretMatch, has_words_of_manuals, is_made_up
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 # In these files values need no quotes.
 _SETTINGS = frozenset(

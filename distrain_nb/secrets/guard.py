@@ -7,8 +7,10 @@ image, an archive, a package, or as files.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import CheckFailed
@@ -17,14 +19,10 @@ from distrain_nb.secrets.forms import unprefixed
 from distrain_nb.secrets.named import is_secret_by_name, is_secret_name, kind_of_file
 from distrain_nb.secrets.prefixes import prefixed
 from distrain_nb.worker.rank.program import SOURCE_MAP, read_entry_point, read_source_map
-from distrain_nb.worker.rank.values import ARRAYS, INDEX, OBJECTS, VALUES_FOLDER, index_of
+from distrain_nb.worker.rank.values import ARRAYS, INDEX, OBJECTS, VALUES_FOLDER, Entry, index_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-    from pathlib import Path
-
     from distrain_nb.secrets.prefixes import SecretMatch
-    from distrain_nb.worker.rank.values import Entry
 
 # A variable with this prefix names a secret of a cloud's store, and is none itself.
 STORED = "secret://"

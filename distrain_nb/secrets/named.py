@@ -9,13 +9,10 @@ Names that speak of secrets: those of files, and those of variables.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 from distrain_nb.secrets.prefixes import SecretMatch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _ENVIRONMENT = "an environment file"
 _GOOGLE, _AWS, _KUBE = "Google credentials", "AWS credentials", "a kubeconfig"

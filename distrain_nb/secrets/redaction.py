@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from distrain_nb.secrets.forms import unprefixed
 from distrain_nb.secrets.guard import HIDDEN, STORED, is_secret
 from distrain_nb.secrets.named import is_secret_by_name
 from distrain_nb.secrets.prefixes import prefixed
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
 
 # A value as short as `1` is no secret, and stands everywhere; one of a few signs may be a word's
 # part, and of a long one a message may have the beginning only.

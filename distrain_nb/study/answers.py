@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from distrain_nb import escapes
@@ -14,16 +15,14 @@ from distrain_nb.errors import OptionError, shown
 from distrain_nb.run.metrics.finite import to_json
 from distrain_nb.study.charts.drawing import StudyDrawing
 from distrain_nb.study.summary import summary_of, written
+from distrain_nb.types import Json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from distrain_nb.run.pages.protocol import Answer
     from distrain_nb.study.importances import Importances
     from distrain_nb.study.study import Study
     from distrain_nb.study.summary import StudySummary
     from distrain_nb.study.trial import StudyTrial
-    from distrain_nb.types import Json
 
     Query = Mapping[str, str]
 

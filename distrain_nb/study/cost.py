@@ -7,22 +7,21 @@ so only the time counts in which any of them runs.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from distrain_nb.backends.cost import HOUR_S, Money, RunCost, seconds_on_machines
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.prices import looked_up
 from distrain_nb.errors import DistrainError, OptionError
+from distrain_nb.layout import Layout
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.status import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from distrain_nb.layout import Layout
     from distrain_nb.study.summary import StudySummary
     from distrain_nb.study.trial import StudyTrial
     from distrain_nb.tuning.spec import StudySpec

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,20 +15,15 @@ from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.run.metrics.records import POINT
 from distrain_nb.run.metrics.smooth import downsample
 from distrain_nb.study.files import TrialState
-from distrain_nb.tuning.loop import HypertuneReports, by_step, final_values
+from distrain_nb.tuning.loop import HypertuneReports, Row, by_step, final_values
+from distrain_nb.tuning.spec import StudySpec
 from distrain_nb.worker.files.failure import was_killed
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, HYPERTUNE_FILE
-from distrain_nb.worker.files.status import State
+from distrain_nb.worker.files.status import State, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from distrain_nb.run.metrics.records import Points
     from distrain_nb.study.files import TrialFile
-    from distrain_nb.tuning.loop import Row
-    from distrain_nb.tuning.spec import StudySpec
-    from distrain_nb.worker.files.status import Status
 
 _OWN = ("", "rank-0")  # series that speak for the whole run
 

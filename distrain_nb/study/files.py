@@ -4,32 +4,27 @@ The rules of a run's folder hold (`worker/files/folder.py`): whoever wants to kn
 reads its folder, files are replaced in one step, and later versions only add. What a run's folder
 has too has the same name: `program/` and `launch.json`, which each trial gets with its number in
 the place of `${TRIAL}`; `status.json`; `cancel`; the lock.
-
-Starting the process that owns a study's trials.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from distrain_nb.backends.remote.processes import start_detached
 from distrain_nb.errors import OptionError, RunUnreadable, StoreError
 from distrain_nb.tuning import options
-from distrain_nb.types import Json  # noqa: TC001 - fields are read by their types
+from distrain_nb.tuning.spec import StudySpec
+from distrain_nb.types import Json
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import FULL, replace_file
-from distrain_nb.worker.files.status import Owner  # noqa: TC001 - fields are read by their types
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from distrain_nb.tuning.spec import StudySpec
+from distrain_nb.worker.files.status import Owner
 
 STUDIES_FOLDER = "studies"  # of DISTRAIN_HOME; in it a folder for each study, by its number
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 from distrain_nb.worker.files.disk import FULL
 from distrain_nb.worker.files.folder import CANCEL_FILE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 PROBE_BYTES = 64 << 10
 TURN_S = 0.5

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 import threading
 import warnings
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from distrain_nb.study.files import TrialState
 from distrain_nb.tuning.engine import Outcome, SearchEngine, by_name
+from distrain_nb.tuning.spec import StudySpec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from distrain_nb.study.trial import StudyTrial
-    from distrain_nb.tuning.spec import StudySpec
 
 _ONE_AT_A_TIME = threading.Lock()
 FEWEST_TRIALS = 8  # fewer say nothing

@@ -13,14 +13,14 @@ from distrain_nb.errors import RunNotFound
 from distrain_nb.run import Run, Store
 from distrain_nb.study.cost import StudyCost
 from distrain_nb.tracking import begin_trial
+from distrain_nb.types import Json
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER
+from distrain_nb.worker.files.status import Status
 
 if TYPE_CHECKING:
     from distrain_nb.backends.tuning import StartsTrials
     from distrain_nb.run.store import Record
     from distrain_nb.study.files import StudyFile, TrialFile
-    from distrain_nb.types import Json
-    from distrain_nb.worker.files.status import Status
 
 LINKED_FROM_BYTES = 1 << 20
 

@@ -1,7 +1,4 @@
-"""The studies that there are: a folder for each, by its number.
-
-Tuning jobs that a cloud's own SDK has started, followed as studies.
-"""
+"""The studies that there are: a folder for each, by its number."""
 
 from __future__ import annotations
 
@@ -10,12 +7,13 @@ import secrets
 import shutil
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 from distrain_nb import api
 from distrain_nb.backends.plugins import all_backends
-from distrain_nb.backends.tuning import TunesForSDK
 from distrain_nb.config import home, private_home
 from distrain_nb.errors import (
     DistrainError,
@@ -40,8 +38,7 @@ from distrain_nb.tuning import options
 from distrain_nb.worker.files.disk import private_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from distrain_nb.backends.remote.sdk import AnySdkTuningBackend
 
 MADE_WITHIN_S = 60.0
 
@@ -176,8 +173,10 @@ def attach(run: object = "last") -> Run | Study:
         return _started_last() or api.attach(run)
     if isinstance(run, int) or (isinstance(run, str) and "/" not in run):
         return api.attach(run)
+    from distrain_nb.backends.remote.sdk import SdkTuningBackend
+
     for backend in all_backends():
-        if isinstance(backend, TunesForSDK):
+        if isinstance(backend, SdkTuningBackend):
             foreign = backend.foreign(run)
             if foreign is not None and foreign.study:
                 return _followed(backend, run)
@@ -197,7 +196,7 @@ def _started_last() -> Run | Study | None:
     return run
 
 
-def _followed(backend: TunesForSDK, job: object) -> Study:
+def _followed(backend: AnySdkTuningBackend, job: object) -> Study:
     """Return the study that is that job; a new one if there is none."""
     for known in studies():
         with suppress(DistrainError, OSError, ValueError, KeyError, TypeError):  # damaged

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -22,8 +23,6 @@ from distrain_nb.tracking.notify import LOOK_EVERY_S, RunWatch, main
 from distrain_nb.worker.files.status import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from distrain_nb.study.study import Study
 
 

@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from distrain_nb.errors import DistrainError
@@ -34,20 +36,15 @@ from distrain_nb.study.files import (
 )
 from distrain_nb.study.full_disk import is_of_full_disk, says_full
 from distrain_nb.study.launching import TrialLauncher
-from distrain_nb.tuning.engine import SearchEngine
-from distrain_nb.tuning.loop import COUNTED, TrialLoop, final_values
+from distrain_nb.tuning.engine import Ending, SearchEngine
+from distrain_nb.tuning.loop import COUNTED, Row, TrialLoop, final_values
+from distrain_nb.tuning.spec import Value
 from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.status import Owner, State, Status, request_cancel
 from distrain_nb.worker.machine.system import until_one_ends
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from distrain_nb.run.store import Record
-    from distrain_nb.tuning.engine import Ending
-    from distrain_nb.tuning.loop import Row
-    from distrain_nb.tuning.spec import Value
 
 TURN_S = 0.1
 SHORTEST_TURN_S = 0.005

@@ -7,7 +7,9 @@ trial's number in its handle, its file with the number of that run.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.plugins import find
@@ -19,16 +21,13 @@ from distrain_nb.study.files import StudyFile, TrialFile, TrialState, read_trial
 from distrain_nb.study.launching import TrialRuns
 from distrain_nb.tracking import begin_trial
 from distrain_nb.tuning.loop import final_values
+from distrain_nb.tuning.spec import Value
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.status import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from distrain_nb.backends.tuning import ServiceTrial
     from distrain_nb.run.store import Record
-    from distrain_nb.tuning.spec import Value
 
 
 def tuning_service(name: str) -> Tunes:

@@ -10,7 +10,9 @@ import shutil
 import sys
 import time
 import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from distrain_nb import api
@@ -20,6 +22,7 @@ from distrain_nb.backends.tuning import STUDY_ONLY
 from distrain_nb.errors import CheckFailed, OptionError
 from distrain_nb.findings import Finding, Severity, errors
 from distrain_nb.options import read
+from distrain_nb.program import Program
 from distrain_nb.study.cost import costs_text
 from distrain_nb.study.files import NOTICES, StudyFile, start_process
 from distrain_nb.study.listing import new_folder, new_key
@@ -32,22 +35,17 @@ from distrain_nb.tuning.engine import require
 from distrain_nb.tuning.formats import read_study_file
 from distrain_nb.tuning.options import PARTS, changed, in_cell
 from distrain_nb.tuning.rules import check
-from distrain_nb.tuning.spec import Categorical, Discrete, Integer, StudySpec
+from distrain_nb.tuning.spec import Categorical, Discrete, Integer, Parameter, StudySpec, Value
 from distrain_nb.tuning.stopping import check as check_stopping
 from distrain_nb.worker.files.status import Owner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
     from typing_extensions import Unpack
 
     from distrain_nb.api import Code, Prepared
     from distrain_nb.api.keywords import StudyOptions
     from distrain_nb.backends.cost import RunCost
     from distrain_nb.backends.tuning import StartsTrials, StudyPlan, Tunes
-    from distrain_nb.program import Program
-    from distrain_nb.tuning.spec import Parameter, Value
 
 
 def take_spec(spec: StudySpec | None, options: dict[str, object]) -> tuple[StudySpec, bool]:

@@ -6,6 +6,7 @@ import itertools
 import math
 import sys
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
@@ -16,13 +17,7 @@ import numpy as np
 
 from distrain_nb.backends.plugins import find, title_of
 from distrain_nb.backends.remote.carrier_log import alone
-from distrain_nb.errors import (
-    DistrainError,
-    OptionError,
-    RunNotFound,
-    RunNotReady,
-    RunUnreadable,
-)
+from distrain_nb.errors import DistrainError, OptionError, RunNotFound, RunNotReady, RunUnreadable
 from distrain_nb.run.waiting import Ends
 from distrain_nb.study.files import (
     NOTICES,
@@ -40,14 +35,12 @@ from distrain_nb.study.files import (
 from distrain_nb.study.service import service_of
 from distrain_nb.study.trial import TrialReader
 from distrain_nb.tuning.engine import SearchEngine, open_storage, require
-from distrain_nb.tuning.spec import Search
+from distrain_nb.tuning.spec import Search, StudySpec
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.status import State, Status, request_cancel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     import optuna
     import pandas as pd
     import plotly.graph_objects as go
@@ -55,7 +48,6 @@ if TYPE_CHECKING:
     from distrain_nb.backends.tuning import Tunes
     from distrain_nb.run import Run
     from distrain_nb.study.trial import StudyTrial
-    from distrain_nb.tuning.spec import StudySpec
 
 COUNTING_TURN_S = 0.01
 START_AGAIN_AFTER_S = 10.0

@@ -1,12 +1,10 @@
-"""The view of a study: pages, tables, texts and documents are made of this one value.
-
-Studies at a glance, for a list that is kept current.
-"""
+"""The view of a study: pages, tables, texts and documents are made of this one value."""
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,15 +15,13 @@ from distrain_nb.run.pages.listing import Rows
 from distrain_nb.run.summary import UNREADABLE, Overview, brief, duration, plural, steps_of
 from distrain_nb.study.cost import StudyCost
 from distrain_nb.study.files import TrialState
+from distrain_nb.tuning.spec import Goal, StudySpec, Value
+from distrain_nb.types import Json
 from distrain_nb.worker.files.status import State
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from distrain_nb.study.study import Study
     from distrain_nb.study.trial import StudyTrial
-    from distrain_nb.tuning.spec import Goal, StudySpec, Value
-    from distrain_nb.types import Json
 
 # As page/src/protocol.d.ts names them; steps, progress and front are written by themselves.
 _OF_PAGE = (

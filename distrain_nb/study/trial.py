@@ -10,7 +10,9 @@ import math
 import os
 import re
 import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -23,18 +25,15 @@ from distrain_nb.study.endings import TrialMetrics
 from distrain_nb.study.files import TRIALS_FOLDER, TrialFile, TrialState
 from distrain_nb.study.launching import run_of
 from distrain_nb.tuning.engine import Outcome
+from distrain_nb.tuning.spec import StudySpec, Value
+from distrain_nb.types import Json
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.status import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from distrain_nb.run import Run
     from distrain_nb.run.metrics.records import Points
     from distrain_nb.run.results import Results
-    from distrain_nb.tuning.spec import StudySpec, Value
-    from distrain_nb.types import Json
 
 
 POINTS_OF_CURVE = 256  # at most

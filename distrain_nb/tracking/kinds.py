@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from distrain_nb import installed
+from distrain_nb.config import Config
 from distrain_nb.worker.files.folder import MLFLOW_FILE, TRACKING_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from distrain_nb.config import Config
     from distrain_nb.tracking.tracker import Tracker
 
 GROUP = "distrain_nb.trackers"

@@ -10,17 +10,15 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from email.message import EmailMessage
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distrain_nb.certificates import unverified
 from distrain_nb.config import SECRET_VARIABLES, Config, secret
 from distrain_nb.errors import OptionError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 CHANNELS = ("webhook", "mail")
 WITHIN_S = 15.0

@@ -7,6 +7,7 @@ tracker what it has, so that each point is there once, whoever was killed when.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,18 +16,15 @@ from distrain_nb.run.annotation import Annotation
 from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.run.pages.best_metric import final_metric_values
 from distrain_nb.run.pages.media import agreed_hyperparameters
-from distrain_nb.tracking.tracker import NotYet, Sample
+from distrain_nb.tracking.request import TrackingRequest
+from distrain_nb.tracking.tracker import NotYet, Sample, TrackedRun, Tracker
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, PROGRAM_FOLDER, RESULTS_FOLDER
+from distrain_nb.worker.files.status import Status
 from distrain_nb.worker.files.tracked import Tracked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from distrain_nb.run.metrics.events import Key
     from distrain_nb.run.metrics.records import Points
-    from distrain_nb.tracking.request import TrackingRequest
-    from distrain_nb.tracking.tracker import TrackedRun, Tracker
-    from distrain_nb.worker.files.status import Status
 
 NONE = "(none)"  # a tracker may keep no empty text
 LARGEST_RESULTS = 256 << 20

@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.tracking.tracker import Sample, causes
@@ -17,9 +19,6 @@ from distrain_nb.worker.files.status import State
 from distrain_nb.worker.files.tracked import PARENT_TAG, Tracked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from mlflow import MlflowClient
     from mlflow.entities import Run
 

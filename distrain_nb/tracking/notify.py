@@ -12,10 +12,10 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote.processes import start_detached
@@ -27,9 +27,6 @@ from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.folder import CARRIER_LOG, JOURNAL_FILE, RECORD_FILE
 from distrain_nb.worker.files.log import LineSplitter, LogWriter
 from distrain_nb.worker.files.status import STANDS_STILL, Process, Status
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 PROCESS = "distrain_nb.tracking.notify"
 PROCESS_LOG = "notify.log"  # text: what the process prints

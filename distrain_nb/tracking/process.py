@@ -10,9 +10,10 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from distrain_nb.scratch import Scratch
 from distrain_nb.secrets import (
@@ -24,21 +25,13 @@ from distrain_nb.secrets import (
     redacted_source,
     secret_in_file,
 )
-from distrain_nb.tracking.kinds import MLFLOW
+from distrain_nb.tracking.kinds import MLFLOW, Kind
 from distrain_nb.tracking.mirror import Mirror
-from distrain_nb.tracking.request import pending, without_password
-from distrain_nb.tracking.tracker import NotYet, TooLate
+from distrain_nb.tracking.request import TrackingRequest, pending, without_password
+from distrain_nb.tracking.tracker import NotYet, Sample, TooLate, TrackedRun, Tracker
 from distrain_nb.worker.files import fields
+from distrain_nb.worker.files.status import State
 from distrain_nb.worker.files.tracked import Tracked
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from distrain_nb.tracking.kinds import Kind
-    from distrain_nb.tracking.request import TrackingRequest
-    from distrain_nb.tracking.tracker import Sample, TrackedRun, Tracker
-    from distrain_nb.worker.files.status import State
 
 NOT_KEPT = "distrain.not_kept"
 

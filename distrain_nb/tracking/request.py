@@ -1,13 +1,12 @@
-"""Requests to mirror: a file in the folder of a run or a study, and a list of those to do.
-
-Asking for a run to be mirrored, and seeing to it that a process does so.
-"""
+"""Requests to mirror: a file in the folder of a run or a study, and a list of those to do."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,9 +24,6 @@ from distrain_nb.worker.files.status import Owner, Status
 from distrain_nb.worker.files.tracked import URI_VARIABLE, Tracked
 
 if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Mapping
-
     from distrain_nb.tracking.kinds import Kind
 
 OFF = "off"

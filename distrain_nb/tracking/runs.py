@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import getpass
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.tracker import may_be_reached
@@ -18,9 +20,6 @@ from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.tracked import TRIAL_TAG, Tracked
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from distrain_nb.run.store import Record
     from distrain_nb.tracking.kinds import Kind
 

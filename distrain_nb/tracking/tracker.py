@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
+from distrain_nb.worker.files.status import State
+from distrain_nb.worker.files.tracked import Tracked
 
+if TYPE_CHECKING:
     from distrain_nb.tracking.request import TrackingRequest
-    from distrain_nb.worker.files.status import State
-    from distrain_nb.worker.files.tracked import Tracked
 
 
 class Sample(NamedTuple):

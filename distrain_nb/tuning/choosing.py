@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from distrain_nb.errors import OptionError
-from distrain_nb.tuning.spec import Double, Integer, same
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from distrain_nb.tuning.spec import Parameter, StudySpec, Value
+from distrain_nb.tuning.spec import Double, Integer, Parameter, StudySpec, Value, same
 
 
 def choose(spec: StudySpec, pick: Callable[[Parameter], Value]) -> dict[str, Value]:

@@ -7,25 +7,31 @@ are. What it writes into a file is for others to look at, such as optuna-dashboa
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.tuning.choosing import choose, grid
-from distrain_nb.tuning.spec import Categorical, Discrete, Double, Integer
+from distrain_nb.tuning.spec import (
+    Categorical,
+    Discrete,
+    Double,
+    Integer,
+    Parameter,
+    StudySpec,
+    Value,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
     import optuna
     from optuna.distributions import BaseDistribution
     from optuna.samplers import BaseSampler
 
-    from distrain_nb.tuning.spec import Parameter, StudySpec, Value
 
 INSTALL = '%pip install "distrain-nb[tune]"'
 MOST_POINTS = 100  # of a curve, that are written down for others

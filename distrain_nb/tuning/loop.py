@@ -10,18 +10,16 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from distrain_nb.tuning.engine import Outcome
+from distrain_nb.tuning.engine import Ending, Outcome, SearchEngine
+from distrain_nb.tuning.spec import StudySpec, Value
 from distrain_nb.tuning.stopping import reason_to_stop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from distrain_nb.tuning.engine import Ending, SearchEngine
-    from distrain_nb.tuning.spec import StudySpec, Value
     from distrain_nb.tuning.stopping import Curve
 
 _NOT_METRICS = frozenset(["timestamp", "trial", "global_step", "checkpoint_path"])

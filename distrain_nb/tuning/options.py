@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from distrain_nb.errors import OptionError, did_you_mean, shown
-from distrain_nb.findings import Fix
+from distrain_nb.findings import Finding, Fix
 from distrain_nb.layout.files import plain_yaml, yaml_texts
 from distrain_nb.layout.options import Option, quoted, words_of
 from distrain_nb.repairs import with_each, with_option
 from distrain_nb.tuning import text
-from distrain_nb.tuning.spec import Condition, Parameter, StudySpec
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from distrain_nb.findings import Finding
-    from distrain_nb.tuning.spec import Value
+from distrain_nb.tuning.spec import Condition, Parameter, StudySpec, Value
 
 Texts: TypeAlias = "Mapping[str, str | list[str]]"
 

@@ -5,18 +5,17 @@ A place of this package declares itself by an entry point of the group `distrain
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 from distrain_nb import installed
+from distrain_nb.findings import Finding
 from distrain_nb.layout.place import PLACES
 from distrain_nb.tuning.spec import Search, StudySpec
 
 if TYPE_CHECKING:
-    import re
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from distrain_nb.findings import Finding
     from distrain_nb.layout.formats.python_names import Call
     from distrain_nb.tuning.formats.pieces import ImportedStudy
 

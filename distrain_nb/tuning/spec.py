@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from typing import Literal, TypeAlias
 
 Value: TypeAlias = "float | int | str"
 Scale: TypeAlias = Literal["linear", "log", "reverse-log"]

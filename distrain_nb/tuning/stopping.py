@@ -6,6 +6,7 @@ the value of the goal at each.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import erf, sqrt
 from typing import TYPE_CHECKING, TypeAlias
@@ -13,14 +14,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from distrain_nb.errors import OptionError
-from distrain_nb.tuning.spec import DecayCurveStopping, MedianStopping
+from distrain_nb.tuning.spec import DecayCurveStopping, Direction, MedianStopping, Stopping
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
-
-    from distrain_nb.tuning.spec import Direction, Stopping
 
     Curve: TypeAlias = NDArray[np.float64]
 

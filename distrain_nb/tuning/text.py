@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from distrain_nb.errors import OptionError, did_you_mean, shown
 from distrain_nb.layout.options import duration, seconds
@@ -21,20 +22,19 @@ from distrain_nb.tuning.spec import (
     ConvexStopping,
     DecayCurveStopping,
     Discrete,
+    Domain,
     Double,
     Goal,
     HyperbandStopping,
     Integer,
     MedianStopping,
     Parameter,
+    Scale,
     Search,
+    Stopping,
     StudyEnd,
+    Value,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from distrain_nb.tuning.spec import Domain, Scale, Stopping, Value
 
 QUOTED = r'"(?:[^"\\]|\\.)*"'
 # What separators are not looked for in: a quoted word, or a condition in brackets.

@@ -159,7 +159,7 @@ class _Look:
     def _function(self, path: str, function: FunctionType) -> Tuple[str, List[Tuple[str, Any]]]:
         code = function.__code__
         of_tuple = str(function.__module__).startswith("namedtuple_")
-        if not of_tuple and not self._is_own(function):
+        if not of_tuple and getattr(function, "__module__", None) not in self.modules:
             return f"function {function.__module__}.{function.__qualname__}", []
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         defaults = function.__defaults__ or ()
@@ -200,9 +200,6 @@ class _Look:
         inside += [(f"the base {b.__qualname__} of {path}", b) for b in cls.__bases__]
         bases = ", ".join(base.__qualname__ for base in cls.__bases__)
         return f"class {cls.__qualname__}({bases})", inside
-
-    def _is_own(self, obj: Any) -> bool:
-        return getattr(obj, "__module__", None) in self.modules
 
 
 def _wrapped_in(path: str, obj: Any) -> FunctionType | None:

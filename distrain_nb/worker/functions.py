@@ -81,7 +81,12 @@ def make_class(
     """Return a class without its attributes, but for those that must be there `at_once`. What its
     bases do when a class is made of them they have done in the notebook, and it is in their
     state."""
-    hooks = {cls: vars(cls)[_HOOK] for base in bases for cls in base.__mro__ if _has_hook(cls)}
+    hooks = {
+        cls: vars(cls)[_HOOK]
+        for base in bases
+        for cls in base.__mro__
+        if isinstance(vars(cls).get(_HOOK), classmethod)
+    }
     for cls in hooks:
         setattr(cls, _HOOK, _no_hook)
     try:
@@ -97,10 +102,6 @@ _HOOK = "__init_subclass__"
 @classmethod  # type: ignore[misc]
 def _no_hook(cls: Any, **options: Any) -> None:
     pass
-
-
-def _has_hook(cls: type) -> bool:
-    return isinstance(vars(cls).get(_HOOK), classmethod)
 
 
 REGISTERED = "classes by `register`"  # among the attributes of an abstract class

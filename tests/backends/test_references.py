@@ -20,22 +20,23 @@ from distrain_nb.findings import errors
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import limit
 from distrain_nb.places.sagemaker import options as aws_options
+from distrain_nb.places.sagemaker import studies as sagemaker
 from distrain_nb.places.sagemaker import tuning_request
-from distrain_nb.places.sagemaker.rules import study as sagemaker
 from distrain_nb.places.sagemaker.terms import SageMakerOffers
 from distrain_nb.places.vertex import options as vertex_options
+from distrain_nb.places.vertex import studies as vertex
 from distrain_nb.places.vertex import validation
-from distrain_nb.places.vertex.rules import study as vertex
 from distrain_nb.tuning.options import study
 from distrain_nb.tuning.rules import check
 from tests.backends.references import REFERENCES, REFUSED, Field, Shape
 
 HOME = Path(distrain_nb.__file__).parent
 # Where findings are made, by what their codes begin with: codes of studies are the same anywhere.
+STUDIES = [HOME / f"places/{name}/studies.py" for name in ("sagemaker", "vertex")]
 FILES = {
-    "vertex.": sorted(HOME.glob("places/vertex/*.py")),
-    "sagemaker.": sorted(HOME.glob("places/sagemaker/*.py")),
-    "": [*sorted(HOME.glob("tuning/rules/*.py")), *sorted(HOME.glob("places/*/rules/study.py")),
+    "vertex.": sorted({*HOME.glob("places/vertex/*.py")} - {*STUDIES}),
+    "sagemaker.": sorted({*HOME.glob("places/sagemaker/*.py")} - {*STUDIES}),
+    "": [*sorted(HOME.glob("tuning/rules/*.py")), *STUDIES,
          HOME / "places/ai_platform/study_rules.py"],
 }  # fmt: skip
 # The functions that make a finding, and which of their arguments is its code.

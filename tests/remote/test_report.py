@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from distrain_nb.backends.remote.report import Standstill, first_report, has_saved_ahead, saving
+from distrain_nb.backends.remote.attempts import Standstill, first_report, has_saved_ahead, saving
 
 LABELS = ("rank 0", "rank 1", "primary 0", "workers 0")
 LOG = """\

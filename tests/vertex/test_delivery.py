@@ -12,7 +12,7 @@ import pytest
 
 from distrain_nb.api import program
 from distrain_nb.backends.remote.delivery import Laid
-from distrain_nb.places.vertex.delivery import PACKAGE_FILE, needed, write_archive
+from distrain_nb.places.vertex.service import PACKAGE_FILE, needed, write_archive
 
 pytestmark = pytest.mark.slow
 

@@ -5,25 +5,28 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import subprocess
 import time
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, TypeVar
+from typing import ClassVar, Protocol, TypeAlias, TypeVar
 
-from distrain_nb.backends.base import Backend, Health, Plan, packages
+from distrain_nb.backends.base import Backend, Handle, Health, Job, Plan, packages
 from distrain_nb.backends.plugins import lacks_for_rehearsal
 from distrain_nb.backends.remote.log_ordering import is_recent
 from distrain_nb.backends.remote.options import RemoteOptions, RemoteOptionsT, forget
 from distrain_nb.backends.remote.processes import processes_of, start_detached
-from distrain_nb.backends.remote.service import Pace
-from distrain_nb.backends.remote.submission import Journal, Submission, substituted
+from distrain_nb.backends.remote.service import Pace, Service
+from distrain_nb.backends.remote.submission import Journal, Spec, Submission, substituted
 from distrain_nb.backends.remote.tracker import MLFLOW_RUN, told
-from distrain_nb.backends.tuning import TRIAL, TRIAL_ARGUMENTS, TRIAL_NONCE
-from distrain_nb.backends.uploads import Folder
+from distrain_nb.backends.tuning import TRIAL, TRIAL_ARGUMENTS, TRIAL_NONCE, TrialStart
+from distrain_nb.backends.uploads import Folder, Upload
 from distrain_nb.errors import DistrainError
 from distrain_nb.secrets import refuse_secret_files, refuse_secret_texts, refuse_secrets
+from distrain_nb.types import JsonObject, Unknown
 from distrain_nb.worker.files.folder import (
     CARRIER_LOG,
     LOCK_FILE,
@@ -32,17 +35,6 @@ from distrain_nb.worker.files.folder import (
     SUBMISSION_FILE,
 )
 from distrain_nb.worker.files.status import Owner, Progress, State, Status, request_cancel
-
-if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Mapping
-
-    from distrain_nb.backends.base import Handle, Job
-    from distrain_nb.backends.remote.service import Service
-    from distrain_nb.backends.remote.submission import Spec
-    from distrain_nb.backends.tuning import TrialStart
-    from distrain_nb.backends.uploads import Upload
-    from distrain_nb.types import JsonObject, Unknown
 
 CARRIER = "distrain_nb.backends.remote"
 START_AGAIN_AFTER_S = 20.0

@@ -13,21 +13,16 @@ import logging
 import os
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from distrain_nb.backends.remote.log_ordering import is_recent
 from distrain_nb.backends.remote.options import forget
-from distrain_nb.backends.remote.service import Pace, Unanswered
+from distrain_nb.backends.remote.service import Pace, Service, Unanswered
 from distrain_nb.backends.remote.submission import Journal
 from distrain_nb.errors import DistrainError
 from distrain_nb.image import at_most_every
 from distrain_nb.worker.files.folder import CANCEL_FILE, PROGRAM_FOLDER
 from distrain_nb.worker.files.status import Owner, Process, Progress, State, Status, request_cancel
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from distrain_nb.backends.remote.service import Service
 
 LONGEST_PAUSE_S = 30.0
 HEARD_WITHIN_S = 0.2

@@ -9,31 +9,36 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from distrain_nb import __version__
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.prices import CostWatch
-from distrain_nb.backends.remote.attempts import again, make_ready, which
+from distrain_nb.backends.remote.attempts import (
+    Standstill,
+    again,
+    make_ready,
+    saving,
+    warning,
+    which,
+    with_report,
+)
 from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Cancelled, Carried, brief, send
 from distrain_nb.backends.remote.carrier_log import NoLock, alone, write_links
 from distrain_nb.backends.remote.collector import Collector, kinds
 from distrain_nb.backends.remote.options import forget
-from distrain_nb.backends.remote.report import Standstill, saving, warning, with_report
-from distrain_nb.backends.remote.service import Gone, Observed
+from distrain_nb.backends.remote.service import Gone, Observed, Service
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.status import State, request_cancel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
     from distrain_nb.backends.remote.backend import AnyRemoteBackend
     from distrain_nb.backends.remote.rehearsed import Doing
-    from distrain_nb.backends.remote.service import Service
 
     # What is done, in words, and how.
     Step = tuple[str, Callable[[], object]]

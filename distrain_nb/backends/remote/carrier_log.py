@@ -1,10 +1,6 @@
 """What the processes that carry a run do and meet, in the run's folder: bounded, without secrets.
 
 It has what is logged below `distrain_nb`, what libraries warn of, and what is printed.
-
-One process carries a run.
-
-Where a person finds a job and its folders: what a run's folder has of it.
 """
 
 from __future__ import annotations
@@ -19,10 +15,11 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import TracebackType
 
 from distrain_nb.backends.remote import options
 from distrain_nb.errors import DistrainError
@@ -30,10 +27,6 @@ from distrain_nb.secrets import redacted
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import CARRIER_LOG, LINKS_FILE, LOCK_FILE, OLD_CARRIER_LOG
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-    from types import TracebackType
 
 # What a file system says that has no locks; some network file systems have none.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import tempfile
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Generic, TypeVar
 
 from distrain_nb.backends.remote.delivery import Delivery, Laid, loose_files
 from distrain_nb.backends.remote.log_ordering import Lateness
 from distrain_nb.backends.remote.submission import Spec
-from distrain_nb.backends.remote.uploading import bring
+from distrain_nb.backends.remote.uploading import DataBucket, bring
 from distrain_nb.errors import DistrainError
 from distrain_nb.image import Recipe, build
+from distrain_nb.types import JsonObject
 from distrain_nb.worker.files.status import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from distrain_nb.backends.remote.uploading import DataBucket
-    from distrain_nb.image import CloudBuild, Listener
-    from distrain_nb.types import JsonObject
+    from distrain_nb.image import Listener
 
 SpecT = TypeVar("SpecT", bound=Spec)
 
@@ -106,7 +104,7 @@ class CloudService(ABC, Generic[SpecT]):
             look_inside=self._looks_inside,
             guarded=True,
         )
-        return build(program, recipe, self._builder(), tell).uri
+        return build(program, recipe, self.spec.builder, tell).uri
 
     @abstractmethod
     def _repository(self) -> str:
@@ -116,9 +114,6 @@ class CloudService(ABC, Generic[SpecT]):
     def _looks_inside(self) -> bool:
         """Whether nothing but the base image itself tells what it has."""
         return True
-
-    def _builder(self) -> str | CloudBuild:
-        return self.spec.builder
 
     @abstractmethod
     def _staged(self, image: str) -> JsonObject:

@@ -1,7 +1,4 @@
-"""What a job says and leaves behind, fetched into the run's folder, with retries.
-
-What a job says, brought into the run's folder: lines, event files, results.
-"""
+"""What a job says and leaves behind, fetched into the run's folder, with retries."""
 
 from __future__ import annotations
 
@@ -10,11 +7,13 @@ import logging
 import os
 import re
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Carried, brief
-from distrain_nb.backends.remote.service import Denied, LogEntry
+from distrain_nb.backends.remote.service import Denied, LogEntry, OutputFolder, Service, Stored
+from distrain_nb.backends.remote.submission import Journal
 from distrain_nb.errors import DistrainError
 from distrain_nb.image import at_most_every
 from distrain_nb.worker.files.disk import replace
@@ -25,10 +24,6 @@ from distrain_nb.worker.metrics.progress import ProgressTracker
 from distrain_nb.worker.metrics.writer import event, first_event, record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from distrain_nb.backends.remote.service import OutputFolder, Service, Stored
-    from distrain_nb.backends.remote.submission import Journal
     from distrain_nb.image import Listener
 
 POINTS_FILE = "events.out.tfevents.0000000000.log"

@@ -5,15 +5,13 @@ from __future__ import annotations
 import io
 import shutil
 import tarfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import IO, TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import IO, Protocol
 
 from distrain_nb.image.image import worker_files
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
 
 class Delivery(str, Enum):

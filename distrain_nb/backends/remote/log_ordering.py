@@ -4,19 +4,16 @@ A span of the log is read again that overlaps the one before; what was seen ther
 id; and what may still be overtaken is held back until it has settled. Of a service that says when
 it received a line, what it received lately is read too, however old: a line that comes very late
 is given late, and not lost.
-
-What was a moment ago, by a clock that may be set.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, TypedDict, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from typing_extensions import Self
 
     from distrain_nb.backends.remote.service import Cursor

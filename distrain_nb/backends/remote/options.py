@@ -4,8 +4,6 @@ The values of `--env`: neither shown nor stored for longer than it takes to subm
 
 A request is shown and kept with `HIDDEN` in their place. The values themselves are in a file of
 the run's folder that only its owner may read, until the service has the job.
-
-Names of runs as clouds take them.
 """
 
 from __future__ import annotations
@@ -13,7 +11,9 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from distrain_nb.backends.options import option
@@ -24,9 +24,6 @@ from distrain_nb.worker.files.folder import VARIABLES_FILE
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
-
     from distrain_nb.backends.base import AnyJob
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.worker.files.status import Process
 from distrain_nb.worker.replica.replica import TRAINING_ROLES, label
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from distrain_nb.layout import Layout
 
 _started: list[subprocess.Popen[bytes]] = []  # kept, so that they are reaped

@@ -11,14 +11,18 @@ import re
 import signal
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from types import FrameType
 
 from distrain_nb.backends.plugins import rehearsal_of
 from distrain_nb.backends.remote.carried import Carried
 from distrain_nb.backends.remote.carrier import give_up
+from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.program.program import report, report_to
+from distrain_nb.types import Json, JsonObject
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import (
@@ -27,17 +31,8 @@ from distrain_nb.worker.files.folder import (
     VERTEX_FILE,
     VERTEX_REQUEST_FILE,
 )
-from distrain_nb.worker.files.status import Owner, State, Status
+from distrain_nb.worker.files.status import Owner, Progress, State, Status
 from distrain_nb.worker.files.tracked import Tracked
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
-    from types import FrameType
-
-    from distrain_nb.backends.remote.submission import Submission
-    from distrain_nb.types import Json, JsonObject
-    from distrain_nb.worker.files.status import Progress
 
 
 class Doing:

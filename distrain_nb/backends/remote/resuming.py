@@ -6,23 +6,20 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from distrain_nb.backends.remote.backend import RemoteBackend, RemotePlanT, start_carrier
 from distrain_nb.backends.remote.options import RemoteOptionsT
 from distrain_nb.backends.remote.submission import Submission, substituted
 from distrain_nb.errors import DistrainError
+from distrain_nb.types import JsonObject
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.folder import CHECKPOINTS_FOLDER, PROGRAM_FOLDER
 from distrain_nb.worker.files.tracked import TRACKED_VARIABLE
 from distrain_nb.worker.replica import shared
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from distrain_nb.types import JsonObject
 
 
 class ResumingBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):

@@ -1,31 +1,24 @@
-"""Jobs of a cloud's own SDK: those of our runs for it, and those that it has started for us.
-
-Tuning jobs that a cloud's own SDK has started: each becomes a study.
-"""
+"""Jobs of a cloud's own SDK: those of our runs for it, and those that it has started for us."""
 
 from __future__ import annotations
 
 import json
 from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TypeAlias, cast
 
+from distrain_nb.backends.base import Handle
 from distrain_nb.backends.remote.backend import RemoteBackend, RemotePlanT, start_carrier
 from distrain_nb.backends.remote.options import RemoteOptionsT
+from distrain_nb.backends.remote.service import Stored, TuningService
 from distrain_nb.backends.remote.studies import TuningBackend
-from distrain_nb.backends.remote.submission import Journal, Submission, follow
+from distrain_nb.backends.remote.submission import Journal, Spec, Submission, follow
+from distrain_nb.backends.tuning import ServiceStudy
 from distrain_nb.errors import DistrainError, RunNotReady
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from distrain_nb.backends.base import Handle
-    from distrain_nb.backends.remote.service import Stored, TuningService
-    from distrain_nb.backends.remote.submission import Spec
-    from distrain_nb.backends.tuning import ServiceStudy
-    from distrain_nb.types import JsonObject, Value
+from distrain_nb.types import JsonObject, Unknown, Value
 
 
 class NoOutput:
@@ -108,3 +101,7 @@ class SdkTuningBackend(
         if job_ is None or not job_.study:
             raise DistrainError(f"{job!r} is not a tuning job of {self.name}")
         return job_
+
+
+AnySdkBackend: TypeAlias = "SdkRemoteBackend[Unknown, Unknown]"
+AnySdkTuningBackend: TypeAlias = "SdkTuningBackend[Unknown, Unknown]"

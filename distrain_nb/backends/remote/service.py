@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from distrain_nb.errors import DistrainError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from distrain_nb.backends.remote.submission import Spec
     from distrain_nb.backends.tuning import ServiceStudy, ServiceTrial
     from distrain_nb.image import Listener

@@ -11,20 +11,23 @@ import os
 import re
 import shutil
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
+from distrain_nb.backends.base import Job
 from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.delivery import Laid, loose_files
-from distrain_nb.backends.remote.options import variables_of
-from distrain_nb.backends.remote.service import LogEntry, Observed, Stored
+from distrain_nb.backends.remote.options import RemoteOptions, variables_of
+from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, Stored
 from distrain_nb.backends.remote.submission import Spec, causes
 from distrain_nb.backends.tuning import trial_variables
 from distrain_nb.cluster import choose, preload, time_limit
 from distrain_nb.errors import OptionError
-from distrain_nb.layout import Role
+from distrain_nb.layout import Layout, Role
 from distrain_nb.secrets import STORED
+from distrain_nb.types import JsonObject
 from distrain_nb.worker.files import failure
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.folder import LOG_FILE
@@ -32,20 +35,13 @@ from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.log import parse
 from distrain_nb.worker.files.status import Progress, State, Status
 from distrain_nb.worker.replica import shared, start
+from distrain_nb.worker.supervisor.retries import RunAttempt
 from distrain_nb.worker.supervisor.retries import variables as retried_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from typing_extensions import Self
 
-    from distrain_nb.backends.base import Job
-    from distrain_nb.backends.remote.options import RemoteOptions
-    from distrain_nb.backends.remote.service import Cursor
     from distrain_nb.image import Listener
-    from distrain_nb.layout import Layout
-    from distrain_nb.types import JsonObject
-    from distrain_nb.worker.supervisor.retries import RunAttempt
 
 START, ATTEMPT = "start.py", "attempt"
 READ_AT_MOST = 8 << 20  # bytes of a replica's log at a time

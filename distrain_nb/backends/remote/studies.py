@@ -11,32 +11,32 @@ import threading
 import time
 from abc import abstractmethod
 from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 
 from distrain_nb.backends.plugins import find
-from distrain_nb.backends.remote.backend import RemoteBackend, RemotePlan, RemotePlanT
+from distrain_nb.backends.remote.backend import (
+    AnyRemoteBackend,
+    RemoteBackend,
+    RemotePlan,
+    RemotePlanT,
+)
 from distrain_nb.backends.remote.carried import Cancelled, Carried, brief, send
 from distrain_nb.backends.remote.carrier import Carrier, carry, give_up
 from distrain_nb.backends.remote.options import RemoteOptionsT, forget
-from distrain_nb.backends.remote.rehearsed import rehearse, wait_for_tracker
-from distrain_nb.backends.remote.submission import Submission, follow
+from distrain_nb.backends.remote.rehearsed import Doing, rehearse, wait_for_tracker
+from distrain_nb.backends.remote.service import TuningService
+from distrain_nb.backends.remote.submission import Spec, Submission, follow
 from distrain_nb.backends.remote.tracker import MLFLOW_RUN, told
-from distrain_nb.backends.tuning import StudyPlan
+from distrain_nb.backends.tuning import ServiceTrial, StudyPlan, TrialKeeper
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.folder import SUBMISSION_FILE
 from distrain_nb.worker.files.status import Progress, State, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-    from pathlib import Path
-
-    from distrain_nb.backends.remote.backend import AnyRemoteBackend
-    from distrain_nb.backends.remote.rehearsed import Doing
-    from distrain_nb.backends.remote.service import TuningService
-    from distrain_nb.backends.remote.submission import Spec
-    from distrain_nb.backends.tuning import ServiceTrial, TrialKeeper
     from distrain_nb.tuning.spec import StudySpec
 
 REHEARSAL_GONE = "its rehearsal has ended with the process that ran it"

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from distrain_nb.backends.remote import options
-from distrain_nb.backends.remote.delivery import Delivery  # noqa: TC001  (`fields` reads it)
-from distrain_nb.backends.uploads import Upload  # noqa: TC001  (`fields` reads it)
+from distrain_nb.backends.remote.delivery import Delivery
+from distrain_nb.backends.uploads import Upload
+from distrain_nb.layout import Layout
 from distrain_nb.layout.hardware import AMD64
-from distrain_nb.types import Json  # noqa: TC001  (`fields` reads it)
+from distrain_nb.types import Json, JsonObject
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import JOURNAL_FILE, SUBMISSION_FILE
@@ -20,12 +22,8 @@ from distrain_nb.worker.files.status import Owner, Process, State, Status
 from distrain_nb.worker.supervisor.retries import RunAttempt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from typing_extensions import Self
 
-    from distrain_nb.layout import Layout
-    from distrain_nb.types import JsonObject
 
 _SPEC = "told"  # its key in the file
 

@@ -5,22 +5,15 @@ from __future__ import annotations
 import ipaddress
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from distrain_nb.backends.base import named
+from distrain_nb.backends.base import Job, named
 from distrain_nb.worker.files import fields
-from distrain_nb.worker.files.tracked import (
-    RUN_VARIABLE,
-    TRACKED_VARIABLE,
-    URI_VARIABLE,
-    Tracked,
-)
+from distrain_nb.worker.files.tracked import RUN_VARIABLE, TRACKED_VARIABLE, URI_VARIABLE, Tracked
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from distrain_nb.backends.base import Job
     from distrain_nb.backends.remote.options import RemoteOptions
 
 # What only the moment of submission can tell: the tracker's run.

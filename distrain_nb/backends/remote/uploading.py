@@ -6,18 +6,16 @@ left to do.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from distrain_nb.backends.uploads import Folder
+from distrain_nb.backends.uploads import Folder, LocalFile, Upload
 from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.status import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from distrain_nb.backends.uploads import LocalFile, Upload
     from distrain_nb.image import Listener
 
 AT_ONCE = 32

@@ -1,19 +1,11 @@
-"""Ways of building: layers appended, Docker, Cloud Build.
-
-The choice of builder.
-"""
+"""Ways of building: layers appended, Docker, Cloud Build."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from distrain_nb.errors import OptionError
 from distrain_nb.image.builders import append, cloudbuild, docker
+from distrain_nb.image.image import Image, Listener, ProgramFiles, Recipe
 from distrain_nb.secrets import refuse_secret_texts
-
-if TYPE_CHECKING:
-    from distrain_nb.image.image import Image, Listener, ProgramFiles, Recipe
-
 
 _BY_NAME = {"append": append.build, "docker": docker.build}
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import distrain_nb
 from distrain_nb.errors import ImageError
@@ -28,16 +29,10 @@ from distrain_nb.image.image import (
 )
 from distrain_nb.image.layers import Layer, write_layer
 from distrain_nb.image.registry.client import Registry, RegistryBlob, open_registries
-from distrain_nb.image.registry.manifest import ContainerSettings, Manifest, digest_of
+from distrain_nb.image.registry.manifest import ContainerSettings, Descriptor, Manifest, digest_of
 from distrain_nb.image.registry.reference import Reference
 from distrain_nb.scratch import Scratch
 from distrain_nb.secrets import refuse_secrets
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from distrain_nb.image.registry.manifest import Descriptor
 
 _AT_ONCE = 6
 _VERSION_LABEL = "distrain-nb.version"

@@ -8,21 +8,18 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 
 from distrain_nb.errors import ImageError
 from distrain_nb.image.builders.docker import describe, write_context
-from distrain_nb.image.image import Listener, announce
+from distrain_nb.image.image import Image, Listener, ProgramFiles, Recipe, announce
 from distrain_nb.image.layers import write_layer
 from distrain_nb.image.registry.auth import google_token
 from distrain_nb.image.registry.reference import Reference
 from distrain_nb.image.registry.retry import check_busy, with_retries
 from distrain_nb.scratch import Scratch
-
-if TYPE_CHECKING:
-    from distrain_nb.image.image import Image, ProgramFiles, Recipe
 
 _DOCKER = "gcr.io/cloud-builders/docker"
 _POLL_S = 2.0

@@ -6,26 +6,27 @@ import hashlib
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from distrain_nb.cluster.packages import CPU_BUILDS, builds, plain_name
 from distrain_nb.errors import ImageError
-from distrain_nb.image.base import cache_folder, draft_of, requirement_name, without_local_version
+from distrain_nb.image.base import (
+    Base,
+    cache_folder,
+    draft_of,
+    requirement_name,
+    without_local_version,
+)
 from distrain_nb.image.builders import uv
 from distrain_nb.image.image import PACKAGES, Listener, Recipe, announce
 from distrain_nb.image.installed import Installed, find_installed
 from distrain_nb.image.layers import Layer, write_layer
+from distrain_nb.image.registry.client import Registry
 from distrain_nb.layout.hardware import GPU
 from distrain_nb.program.requirements import public_version
 from distrain_nb.scratch import Scratch
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from distrain_nb.image.base import Base
-    from distrain_nb.image.registry.client import Registry
 
 # Part of every key: a new number when the same packages are to be packed in another way.
 _FORMAT = "1"

@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from distrain_nb.cluster.packages import builds
 from distrain_nb.errors import ImageError
@@ -23,6 +23,8 @@ from distrain_nb.image.image import (
     Image,
     ImageLayer,
     Listener,
+    ProgramFiles,
+    Recipe,
     announce,
     environment_for,
     worker_files,
@@ -31,11 +33,6 @@ from distrain_nb.image.registry.client import open_registries
 from distrain_nb.image.registry.reference import Reference
 from distrain_nb.scratch import Scratch
 from distrain_nb.secrets import refuse_secrets
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from distrain_nb.image.image import ProgramFiles, Recipe
 
 # As Google's documentation has it, "Distributed training": what custom containers of workers need
 # in a job with Reduction Server.

@@ -10,15 +10,12 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from distrain_nb.errors import ImageError
 from distrain_nb.scratch import Scratch
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _LOGIN_IN_URL = re.compile(r"(://)[^/@\s]+@")
 _NO_WHEEL = re.compile(

@@ -24,6 +24,7 @@ import shutil
 import subprocess
 import threading
 import time
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,7 +37,6 @@ from distrain_nb.image.registry.retry import RegistryError, check_busy
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Generator, Mapping, Sequence
 
 _GOOGLE = re.compile(r".+-docker\.pkg\.dev|(?:.+\.)?gcr\.io")
 _AMAZON = re.compile(r"\d{12}\.dkr\.ecr(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.(?:com|com\.cn|eu)")

@@ -3,13 +3,12 @@
 Protocol: the OCI distribution specification 1.1. Uploads are POST, then PUT with the whole blob,
 which every registry takes; Google's Artifact Registry refuses uploads in several chunks. By hand,
 as oras and python-dxf lack mounts, tokens for two repositories, or manifests without `mediaType`.
-
-Explains a registry's refusals, in a sentence with a way out.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -37,8 +36,6 @@ from distrain_nb.image.registry.retry import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from distrain_nb.image.image import Meter
 
 _LONGEST_REASON = 500

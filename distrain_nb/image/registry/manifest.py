@@ -2,8 +2,6 @@
 
 Fields that this module doesn't know stay as they are. Formats: the OCI image specification 1.1
 and Docker's image manifest version 2, schema 2.
-
-JSON that a registry sent: read part by part, with a sentence for what is not as it has to be.
 """
 
 from __future__ import annotations
@@ -11,15 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from distrain_nb.errors import ImageError, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from distrain_nb.image.layers import Layer
+from distrain_nb.image.layers import Layer
 
 T = TypeVar("T")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")

@@ -1,21 +1,16 @@
-"""Trying again when a registry is busy, broken for a moment, or cut off.
-
-How long what a registry sends may be, unless it is a blob: that is held in memory.
-"""
+"""Trying again when a registry is busy, broken for a moment, or cut off."""
 
 from __future__ import annotations
 
 import random
 import re
 import time
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import httpx
 
 from distrain_nb.errors import ImageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 T = TypeVar("T")
 

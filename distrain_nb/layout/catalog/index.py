@@ -9,6 +9,7 @@ lists of rows, each a mapping of columns to values; `docs/layouts.md` describes 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
@@ -18,8 +19,6 @@ from distrain_nb.errors import OptionError
 from distrain_nb.layout.catalog.tables import TABLES, Catalog, normal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from distrain_nb.layout.catalog.rows import BandwidthRule, PrebuiltContainer, Topology
 
 

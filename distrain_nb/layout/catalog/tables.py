@@ -1,14 +1,10 @@
-"""The fact tables as one immutable value, each table read when it is first looked at.
-
-The ways to write an accelerator: its full name, its Compute Engine name, its short end.
-
-Reads a fact table into typed rows.
-"""
+"""The fact tables as one immutable value, each table read when it is first looked at."""
 
 from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -16,8 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from distrain_nb.layout.catalog import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from distrain_nb.layout.catalog.rows import Accelerator
 
     Row = TypeVar("Row", bound=NamedTuple)
@@ -170,6 +164,22 @@ class Catalog:
     first looked at, naming the table, the row's number and what is wrong with it.
     """
 
+    machines: Mapping[str, rows.Machine]
+    accelerators: Mapping[str, rows.Accelerator]
+    vertex_counts: Mapping[tuple[str, str], rows.GpuCounts]
+    ai_platform_counts: Mapping[tuple[str, str], rows.GpuCounts]
+    legacy_machines: Mapping[str, rows.LegacyMachine]
+    bandwidth_rules: Mapping[str, rows.BandwidthRule]
+    regions: Mapping[tuple[str, str, str], rows.Offer]
+    topologies: Mapping[tuple[str, str, str, str], rows.Topology]
+    containers: Mapping[str, rows.PrebuiltContainer]
+    instances: Mapping[str, rows.Instance]
+    distributions: Mapping[str, rows.Distribution]
+    devices: Mapping[str, rows.Device]
+    framework_builds: Mapping[tuple[str, str, str], rows.FrameworkBuild]
+    limits: Mapping[tuple[str, str], rows.Limit]
+    sources: Mapping[str, rows.SourceDocument]
+
     def __init__(self, overrides: Overrides | None = None) -> None:
         self._overrides = dict(overrides or {})
         for name in self._overrides:
@@ -182,69 +192,16 @@ class Catalog:
         return rows
 
     @cached_property
-    def machines(self) -> Mapping[str, rows.Machine]:
-        return self._read("machines")
-
-    @cached_property
-    def accelerators(self) -> Mapping[str, rows.Accelerator]:
-        return self._read("accelerators")
-
-    @cached_property
     def accelerator_names(self) -> Mapping[str, str]:
         """Every way to write an accelerator, upper case and with underscores, to its full name."""
         return accelerator_names(self.accelerators.values())
 
-    @cached_property
-    def vertex_counts(self) -> Mapping[tuple[str, str], rows.GpuCounts]:
-        return self._read("vertex_counts")
+    if not TYPE_CHECKING:  # for checkers, there are the tables above alone
 
-    @cached_property
-    def ai_platform_counts(self) -> Mapping[tuple[str, str], rows.GpuCounts]:
-        return self._read("ai_platform_counts")
-
-    @cached_property
-    def legacy_machines(self) -> Mapping[str, rows.LegacyMachine]:
-        return self._read("legacy_machines")
-
-    @cached_property
-    def bandwidth_rules(self) -> Mapping[str, rows.BandwidthRule]:
-        return self._read("bandwidth_rules")
-
-    @cached_property
-    def regions(self) -> Mapping[tuple[str, str, str], rows.Offer]:
-        return self._read("regions")
-
-    @cached_property
-    def topologies(self) -> Mapping[tuple[str, str, str, str], rows.Topology]:
-        return self._read("topologies")
-
-    @cached_property
-    def containers(self) -> Mapping[str, rows.PrebuiltContainer]:
-        return self._read("containers")
-
-    @cached_property
-    def instances(self) -> Mapping[str, rows.Instance]:
-        return self._read("instances")
-
-    @cached_property
-    def distributions(self) -> Mapping[str, rows.Distribution]:
-        return self._read("distributions")
-
-    @cached_property
-    def devices(self) -> Mapping[str, rows.Device]:
-        return self._read("devices")
-
-    @cached_property
-    def framework_builds(self) -> Mapping[tuple[str, str, str], rows.FrameworkBuild]:
-        return self._read("framework_builds")
-
-    @cached_property
-    def limits(self) -> Mapping[tuple[str, str], rows.Limit]:
-        return self._read("limits")
-
-    @cached_property
-    def sources(self) -> Mapping[str, rows.SourceDocument]:
-        return self._read("sources")
+        def __getattr__(self, name: str) -> Mapping[Any, Any]:
+            if name not in TABLES:
+                raise AttributeError(f"no table {name!r}")
+            return self.__dict__.setdefault(name, self._read(name))
 
     def _read(self, name: str) -> dict[Any, Any]:
         kind, file, key, _ = TABLES[name]

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout.formats.form import Export, as_json
 from distrain_nb.layout.formats.pieces import Imported
 from distrain_nb.layout.formats.reading import read_any
+from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.options import heading, printed
 from distrain_nb.layout.place import place_of, places
-
-if TYPE_CHECKING:
-    from distrain_nb.layout.layout import Layout
 
 __all__ = [
     "Export",

@@ -1,11 +1,10 @@
-"""The forms that layouts are written in and read from.
-
-The images of a layout's pools, as forms have them: one for all, or one for each.
-"""
+"""The forms that layouts are written in and read from."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,9 +16,6 @@ from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.traffic import reduction_image
 
 if TYPE_CHECKING:
-    import re
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from distrain_nb.layout.formats.pieces import Imported
     from distrain_nb.layout.formats.python_names import Call
     from distrain_nb.layout.formats.python_source import PythonSource

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError, shown
+from distrain_nb.layout.layout import Layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from distrain_nb.layout.layout import Layout
     from distrain_nb.types import Json
 
 # Vertex AI

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
@@ -24,8 +25,6 @@ from distrain_nb.layout.formats.python_names import (
 from distrain_nb.layout.formats.python_values import Expressions, is_plain, parameters, stars
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from distrain_nb.types import Unknown
 
 _HARMLESS = ("print", "display", "pprint", "len", "str", "dict", "list", "sorted", "isinstance")

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import ast
 import operator
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from distrain_nb.layout.formats.python_names import (
-    MOST_PARTS,
-    Call,
-    Function,
-    PythonNames,
-    Unread,
-)
+from distrain_nb.layout.formats.python_names import MOST_PARTS, Call, Function, PythonNames, Unread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from distrain_nb.types import Unknown
 
 _MOST_NUMBER = 2**63

@@ -1,7 +1,4 @@
-"""Reads a layout from whatever was pasted, recognizing the form by the readers of all places.
-
-Reads commands of a shell: their words, flags, and the files that here-documents write.
-"""
+"""Reads a layout from whatever was pasted, recognizing the form by the readers of all places."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ import bisect
 import json
 import re
 import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,8 +21,6 @@ from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.place import places
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from distrain_nb.layout.formats.form import ReadForm
     from distrain_nb.layout.formats.python_names import Call
 

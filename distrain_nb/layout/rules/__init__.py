@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
 
 from distrain_nb.findings import Finding, Severity
+from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.resolved import resolve
 
 # importing them registers their rules
 from distrain_nb.layout.rules import machines, positions, unread  # noqa: F401
-from distrain_nb.layout.rules.engine import (
-    Edit,
-    Rule,
-    Trials,
-    all_rules,
-    finding,
-    grouped,
-    verdict,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from distrain_nb.layout.layout import Layout
+from distrain_nb.layout.rules.engine import Edit, Rule, Trials, all_rules, finding, grouped, verdict
 
 __all__ = ["Edit", "Rule", "all_rules", "check", "findings"]
 

@@ -1,22 +1,17 @@
-"""How much a repair changes: what repairs are ranked by.
-
-Alternatives to a machine: what is wrong with one of them, and puts it right, in the layout.
-"""
+"""How much a repair changes: what repairs are ranked by."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool
+from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
-
     # A repair: its label, and the new values by their paths.
     Labelled: TypeAlias = "tuple[str, Mapping[str, Any]]"
 
@@ -107,7 +102,7 @@ _VARY = ("machine", "replicas", "accelerator", "accelerator_count")
 def place_in(layout: Layout, number: int, where: str) -> str:
     """Return the place in a layout of what is at `where` in its variant of that number."""
     name, _, field = where.partition(".")
-    return f"{name}.alternatives" if number and field in _VARY and name in _pools(layout) else where
+    return f"{name}.alternatives" if number and field in _VARY and name in varied(layout) else where
 
 
 def naming(layout: Layout, number: int, message: str) -> str:
@@ -129,15 +124,16 @@ def combined(layout: Layout, repairs: Mapping[int, Sequence[Labelled]]) -> Itera
             yield " and ".join(labels), _restored(layout, steps)
     numbers = [number for number in repairs if number]
     label = f"Leave {' and '.join(_machine(layout, number) for number in numbers)} out"
-    yield label, {f"{n}.alternatives": _without(p, numbers) for n, p in _pools(layout).items()}
+    yield label, {f"{n}.alternatives": _without(p, numbers) for n, p in varied(layout).items()}
 
 
-def _pools(layout: Layout) -> dict[str, Pool]:
+def varied(layout: Layout) -> dict[str, Pool]:
+    """Return the pools that name alternatives to their machine, by role."""
     return {role.value: pool for role, pool in layout.pools() if pool.alternatives}
 
 
 def _machine(layout: Layout, number: int) -> str:
-    return next((pool.taking(number).machine or "" for pool in _pools(layout).values()), "")
+    return next((pool.taking(number).machine or "" for pool in varied(layout).values()), "")
 
 
 def _without(pool: Pool, numbers: Sequence[int]) -> tuple[object, ...]:
@@ -147,7 +143,7 @@ def _without(pool: Pool, numbers: Sequence[int]) -> tuple[object, ...]:
 def _restored(layout: Layout, steps: Iterable[tuple[int, Mapping[str, Any]]]) -> dict[str, Any]:
     """Return changes of variants as changes of the layout: those of machines are changes of its
     alternatives."""
-    pools, changes = _pools(layout), dict[str, Any]()
+    pools, changes = varied(layout), dict[str, Any]()
     for number, of_variant in steps:
         for path, value in of_variant.items():
             name, _, field = path.partition(".")

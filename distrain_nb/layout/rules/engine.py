@@ -3,30 +3,24 @@
 A rule is a small function from a `ResolvedLayout` to the `Problem`s that it sees. A problem may
 name repairs, which are only worked out when somebody wants them, and only shown once they have been
 tried.
-
-Repairs that several rules have.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from distrain_nb.findings import Finding, Fix, Severity
-from distrain_nb.layout.place import place_of, places
-from distrain_nb.layout.resolved import ResolvedLayout, resolve
+from distrain_nb.layout.layout import Layout
+from distrain_nb.layout.place import Place, place_of, places
+from distrain_nb.layout.pool import Role
+from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool, resolve
 from distrain_nb.layout.rules.change import Change, change, combined, naming, place_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from distrain_nb.layout.layout import Layout
-    from distrain_nb.layout.place import Place
-    from distrain_nb.layout.pool import Role
-    from distrain_nb.layout.resolved import ResolvedPool
-
     Places: TypeAlias = "tuple[str, ...] | Callable[[Place], bool] | None"
 
     Look: TypeAlias = "Callable[[ResolvedLayout], Iterator[Problem]]"
@@ -123,30 +117,19 @@ def rule(
     """Register a function as the rule `code`; `source` holds keys of the table of sources."""
 
     def register(look: Look) -> Look:
-        if code in RULES:
-            raise ValueError(f"two rules are called {code}")
-        RULES[code] = Rule(code, severity, on, says, source, look, of_each)
+        name = code or look.__name__.replace("_", "-")
+        if name in RULES:
+            raise ValueError(f"two rules are called {name}")
+        RULES[name] = Rule(name, severity, on, says, source, look, of_each)
         rules_for.cache_clear()  # a backend may bring its rules late
         return look
 
     return register
 
 
-def named_rule(
-    says: str,
-    source: str,
-    *,
-    on: Places = None,
-    severity: Severity = Severity.ERROR,
-    of_each: bool = True,
-) -> Callable[[Look], Look]:
-    """Register a function as the rule that has its name: `tpu_cores` is `tpu-cores`."""
-
-    def register(look: Look) -> Look:
-        code = look.__name__.replace("_", "-")
-        return rule(code, says, source, on=on, severity=severity, of_each=of_each)(look)
-
-    return register
+# Registers a function as the rule that has its name: `tpu_cores` is `tpu-cores`.
+named_rule = partial(rule, "")
+named_warning = partial(named_rule, severity=Severity.WARNING)
 
 
 def all_rules() -> dict[str, Rule]:

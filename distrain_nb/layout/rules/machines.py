@@ -7,15 +7,14 @@ legacy ones, and those of another cloud.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import partial
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
-from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.index import counts, short_name, takers
 from distrain_nb.layout.catalog.lookup import dates
-from distrain_nb.layout.catalog.tables import normal
+from distrain_nb.layout.catalog.tables import Catalog, normal
 from distrain_nb.layout.choices import (
     Accelerators,
     accelerator_rank,
@@ -24,8 +23,9 @@ from distrain_nb.layout.choices import (
     machines_with,
 )
 from distrain_nb.layout.hardware import CPU, TITLES, device_in_name
+from distrain_nb.layout.place import GpuMachine
 from distrain_nb.layout.pool import Pool, Role
-from distrain_nb.layout.resolved import resolve
+from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool, resolve
 from distrain_nb.layout.rules.engine import (
     Edit,
     Problem,
@@ -33,15 +33,9 @@ from distrain_nb.layout.rules.engine import (
     at,
     has_tables,
     named_rule,
+    named_warning,
     repair,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from distrain_nb.layout.catalog.tables import Catalog
-    from distrain_nb.layout.place import GpuMachine
-    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 _LEGACY_TPU, _TPU = "cloud_tpu", "cloud-tpu"
 
@@ -236,11 +230,10 @@ def machine_unknown(job: ResolvedLayout) -> Iterator[Problem]:
             )
 
 
-@named_rule(
+@named_warning(
     "The tables know the machine type, not only the service's installed SDK.",
     "SM-API",
     on=has_tables,
-    severity=Severity.WARNING,
 )
 def machine_newer(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in job.pools:

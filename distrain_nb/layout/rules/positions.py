@@ -1,34 +1,26 @@
-"""Which pools a job has: one primary, and only the roles that the place knows.
-
-Figures that are out of range anywhere: replicas, ranks, seconds.
-"""
+"""Which pools a job has: one primary, and only the roles that the place knows."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
-from distrain_nb.findings import Severity
 from distrain_nb.layout.options import duration
-from distrain_nb.layout.place import place_of
+from distrain_nb.layout.place import Place, place_of
 from distrain_nb.layout.pool import Pool, Role
+from distrain_nb.layout.resolved import ResolvedLayout
 from distrain_nb.layout.rules.engine import (
     Problem,
     Repair,
     at,
     named_rule,
+    named_warning,
     names_accelerators,
     no_limit,
     repair,
     without_pool,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.layout.place import Place
-    from distrain_nb.layout.resolved import ResolvedLayout
 
 
 @named_rule("A pool that is there has at least one replica.", "VERTEX-DT-JA;SM-API")
@@ -165,7 +157,7 @@ def servers_and_reducers(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@named_rule("TensorFlow expects one evaluator.", "VERTEX-DT-JA", severity=Severity.WARNING)
+@named_warning("TensorFlow expects one evaluator.", "VERTEX-DT-JA")
 def evaluators_many(job: ResolvedLayout) -> Iterator[Problem]:
     layout, evaluators = job.layout, job.layout.evaluators
     tensorflow = job.framework == "tensorflow" or layout.launcher == "tensorflow"

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
-from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.index import topologies
 from distrain_nb.layout.options import option_of, set_fields, texts
 from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Pool, Role
-from distrain_nb.layout.rules.engine import Problem, Repair, at, named_rule, repair
+from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
+from distrain_nb.layout.rules.engine import Problem, Repair, at, named_rule, named_warning, repair
 from distrain_nb.layout.rules.machines import of_tier
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 _RANKS = ("launcher", "ranks_per_replica")  # what runs depends on them
 # Pools, and a tier, have rules of their own, whose repairs know their machines.
@@ -28,7 +23,7 @@ def ranks_not_here(job: ResolvedLayout) -> Iterator[Problem]:
     yield from (_unread(job, field) for field in _fields(job) if field in _RANKS)
 
 
-@named_rule("The place reads the field.", "", severity=Severity.WARNING)
+@named_warning("The place reads the field.", "")
 def field_ignored(job: ResolvedLayout) -> Iterator[Problem]:
     yield from (_unread(job, field) for field in _fields(job) if field not in _RANKS)
 
@@ -50,10 +45,8 @@ def _unread(job: ResolvedLayout, field: str) -> Problem:
     )
 
 
-@named_rule(
-    "A pool has what the place reads of it; without a cloud that is the number of replicas.",
-    "",
-    severity=Severity.WARNING,
+@named_warning(
+    "A pool has what the place reads of it; without a cloud that is the number of replicas.", ""
 )
 def machine_ignored(job: ResolvedLayout) -> Iterator[Problem]:
     place = place_of(job.layout.on)
@@ -81,7 +74,7 @@ def _bare(resolved: ResolvedPool, bare: Pool) -> Iterator[Repair]:
     yield repair(f"Write {bare}", **{resolved.role.value: bare})
 
 
-@named_rule("Only AI Platform has scale tiers.", "ML-API", severity=Severity.WARNING)
+@named_warning("Only AI Platform has scale tiers.", "ML-API")
 def tier_elsewhere(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.tier and job.place and not job.place.reads("tier"):
         yield Problem(

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
+from distrain_nb.layout.catalog.rows import LegacyMachine
 from distrain_nb.layout.pool import Role
+from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 from distrain_nb.layout.rules.engine import Problem, Repair, named_rule, repair, without_accelerator
 from distrain_nb.layout.rules.machines import successors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.layout.catalog.rows import LegacyMachine
-    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 rule = partial(named_rule, on=("ai-platform",))
 _CUSTOM = "CUSTOM"

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.files import data_yaml
 from distrain_nb.layout.formats.pieces import MappingReader, present
 from distrain_nb.places.ai_platform.forms import from_training_input
 from distrain_nb.places.ai_platform.study_rules import findings
-from distrain_nb.places.vertex.forms.study import ALGORITHMS, GOALS, SCALES
+from distrain_nb.places.vertex.forms.study import ALGORITHMS, GOALS, SCALES, name_for
 from distrain_nb.tuning.formats.pieces import (
     ImportedStudy,
     count,
@@ -28,6 +28,7 @@ from distrain_nb.tuning.rules.study import objectives
 from distrain_nb.tuning.spec import (
     Categorical,
     Discrete,
+    Domain,
     Double,
     Goal,
     Integer,
@@ -36,10 +37,7 @@ from distrain_nb.tuning.spec import (
     Search,
     StudySpec,
 )
-
-if TYPE_CHECKING:
-    from distrain_nb.tuning.spec import Domain
-    from distrain_nb.types import Json
+from distrain_nb.types import Json
 
 # What a trial reports where the job doesn't say.
 METRIC = "training/hptuning/metric"
@@ -59,7 +57,7 @@ def hyperparameters(spec: StudySpec) -> dict[str, Json]:
     if not goals:
         raise OptionError("a study needs a goal, such as --goal min:val/loss")
     return {
-        "goal": _word(GOALS, goals[0].direction),
+        "goal": name_for(GOALS, goals[0].direction),
         "params": [_parameter(parameter) for parameter in spec.parameters],
         "maxTrials": spec.trials,
         "maxParallelTrials": spec.parallel,
@@ -67,7 +65,7 @@ def hyperparameters(spec: StudySpec) -> dict[str, Json]:
         **present(
             maxFailedTrials=spec.max_failed or None,
             enableTrialEarlyStopping=True if spec.stopping else None,
-            algorithm=_word(ALGORITHMS, spec.search.algorithm),
+            algorithm=name_for(ALGORITHMS, spec.search.algorithm),
         ),
     }
 
@@ -116,7 +114,7 @@ def _parameter(parameter: Parameter) -> dict[str, Json]:
         fields["discreteValues"] = list(domain.values)
     else:
         fields |= {"minValue": domain.low, "maxValue": domain.high}
-    return {**fields, "scaleType": _word(SCALES, parameter.scale)}
+    return {**fields, "scaleType": name_for(SCALES, parameter.scale)}
 
 
 def _read(reader: MappingReader, dropped: list[str]) -> Parameter:
@@ -135,10 +133,6 @@ def _read(reader: MappingReader, dropped: list[str]) -> Parameter:
         domain = Integer(int(low), int(high)) if kind is Integer else Double(low, high)
     dropped += reader.done()
     return Parameter(name, domain, scale)
-
-
-def _word(names: dict[str, str], value: str | None) -> str | None:
-    return next((name for name, meaning in names.items() if meaning == value), None)
 
 
 STUDIES = StudyPlace(

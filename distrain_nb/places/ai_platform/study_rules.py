@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from distrain_nb.findings import Finding
 from distrain_nb.tuning.rules.places import (
     end_names,
     left_out,
@@ -16,17 +17,7 @@ from distrain_nb.tuning.rules.places import (
     positive_reverse_log,
 )
 from distrain_nb.tuning.rules.study import error, joined, setting
-from distrain_nb.tuning.spec import (
-    MedianStopping,
-    Search,
-    StudyEnd,
-    StudySpec,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.findings import Finding
+from distrain_nb.tuning.spec import MedianStopping, Search, StudyEnd, StudySpec
 
 # What a trial reports where the job doesn't say.
 

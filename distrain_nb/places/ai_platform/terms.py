@@ -1,27 +1,26 @@
-"""AI Platform Training, as layouts know it: it has ended, and Vertex AI takes its layouts.
-
-What AI Platform Training offered: scale tiers, and Compute Engine's or its own machine types.
-
-The layout of AI Platform, whose service has ended, on Vertex AI, which succeeds it.
-"""
+"""AI Platform Training, as layouts know it: it has ended, and Vertex AI takes its layouts."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.layout.catalog.index import current
+from distrain_nb.layout.catalog.rows import Machine
+from distrain_nb.layout.catalog.tables import Catalog
 from distrain_nb.layout.choices import Choice
 from distrain_nb.layout.files import data_yaml
 from distrain_nb.layout.formats.form import CommandForm, Export, MappingForm
+from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.options import heading, in_cell, line, printed
 from distrain_nb.layout.place import Place, Successor
-from distrain_nb.layout.pool import Role
-from distrain_nb.layout.rules import findings
+from distrain_nb.layout.pool import Pool, Role
+from distrain_nb.layout.rules import Rule, findings
 from distrain_nb.places.ai_platform import rules  # noqa: F401  (importing it registers its rules)
 from distrain_nb.places.ai_platform.forms import (
     COMMAND,
@@ -31,15 +30,6 @@ from distrain_nb.places.ai_platform.forms import (
     training_input,
 )
 from distrain_nb.places.vertex.terms import CLOUD_FIELDS, MACHINE_FIELDS, GoogleOffers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from distrain_nb.layout.catalog.rows import Machine
-    from distrain_nb.layout.catalog.tables import Catalog
-    from distrain_nb.layout.layout import Layout
-    from distrain_nb.layout.pool import Pool
-    from distrain_nb.layout.rules import Rule
 
 
 class AiPlatformOffers(GoogleOffers):

@@ -7,6 +7,7 @@ Each replica finds the others in `CLUSTER_SPEC`, by the names that a JobSet give
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError, shown
@@ -18,8 +19,6 @@ from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from distrain_nb.types import Json
 
 JOBSET, TRAINJOB = "JobSet", "TrainJob"

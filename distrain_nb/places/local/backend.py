@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.base import Backend
@@ -18,7 +20,7 @@ from distrain_nb.config import Config, path_named
 from distrain_nb.errors import OptionError
 from distrain_nb.places.local import buckets
 from distrain_nb.places.local.machine import gpus_of, machine
-from distrain_nb.places.local.plan import FOLDERS, LocalPlan, plan
+from distrain_nb.places.local.plan import FOLDERS, LocalJob, LocalPlan, plan
 from distrain_nb.places.local.warm import hand_over
 from distrain_nb.worker.data.storage import in_bucket
 from distrain_nb.worker.files.folder import (
@@ -33,12 +35,8 @@ from distrain_nb.worker.machine.gpus import VISIBLE, shares
 from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from distrain_nb.backends.base import Handle, Job
     from distrain_nb.backends.tuning import TrialStart
-    from distrain_nb.places.local.plan import LocalJob
 
 
 def job_of_trial(job: LocalJob, parallel: int) -> tuple[LocalJob, tuple[str, ...]]:

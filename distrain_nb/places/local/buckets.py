@@ -9,10 +9,12 @@ import fcntl
 import importlib
 import json
 import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -24,9 +26,6 @@ from distrain_nb.worker.data.storage import BucketObject, filesystem, in_bucket,
 from distrain_nb.worker.files.disk import readable_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from distrain_nb.types import Unknown
 
 CACHE = "cache/data"

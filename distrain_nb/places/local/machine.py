@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,8 +17,6 @@ from packaging.requirements import InvalidRequirement, Requirement
 from distrain_nb.worker.machine.gpus import VISIBLE, Gpus, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from distrain_nb.places.local.plan import LocalJob
 
 GB = 1e9

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -16,6 +17,7 @@ from distrain_nb.cluster import (
     ranks,
     ranks_per_replica,
 )
+from distrain_nb.cluster.spec import Rank
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout import Layout, Pool, Role
@@ -29,11 +31,8 @@ from distrain_nb.worker.reduction import group as reduction
 from distrain_nb.worker.replica.mpi import custom_options, mpirun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from distrain_nb.backends.base import Job
     from distrain_nb.backends.options import NoOptions
-    from distrain_nb.cluster.spec import Rank
     from distrain_nb.types import Json
 
 LocalJob: TypeAlias = "Job[NoOptions]"
@@ -101,7 +100,7 @@ def plan(job: LocalJob) -> LocalPlan:
     sharing = -(-sum(r.rank is not None for r in placed) // gpus) if gpus else 1
     sharing *= int(job.machine.get("trials_per_gpu", 1))
     common = {
-        **_folders(),
+        **{name: f"{RUN}/{folder}" for name, folder in FOLDERS.items()},
         **_threads(job, len(placed)),
         **_reducers(cluster),
         **_shared_memory(job, sharing),
@@ -149,10 +148,6 @@ def _pool_specs(layout: Layout) -> list[dict[str, Json]]:
         {"machineSpec": {}, "replicaCount": str(pools[n].replicas)} if n in pools else {}
         for n in range(max(pools) + 1)
     ]
-
-
-def _folders() -> dict[str, str]:
-    return {name: f"{RUN}/{folder}" for name, folder in FOLDERS.items()}
 
 
 def _reducers(cluster: Cluster) -> dict[str, str]:

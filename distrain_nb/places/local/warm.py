@@ -11,18 +11,15 @@ import sys
 import sysconfig
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import distrain_nb.worker
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.folder import STEP_TIMES_VARIABLE
 from distrain_nb.worker.files.request import TAKEN, Request, Warming, send
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 # What differs from one kernel, or one terminal, to the next and matters to no framework.
 _PASSING = ("JPY_", "DISTRAIN_", "PYDEVD_", "IPY_", "SSH_", "VSCODE_", "TERM", "XPC_", "PYTEST_")

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.backends.base import Check, Health, installed
 from distrain_nb.backends.remote.resuming import ResumingBackend
 from distrain_nb.backends.remote.service import Pace
 from distrain_nb.errors import DistrainError
-from distrain_nb.places.ray.options import RayOptions
+from distrain_nb.layout import Layout
+from distrain_nb.layout.choices import Choice
+from distrain_nb.places.ray.options import RayJob, RayOptions
 from distrain_nb.places.ray.terms import READS
+from distrain_nb.types import JsonObject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
     from distrain_nb.backends.options import Settled
-    from distrain_nb.layout import Layout
-    from distrain_nb.layout.choices import Choice
-    from distrain_nb.places.ray.options import RayJob
     from distrain_nb.places.ray.plan import RayPlan
     from distrain_nb.places.ray.service import RayService
-    from distrain_nb.types import JsonObject
 
 FOLDER = "ray"  # in a run's folder: what its job has written
 

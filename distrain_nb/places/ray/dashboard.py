@@ -2,8 +2,6 @@
 
 An address that begins with http needs no package of Ray's. Of another, such as `anyscale://…`,
 Ray's package knows which address and headers it stands for.
-
-A cluster as it was seen a moment ago, for findings, completion and the form.
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,15 +21,13 @@ from distrain_nb.backends.base import Check, Health
 from distrain_nb.backends.remote.service import Denied, Gone, Unanswered
 from distrain_nb.config import Config
 from distrain_nb.errors import DistrainError, OptionError
+from distrain_nb.layout import Layout
 from distrain_nb.layout.choices import Choice
 from distrain_nb.places.ray.demand import GROUP, TYPE, Node
+from distrain_nb.types import Json, JsonObject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
     from typing import Protocol
-
-    from distrain_nb.layout import Layout
-    from distrain_nb.types import Json, JsonObject
 
     class ClusterInfo(Protocol):
         address: str

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from distrain_nb.backends.options import option
 from distrain_nb.backends.remote.options import RemoteOptions
 from distrain_nb.errors import OptionError
+from distrain_nb.layout import Layout
 from distrain_nb.layout.choices import Choice
 from distrain_nb.places.ray.demand import SPREAD_OUT, STRATEGIES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from distrain_nb.backends.base import Job
-    from distrain_nb.layout import Layout
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from distrain_nb.backends.options import Found, notes, text_of
 from distrain_nb.backends.remote.delivery import to_install
@@ -13,7 +14,7 @@ from distrain_nb.backends.remote.shared_folder import SharedSpec, environment
 from distrain_nb.cluster import PER_GPU, about_processes, choose, ranks_per_replica
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Fix, Severity
-from distrain_nb.layout import Role
+from distrain_nb.layout import Layout, Role
 from distrain_nb.layout.catalog.index import short_name
 from distrain_nb.layout.files import data_yaml
 from distrain_nb.layout.hardware import hardware_of
@@ -21,16 +22,10 @@ from distrain_nb.layout.options import in_cell
 from distrain_nb.layout.pool import Pool
 from distrain_nb.places.ray import demand
 from distrain_nb.places.ray.dashboard import DEFAULT, is_http
-from distrain_nb.places.ray.options import amount, resources, size
+from distrain_nb.places.ray.options import RayJob, amount, resources, size
 from distrain_nb.repairs import with_option
-from distrain_nb.types import Json  # noqa: TC001  (`fields` reads it)
+from distrain_nb.types import Json
 from distrain_nb.worker.replica import shared
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from distrain_nb.layout import Layout
-    from distrain_nb.places.ray.options import RayJob
 
 VARIABLES = ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS")
 CLUSTER, TROUBLE = "cluster", "trouble"  # names in `Job.machine`

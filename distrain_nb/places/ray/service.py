@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import zipfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -18,18 +19,15 @@ from distrain_nb.backends.remote.shared_folder import START, SharedFolderService
 from distrain_nb.errors import DistrainError
 from distrain_nb.places.ray.dashboard import Dashboard, Headers
 from distrain_nb.places.ray.plan import RaySpec
+from distrain_nb.types import JsonObject
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.replica import shared
-from distrain_nb.worker.supervisor.retries import LOST
+from distrain_nb.worker.supervisor.retries import LOST, RunAttempt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from distrain_nb.image import Listener
-    from distrain_nb.types import JsonObject
-    from distrain_nb.worker.supervisor.retries import RunAttempt
 
 TRAVEL = ("demand.py", "driver.py", "replica.py")  # of this package, with each job
 JOB, STATE, NEXT, NODE = "job.json", "driver.json", "next-parcel", "node"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from botocore.config import Config
@@ -15,14 +16,12 @@ from distrain_nb.places.sagemaker.client import DENIED, code_of, plain_words
 from distrain_nb.places.sagemaker.logs import GROUP
 from distrain_nb.places.sagemaker.names import ACCOUNT
 from distrain_nb.places.sagemaker.settings import login_of
+from distrain_nb.types import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from botocore.client import BaseClient
 
     from distrain_nb.backends.options import Settled
-    from distrain_nb.types import Value
 
 CONNECT_S, READ_S = 3, 7
 

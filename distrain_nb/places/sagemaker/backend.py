@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.backends.base import login, packages
 from distrain_nb.backends.remote.sdk import SdkTuningBackend
 from distrain_nb.errors import OptionError
+from distrain_nb.layout import Layout
 from distrain_nb.places.sagemaker.channels import Channel
 from distrain_nb.places.sagemaker.names import INPUT
-from distrain_nb.places.sagemaker.options import SageMakerOptions
+from distrain_nb.places.sagemaker.options import SageMakerJob, SageMakerOptions
 from distrain_nb.places.sagemaker.sdk import foreign, sdk_object
+from distrain_nb.types import JsonObject, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from distrain_nb.backends.base import Check
     from distrain_nb.backends.cost import Price
     from distrain_nb.backends.options import Settled
-    from distrain_nb.layout import Layout
     from distrain_nb.layout.choices import Choice
-    from distrain_nb.places.sagemaker.options import SageMakerJob
     from distrain_nb.places.sagemaker.plan import SageMakerPlan, SageMakerSpec
     from distrain_nb.places.sagemaker.service import SageMakerService
     from distrain_nb.places.sagemaker.tuning_request import SageMakerStudyPlan
     from distrain_nb.program.advice import RemoteFolder
     from distrain_nb.tuning.spec import StudySpec
-    from distrain_nb.types import JsonObject, Value
 
 
 class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):

@@ -8,6 +8,7 @@ A URI is `s3://BUCKET/PREFIX`, `fsx://FILESYSTEM/PATH` (FSx for Lustre) or `efs:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ from distrain_nb.errors import OptionError
 from distrain_nb.layout.formats.pieces import present
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from distrain_nb.types import Json
 
 FORM = "NAME=URI[,mode=File|FastFile|Pipe][,sharded][,manifest|augmented]"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from distrain_nb.backends.remote.uploading import AT_ONCE
 from distrain_nb.errors import DistrainError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from botocore.client import BaseClient
 
 # Standard mode repeats what may pass, with exponential pauses and jitter.

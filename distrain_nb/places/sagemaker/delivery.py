@@ -1,26 +1,22 @@
-"""How a program gets to AWS's framework containers: the archive of script mode.
-
-Script mode: the hyperparameters by which AWS's framework containers start a program.
-"""
+"""How a program gets to AWS's framework containers: the archive of script mode."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
 from distrain_nb.backends.remote.delivery import files_of_worker, pack, to_install
+from distrain_nb.layout import Layout
 from distrain_nb.places.sagemaker.forms.request import distributions, hosts
 from distrain_nb.places.sagemaker.forms.request import hyperparameters as of_distribution
 from distrain_nb.places.sagemaker.names import REGION, RUN
 from distrain_nb.program.requirements import PACKAGES
+from distrain_nb.types import Json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from distrain_nb.backends.remote.delivery import Laid, Requiring
-    from distrain_nb.layout import Layout
     from distrain_nb.places.sagemaker.settings import Settings
-    from distrain_nb.types import Json
 
 ENTRY = "distrain_program.py"
 

@@ -14,16 +14,14 @@ from __future__ import annotations
 
 import shutil
 import weakref
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, PrivateAttr
 from sagemaker.train.distributed import DistributedConfig
 
 from distrain_nb.image.image import worker_files
 from distrain_nb.scratch import Scratch
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _DRIVER = """\
 import os

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,8 +12,6 @@ from distrain_nb.places.sagemaker.client import plain_words
 from distrain_nb.places.sagemaker.service import SageMakerService
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from distrain_nb.backends.remote.service import Cursor, LogEntry
 
 

@@ -1,12 +1,10 @@
-"""Training jobs: created once, observed, stopped.
-
-The instances of a job: as they were asked for, or those that the service has chosen.
-"""
+"""Training jobs: created once, observed, stopped."""
 
 from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypedDict
 
@@ -18,18 +16,15 @@ from distrain_nb.backends.remote.service import Gone, LogEntry, Observed, Unansw
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout import Layout, Pool
 from distrain_nb.places.sagemaker.client import code_of, plain_words
-from distrain_nb.worker.files.status import State
+from distrain_nb.types import JsonObject
+from distrain_nb.worker.files.status import Process, State
 from distrain_nb.worker.replica.contracts import VARIABLE, per_replica
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from botocore.client import BaseClient
 
     from distrain_nb.backends.remote.service import Cursor
     from distrain_nb.places.sagemaker.request import Machines, RequestParts
-    from distrain_nb.types import JsonObject
-    from distrain_nb.worker.files.status import Process
 
 SERVICE = "service"  # the role under which SageMaker itself speaks
 _TAKEN = "instances"  # the key of a log's cursor

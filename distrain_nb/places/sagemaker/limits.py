@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -9,12 +10,10 @@ from typing import TYPE_CHECKING
 from distrain_nb.backends.remote.submission import substituted
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.places.sagemaker.names import ACCOUNT, IMAGE, RUN
+from distrain_nb.types import JsonObject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from distrain_nb.places.sagemaker.model import Constraint, PathStep
-    from distrain_nb.types import JsonObject
 
 # The options that fill a place, for those who look for what to change.
 _OPTIONS = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
@@ -18,8 +19,6 @@ from distrain_nb.backends.remote.service import LogEntry
 from distrain_nb.places.sagemaker.client import THROTTLED, code_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from botocore.client import BaseClient
 
     from distrain_nb.backends.remote.service import Cursor

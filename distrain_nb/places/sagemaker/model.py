@@ -6,14 +6,12 @@ Needs botocore, which comes with boto3.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from botocore.model import ListShape, MapShape, ServiceModel, Shape, StringShape, StructureShape
 from botocore.session import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # The model writes Java's classes of characters, which `re` does not have.
 _CLASSES = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -15,8 +16,6 @@ from distrain_nb.layout.options import seconds
 from distrain_nb.places.sagemaker.channels import Channel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from distrain_nb.backends.base import Job
     from distrain_nb.types import Json, JsonObject
 

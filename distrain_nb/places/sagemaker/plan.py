@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -13,28 +14,25 @@ from distrain_nb.backends.remote.equipment import equipped
 from distrain_nb.backends.remote.options import NOTE, plain, run_name, short_name, variables_of
 from distrain_nb.backends.remote.submission import Spec, substituted
 from distrain_nb.cluster import PER_GPU, about_processes, choose, ranks_per_replica
+from distrain_nb.findings import Finding
 from distrain_nb.image.base import requirement_name
+from distrain_nb.layout import Layout
 from distrain_nb.layout.hardware import AMD64, hardware_of
 from distrain_nb.layout.pool import Alternative
 from distrain_nb.places.sagemaker.containers import equipment_of, framework_of, python_of
 from distrain_nb.places.sagemaker.forms.request import groups, hosts
 from distrain_nb.places.sagemaker.limits import beyond
 from distrain_nb.places.sagemaker.names import ACCOUNT, IMAGE, REGION, RUN
+from distrain_nb.places.sagemaker.options import SageMakerJob
 from distrain_nb.places.sagemaker.request import Start, read, request_of
-from distrain_nb.places.sagemaker.settings import fitting, settings_of, settled, wrong
+from distrain_nb.places.sagemaker.settings import Settings, fitting, settings_of, settled, wrong
 from distrain_nb.places.sagemaker.validation import findings
 from distrain_nb.secrets import HIDDEN
+from distrain_nb.types import Json, JsonObject
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from distrain_nb.backends.options import Settled
-    from distrain_nb.findings import Finding
-    from distrain_nb.layout import Layout
-    from distrain_nb.places.sagemaker.options import SageMakerJob
-    from distrain_nb.places.sagemaker.settings import Settings
-    from distrain_nb.types import Json, JsonObject
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from distrain_nb.backends.remote.options import plain, secrets, variables_of
 from distrain_nb.cluster import time_limit
 from distrain_nb.errors import OptionError
 from distrain_nb.image.image import ENTRYPOINT
+from distrain_nb.layout import Layout
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import figure, limit
 from distrain_nb.layout.formats import pieces
@@ -34,13 +35,12 @@ from distrain_nb.places.sagemaker.names import (
     SOURCE_CHANNEL,
     TENSORBOARD,
 )
+from distrain_nb.places.sagemaker.options import SageMakerJob
+from distrain_nb.types import Json, JsonObject
 from distrain_nb.worker.replica.contracts import VARIABLE
 
 if TYPE_CHECKING:
-    from distrain_nb.layout import Layout
-    from distrain_nb.places.sagemaker.options import SageMakerJob
     from distrain_nb.places.sagemaker.settings import Settings
-    from distrain_nb.types import Json, JsonObject
 
 # A spot job that names no time to wait gets this much beyond the time that it may run.
 SPOT_WAIT_S = 86400

@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.sdk import needing
+from distrain_nb.types import Value
 
 if TYPE_CHECKING:
     from distrain_nb.places.sagemaker.plan import SageMakerSpec
-    from distrain_nb.types import Value
 
 _TUNING = "hyper-parameter-tuning-job"
 _ARN = re.compile(

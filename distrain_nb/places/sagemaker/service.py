@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
@@ -18,15 +19,13 @@ from distrain_nb.places.sagemaker.plan import SageMakerSpec
 from distrain_nb.places.sagemaker.regions import partition_of
 from distrain_nb.places.sagemaker.request import read
 from distrain_nb.places.sagemaker.storage import RunOutput, S3Data, make_bucket, make_repository
+from distrain_nb.types import Json, JsonObject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from botocore.client import BaseClient
 
     from distrain_nb.backends.remote.delivery import Laid
     from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, OutputFolder
-    from distrain_nb.types import Json, JsonObject
 
 
 @dataclass(frozen=True)

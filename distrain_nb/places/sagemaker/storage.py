@@ -10,9 +10,10 @@ from __future__ import annotations
 import tarfile
 import tempfile
 import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -22,9 +23,6 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.places.sagemaker.client import code_of, plain_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from botocore.client import BaseClient
 
 _IN_PARTS = 64 << 20  # bytes from which on an upload has parts, which are sent again by themselves

@@ -5,16 +5,13 @@ they describe themselves tells, and what SageMaker tells of them.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from distrain_nb.backends.notebooks import NotebookPlace, has_failed, note_failure
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from distrain_nb.types import Json, JsonObject
+from distrain_nb.types import Json, JsonObject
 
 FILE = Path("/opt/ml/metadata/resource-metadata.json")
 VERSION = "IMAGE_VERSION"  # SageMaker Distribution's images have it

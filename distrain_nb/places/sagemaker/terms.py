@@ -1,22 +1,23 @@
-"""SageMaker, as layouts know it.
-
-What SageMaker offers: instance types with what they have built in.
-"""
+"""SageMaker, as layouts know it."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from distrain_nb.layout.catalog.index import current, limit
+from distrain_nb.layout.catalog.tables import Catalog
 from distrain_nb.layout.choices import Choice, accelerators_of, machine_rank, machine_words
 from distrain_nb.layout.formats.form import Export, MappingForm, PythonForm, as_json
+from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.place import GpuMachine, Offers, Place, SdkNames
-from distrain_nb.layout.pool import Role
+from distrain_nb.layout.pool import Pool, Role
+from distrain_nb.layout.resolved import ResolvedPool
 from distrain_nb.places.kubernetes import forms as kubernetes
 from distrain_nb.places.sagemaker.forms.python import POSITIONS, from_sagemaker, is_for_sagemaker
 from distrain_nb.places.sagemaker.forms.request import (
@@ -30,14 +31,6 @@ from distrain_nb.places.sagemaker.rules import (
     limits,  # noqa: F401
 )
 from distrain_nb.places.sagemaker.rules.distributions import distribution_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from distrain_nb.layout.catalog.tables import Catalog
-    from distrain_nb.layout.layout import Layout
-    from distrain_nb.layout.pool import Pool
-    from distrain_nb.layout.resolved import ResolvedPool
 
 
 class SageMakerOffers(Offers):

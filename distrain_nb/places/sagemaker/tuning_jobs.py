@@ -1,13 +1,12 @@
-"""Tuning jobs: created once, observed with their trials, stopped.
-
-A study on SageMaker, and each of its trials, whose job the service has started.
-"""
+"""Tuning jobs: created once, observed with their trials, stopped."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict, cast
 
@@ -20,24 +19,21 @@ from distrain_nb.errors import OptionError
 from distrain_nb.places.sagemaker.client import code_of, plain_words
 from distrain_nb.places.sagemaker.forms.study import from_tuning_config
 from distrain_nb.places.sagemaker.jobs import INVALID, created, is_missing, readable, refuse_deleted
+from distrain_nb.places.sagemaker.request import RequestParts
 from distrain_nb.places.sagemaker.service import SageMakerService
 from distrain_nb.places.sagemaker.storage import RunOutput
 from distrain_nb.places.sagemaker.tuning_request import read
+from distrain_nb.types import Json, JsonObject
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.metrics import writer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
     from botocore.client import BaseClient
 
     from distrain_nb.backends.remote.service import Cursor, LogEntry, OutputFolder
     from distrain_nb.backends.remote.submission import Spec
     from distrain_nb.backends.tuning import TrialWord
-    from distrain_nb.places.sagemaker.request import RequestParts
-    from distrain_nb.types import Json, JsonObject
 
 _NUMBER = re.compile(r"-(\d+)-[^-]+$")  # in the name of a trial's job
 _STATES: dict[str, TrialWord] = {

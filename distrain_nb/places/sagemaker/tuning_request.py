@@ -1,12 +1,10 @@
-"""The request of a study: `CreateHyperParameterTuningJob`, around that of any trial's job.
-
-From a study, and the plan of any of its trials, to the request that SageMaker gets.
-"""
+"""The request of a study: `CreateHyperParameterTuningJob`, around that of any trial's job."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypedDict, cast
 
@@ -19,18 +17,15 @@ from distrain_nb.places.sagemaker import options
 from distrain_nb.places.sagemaker.forms.study import tuning_config
 from distrain_nb.places.sagemaker.limits import beyond
 from distrain_nb.places.sagemaker.names import RUN
+from distrain_nb.places.sagemaker.options import SageMakerJob
+from distrain_nb.places.sagemaker.request import RequestParts
 from distrain_nb.tuning.rules.study import objectives
-from distrain_nb.tuning.spec import HyperbandStopping
+from distrain_nb.tuning.spec import HyperbandStopping, StudySpec
+from distrain_nb.types import Json, JsonObject
 from distrain_nb.worker.metrics import writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.places.sagemaker.options import SageMakerJob
     from distrain_nb.places.sagemaker.plan import SageMakerPlan, SageMakerSpec
-    from distrain_nb.places.sagemaker.request import RequestParts
-    from distrain_nb.tuning.spec import StudySpec
-    from distrain_nb.types import Json, JsonObject
 
 # The service puts a number and eight signs behind a tuning job's name, and calls trials' jobs so.
 LONGEST_NAME = 32

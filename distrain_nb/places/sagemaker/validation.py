@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.options import variables_of
@@ -14,14 +14,9 @@ from distrain_nb.places.sagemaker.containers import BARE, containers, framework_
 from distrain_nb.places.sagemaker.delivery import needed
 from distrain_nb.places.sagemaker.forms.request import groups, hosts
 from distrain_nb.places.sagemaker.names import CODE_CHANNEL, SOURCE_CHANNEL
-from distrain_nb.places.sagemaker.request import has_own_storage
+from distrain_nb.places.sagemaker.options import SageMakerJob
+from distrain_nb.places.sagemaker.request import Start, has_own_storage
 from distrain_nb.secrets import STORED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.places.sagemaker.options import SageMakerJob
-    from distrain_nb.places.sagemaker.request import Start
 
 # What the worker needs.
 _PYTHON = (3, 8)

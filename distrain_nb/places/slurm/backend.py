@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.backends.base import Check, Health
@@ -11,23 +13,20 @@ from distrain_nb.backends.remote.resuming import ResumingBackend
 from distrain_nb.backends.remote.service import Pace
 from distrain_nb.config import home, path_named
 from distrain_nb.errors import DistrainError, OptionError
+from distrain_nb.findings import Finding
+from distrain_nb.layout import Layout
+from distrain_nb.layout.choices import Choice
 from distrain_nb.places.slurm.commands import Away, Refused, Untrusted
 from distrain_nb.places.slurm.controller import controller, read_url, slurmrestd_settings
 from distrain_nb.places.slurm.options import SlurmOptions
 from distrain_nb.places.slurm.terms import READS
+from distrain_nb.types import JsonObject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
     from distrain_nb.backends.options import Settled
-    from distrain_nb.findings import Finding
-    from distrain_nb.layout import Layout
-    from distrain_nb.layout.choices import Choice
     from distrain_nb.places.slurm.options import SlurmJob
     from distrain_nb.places.slurm.plan import SlurmPlan
     from distrain_nb.places.slurm.service import SlurmService
-    from distrain_nb.types import JsonObject
 
 
 class SlurmBackend(ResumingBackend[SlurmOptions, "SlurmPlan"]):

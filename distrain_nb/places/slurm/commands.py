@@ -6,17 +6,14 @@ import os
 import re
 import subprocess
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from distrain_nb.backends.remote.service import Unanswered
 from distrain_nb.errors import DistrainError
 from distrain_nb.secrets import is_secret
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 PATIENCE_S = 60.0
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError, shown
-from distrain_nb.places.slurm.commands import Commands
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from distrain_nb.places.slurm.commands import QueuedJob
+from distrain_nb.places.slurm.commands import Commands, QueuedJob
 
 
 class Controller(Protocol):

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.formats.pieces import Imported
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 IS_SCRIPT = re.compile(r"^#SBATCH\s", re.MULTILINE)
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from distrain_nb.backends.options import option
 from distrain_nb.backends.remote.options import RemoteOptions
 from distrain_nb.errors import OptionError
+from distrain_nb.layout import Layout
 from distrain_nb.layout.choices import Choice
 from distrain_nb.places.slurm import sinfo
 from distrain_nb.places.slurm.controller import TOKEN, URL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from distrain_nb.backends.base import Job
-    from distrain_nb.layout import Layout
 
     SlurmJob: TypeAlias = "Job[SlurmOptions]"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,15 +12,13 @@ from distrain_nb.backends.remote.shared_folder import SharedSpec
 from distrain_nb.cluster import about_processes, choose, ranks_per_replica
 from distrain_nb.cluster.launchers import PER_GPU
 from distrain_nb.config import path_named
+from distrain_nb.findings import Finding
 from distrain_nb.places.slurm import forms as sbatch
 from distrain_nb.places.slurm import rest_bodies, validation
 from distrain_nb.places.slurm.controller import read_url
 from distrain_nb.places.slurm.options import contained
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from distrain_nb.findings import Finding
     from distrain_nb.places.slurm.options import SlurmJob
 
 SCRIPT, JOB_OUTPUT, ENDED, JOB = "job.sh", "said", "ended", "job"

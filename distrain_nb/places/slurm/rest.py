@@ -14,6 +14,7 @@ import math
 import os
 import socket
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +29,7 @@ from distrain_nb.places.slurm.commands import (
     PATIENCE_S,
     TOKEN,
     Away,
+    QueuedJob,
     Refused,
     Untrusted,
     environment,
@@ -44,13 +46,10 @@ from distrain_nb.places.slurm.rest_bodies import (
     queued,
     state_of,
 )
+from distrain_nb.types import JsonObject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from distrain_nb.places.slurm.commands import QueuedJob
     from distrain_nb.places.slurm.rest_bodies import Reply
-    from distrain_nb.types import JsonObject
 
 _CONNECT_S, _BRIEF_S = 5.0, 10.0
 _ENDED = frozenset([2017, 2021])  # Slurm's numbers: no such job, a job that has ended

@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.places.slurm.commands import QueuedJob
 from distrain_nb.places.slurm.forms import clock, megabytes, seconds
+from distrain_nb.types import JsonObject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from distrain_nb.types import JsonObject
-
     Reply: TypeAlias = Mapping[str, Any]
 
 # Versions of the API, v0.0.N, whose requests were tried or checked against their descriptions.

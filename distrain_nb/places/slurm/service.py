@@ -10,27 +10,23 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.service import Gone, Observed
 from distrain_nb.backends.remote.shared_folder import SharedFolderService
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
-from distrain_nb.places.slurm.commands import Away, Refused, refusal
-from distrain_nb.places.slurm.controller import controller
+from distrain_nb.places.slurm.commands import Away, QueuedJob, Refused, refusal
+from distrain_nb.places.slurm.controller import Controller, controller
 from distrain_nb.places.slurm.plan import ENDED, JOB, JOB_OUTPUT, SCRIPT, SlurmSpec, counted
 from distrain_nb.places.slurm.queue import Queue
+from distrain_nb.types import JsonObject
 from distrain_nb.worker.files.status import State
-from distrain_nb.worker.supervisor.retries import LOST, OWN, PREEMPTION
+from distrain_nb.worker.supervisor.retries import LOST, OWN, PREEMPTION, RunAttempt
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from distrain_nb.image import Listener
-    from distrain_nb.places.slurm.commands import QueuedJob
-    from distrain_nb.places.slurm.controller import Controller
-    from distrain_nb.types import JsonObject
-    from distrain_nb.worker.supervisor.retries import RunAttempt
 
 WAITING = frozenset(["PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"])
 _LIVE = {
@@ -101,11 +97,6 @@ _BY_KIND = (
 def live_state(state: str) -> tuple[State, str] | None:
     """Return the state and the phase of a job that hasn't ended; None for one that has."""
     return (State.QUEUED, "waiting in the queue") if state in WAITING else _LIVE.get(state)
-
-
-def ending_of(state: str) -> str:
-    """Return why Slurm ended a job; empty where it ended by itself or was cancelled."""
-    return _ENDS.get(state, "")
 
 
 def accounted(text: str) -> str:
@@ -258,7 +249,7 @@ class SlurmService(SharedFolderService[SlurmSpec]):
         if state == "CANCELLED":
             ours = (self.folder / CANCEL).exists()
             return Observed(State.CANCELLED, error="" if ours else "cancelled in Slurm, by scancel")
-        ending = ending_of(state)
+        ending = _ENDS.get(state, "")
         if ending:
             error = _joined(ending, outcome.error if outcome else "")
             return Observed(State.FAILED, error=error, cause=retried(state))

@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from distrain_nb.errors import DistrainError
+from distrain_nb.layout import Layout
 from distrain_nb.layout.choices import Choice
+from distrain_nb.layout.pool import Pool
 from distrain_nb.places.slurm.commands import NODES
 from distrain_nb.places.slurm.controller import controller, slurmrestd_settings
 from distrain_nb.places.slurm.forms import clock, seconds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.layout import Layout
-    from distrain_nb.layout.pool import Pool
 
 KEPT_S = 20.0
 _GRES = re.compile(

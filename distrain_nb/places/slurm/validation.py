@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,19 +12,17 @@ from distrain_nb.backends.options import made
 from distrain_nb.config import Config
 from distrain_nb.errors import did_you_mean
 from distrain_nb.findings import Finding, Fix, Severity
+from distrain_nb.layout import Layout
 from distrain_nb.layout.options import duration, quoted
 from distrain_nb.places.slurm import forms as sbatch
 from distrain_nb.places.slurm import sinfo
 from distrain_nb.places.slurm.controller import is_unencrypted
 from distrain_nb.places.slurm.options import SlurmOptions, chosen
+from distrain_nb.places.slurm.sinfo import Nodes, SlurmPartition
 from distrain_nb.repairs import with_option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from distrain_nb.layout import Layout
     from distrain_nb.places.slurm.options import SlurmJob
-    from distrain_nb.places.slurm.sinfo import Nodes, SlurmPartition
 
 _MOST_FIXES = 3
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
@@ -13,8 +14,6 @@ from distrain_nb.places.vertex.client import Api, NoAnswer, login
 from distrain_nb.places.vertex.settings import NO_ACCOUNT, login_of, own_bucket, own_repository
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from google.auth.credentials import Credentials
 
     from distrain_nb.backends.options import Settled

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.backends.base import login, packages
 from distrain_nb.backends.remote.sdk import SdkTuningBackend
 from distrain_nb.errors import OptionError
-from distrain_nb.places.vertex.options import VertexOptions
+from distrain_nb.layout import Layout
+from distrain_nb.places.vertex.options import VertexJob, VertexOptions
 from distrain_nb.places.vertex.sdk import foreign, sdk_object
+from distrain_nb.types import JsonObject, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from distrain_nb.backends.base import Check
     from distrain_nb.backends.cost import Price
     from distrain_nb.backends.options import Settled
-    from distrain_nb.layout import Layout
-    from distrain_nb.places.vertex.options import VertexJob
     from distrain_nb.places.vertex.plan import VertexPlan, VertexSpec
     from distrain_nb.places.vertex.service import VertexService
     from distrain_nb.places.vertex.tuning import VertexStudyPlan
     from distrain_nb.program.advice import RemoteFolder
     from distrain_nb.tuning.spec import StudySpec
-    from distrain_nb.types import JsonObject, Value
 
 
 class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):

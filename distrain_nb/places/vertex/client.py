@@ -1,11 +1,9 @@
-"""Calls of Google's API: clients for the cloud or a stand-in, retries, errors in plain words.
-
-Services of Google Cloud that are asked too little for a library of their own.
-"""
+"""Calls of Google's API: clients for the cloud or a stand-in, retries, errors in plain words."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,10 +16,9 @@ from requests import RequestException
 
 from distrain_nb.backends.remote.service import Denied
 from distrain_nb.errors import DistrainError
+from distrain_nb.types import JsonObject, Unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from google.auth.credentials import Credentials
     from google.cloud.aiplatform_v1 import JobServiceClient, PipelineServiceClient
     from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
@@ -29,7 +26,6 @@ if TYPE_CHECKING:
     from grpc import Channel
     from requests import Response
 
-    from distrain_nb.types import JsonObject, Unknown
 
 ClientT = TypeVar("ClientT")
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from distrain_nb.backends.options import Found, first
+from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
 from distrain_nb.places.vertex.settings import VARIABLES, of_machine
 from distrain_nb.worker.files.tracked import VERTEX_SCHEME
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from distrain_nb.config import Config
 
 # gcloud's own variable for another address of the service.
 OVERRIDE = "CLOUDSDK_API_ENDPOINT_OVERRIDES_AIPLATFORM"

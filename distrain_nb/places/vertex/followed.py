@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from distrain_nb.backends.remote.sdk import NoOutput
 from distrain_nb.places.vertex.service import VertexService
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class ForeignService(VertexService):

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from google.api_core import exceptions
 
 from distrain_nb.backends.remote.service import Gone, Observed, Unanswered
 from distrain_nb.places.vertex import client
 from distrain_nb.places.vertex.request import RUN_LABEL
+from distrain_nb.types import JsonObject, Value
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.supervisor.retries import PREEMPTION
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from distrain_nb.types import JsonObject, Value
 
 # A request that is answered so may have arrived.
 LOST = (exceptions.ServerError, exceptions.Aborted, exceptions.Cancelled)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
@@ -18,14 +19,12 @@ from distrain_nb.backends.remote.log_ordering import NS, HeldLine, Lateness
 from distrain_nb.backends.remote.service import LogEntry
 from distrain_nb.places.vertex.client import CALL_S, MAY_PASS
 from distrain_nb.places.vertex.jobs import readable
+from distrain_nb.types import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
 
     from distrain_nb.backends.remote.service import Cursor
-    from distrain_nb.types import Value
 
 PAGE = 1000
 BUSY_S = 20.0  # how long Cloud Logging may be too busy before a call ends with what it has

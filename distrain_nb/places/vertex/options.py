@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -11,8 +12,6 @@ from distrain_nb.backends.remote.options import CloudOptions, no_secret, variabl
 from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from distrain_nb.backends.base import Job
     from distrain_nb.types import Json
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from distrain_nb.backends.options import notes as notes_of
 from distrain_nb.backends.remote.delivery import Delivery
@@ -12,22 +12,17 @@ from distrain_nb.backends.remote.equipment import equipped
 from distrain_nb.backends.remote.options import NOTE, plain, run_name, short_name
 from distrain_nb.backends.remote.submission import Spec, causes, substituted
 from distrain_nb.cluster import PER_GPU, about_processes, ranks_per_replica
+from distrain_nb.findings import Finding
 from distrain_nb.layout.files import data_yaml
 from distrain_nb.layout.formats.form import IMAGE
 from distrain_nb.layout.hardware import AMD64, hardware_of
 from distrain_nb.places.vertex import options, request
 from distrain_nb.places.vertex.containers import equipment_of
-from distrain_nb.places.vertex.settings import missing, settings_of, settled
+from distrain_nb.places.vertex.options import VertexJob
+from distrain_nb.places.vertex.settings import Settings, missing, settings_of, settled
 from distrain_nb.places.vertex.validation import beyond, findings, launcher_of
 from distrain_nb.secrets import HIDDEN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.findings import Finding
-    from distrain_nb.places.vertex.options import VertexJob
-    from distrain_nb.places.vertex.settings import Settings
-    from distrain_nb.types import Json, JsonObject
+from distrain_nb.types import Json, JsonObject
 
 
 @dataclass(frozen=True, kw_only=True)

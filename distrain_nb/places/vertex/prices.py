@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 from google.auth.exceptions import GoogleAuthError
 
 from distrain_nb.backends.cost import HOURS_A_MONTH, NoPrice, Price
 from distrain_nb.backends.prices import cached_answer
-from distrain_nb.layout.resolved import resolve
+from distrain_nb.layout import Layout
+from distrain_nb.layout.resolved import ResolvedPool, resolve
 from distrain_nb.places.vertex.client import Api
 from distrain_nb.places.vertex.settings import login_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from distrain_nb.layout import Layout
-    from distrain_nb.layout.resolved import ResolvedPool
-    from distrain_nb.types import JsonObject, Unknown
+from distrain_nb.types import JsonObject, Unknown
 
 SOURCE = "Cloud Billing"
 VERTEX_AI, MACHINES = "C7E2-9256-1C43", "6F81-5844-456A"  # Vertex AI and Compute Engine

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Mapping
+from typing import cast
 
 from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.cloud import CODE
 from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.options import plain, secrets
 from distrain_nb.cluster import time_limit
-from distrain_nb.layout import Role
+from distrain_nb.layout import Pool, Role
 from distrain_nb.layout.formats.form import IMAGE, image_of
 from distrain_nb.layout.formats.pieces import present
 from distrain_nb.places.vertex import options
 from distrain_nb.places.vertex.forms import study as studies
 from distrain_nb.places.vertex.forms.specs import machine_spec, scheduling, worker_pool_specs
+from distrain_nb.places.vertex.options import VertexJob
+from distrain_nb.places.vertex.settings import Settings
 from distrain_nb.places.vertex.validation import launcher_of
+from distrain_nb.tuning.spec import StudySpec
+from distrain_nb.types import Json, JsonObject
 from distrain_nb.worker.metrics.writer import VARIABLE as GOALS
 from distrain_nb.worker.supervisor.retries import variables as retried_variables
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from distrain_nb.layout import Pool
-    from distrain_nb.places.vertex.options import VertexJob
-    from distrain_nb.places.vertex.settings import Settings
-    from distrain_nb.tuning.spec import StudySpec
-    from distrain_nb.types import Json, JsonObject
 
 # What only the moment of submission can tell: the run's own name in the cloud.
 RUN = "${RUN}"

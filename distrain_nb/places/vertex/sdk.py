@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.sdk import needing
+from distrain_nb.types import Value
 
 if TYPE_CHECKING:
     from distrain_nb.places.vertex.plan import VertexSpec
-    from distrain_nb.types import Value
 
 _NAME = re.compile(
     r"projects/(?P<project>[^/]+)/locations/(?P<region>[a-z0-9-]+)"

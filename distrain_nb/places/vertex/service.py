@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
 from distrain_nb.backends.remote.cloud import CloudService
+from distrain_nb.backends.remote.delivery import files_of_worker, pack, to_install
 from distrain_nb.backends.remote.options import filled
 from distrain_nb.backends.remote.submission import substituted
 from distrain_nb.image import CloudBuild
@@ -15,7 +17,6 @@ from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
 from distrain_nb.layout.formats.form import IMAGE
 from distrain_nb.places.vertex import client, request
-from distrain_nb.places.vertex.delivery import PACKAGE_FILE, write_archive
 from distrain_nb.places.vertex.jobs import CustomJobs, Jobs, Pipelines
 from distrain_nb.places.vertex.logs import read
 from distrain_nb.places.vertex.plan import VertexSpec
@@ -27,18 +28,72 @@ from distrain_nb.places.vertex.storage import (
     make_bucket,
     make_repository,
 )
+from distrain_nb.program.requirements import PACKAGES
+from distrain_nb.types import JsonObject
+from distrain_nb.worker.supervisor.retries import RunAttempt
 from distrain_nb.worker.supervisor.retries import variables as retried_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
     from google.cloud.storage import Client
 
-    from distrain_nb.backends.remote.delivery import Laid
+    from distrain_nb.backends.remote.delivery import Laid, Requiring
     from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, OutputFolder
-    from distrain_nb.types import JsonObject
-    from distrain_nb.worker.supervisor.retries import RunAttempt
+
+
+PACKAGE_NAME = "distrain_program"
+PACKAGE_FILE = f"{PACKAGE_NAME}-0.tar.gz"
+
+_TASK = """\
+import os
+import runpy
+from pathlib import Path
+
+os.environ["DISTRAIN_PROGRAM"] = str(Path(__file__).parent / "program")
+runpy.run_module("distrain_nb.worker", run_name="__main__")
+"""
+_SETUP = """\
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+PROGRAM = [str(p.relative_to("{name}")) for p in Path("{name}/program").rglob("*") if p.is_file()]
+
+setup(
+    name="{name}",
+    version="0",
+    packages=find_packages(exclude=["{name}.program*"]),
+    package_data={{"{name}": PROGRAM}},
+    install_requires={requirements!r},
+)
+"""
+
+
+def write_archive(program: Laid, base: str, file: IO[bytes]) -> None:
+    """Write a source distribution whose module `distrain_program.task` runs the program; `base` is
+    the container that installs it."""
+    requirements = list(needed(program, base))
+    texts = {
+        "setup.py": _SETUP.format(name=PACKAGE_NAME, requirements=requirements),
+        "PKG-INFO": f"Metadata-Version: 2.1\nName: {PACKAGE_NAME}\nVersion: 0\n",
+        f"{PACKAGE_NAME}/__init__.py": "",
+        f"{PACKAGE_NAME}/task.py": _TASK,
+    }
+    ours = ((f"{PACKAGE_NAME}/{name}", path) for name, path in program.files())
+    top = f"{PACKAGE_NAME}-0"
+    pack(
+        {f"{top}/{name}": text for name, text in texts.items()},
+        ((f"{top}/{name}", path) for name, path in (*ours, *files_of_worker())),
+        file,
+    )
+
+
+def needed(program: Requiring, base: str) -> Iterator[str]:
+    """Return the packages that a prebuilt container installs; its own framework stays."""
+    row = prebuilt(current(), base)
+    there = PACKAGES.get(row.framework) if row else None
+    return to_install(program, [there] if there else ())
+
 
 CONSOLE = "https://console.cloud.google.com"
 

@@ -8,7 +8,9 @@ Makes the bucket and the repository that nobody has named, where they are not th
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from google.api_core import exceptions
@@ -20,9 +22,6 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.places.vertex.client import Api, plain_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from google.cloud.storage import Client
 
 

@@ -7,20 +7,24 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from distrain_nb.layout.catalog.index import counts, current, limit, short_name, takers, topologies
+from distrain_nb.layout.catalog.rows import Machine
+from distrain_nb.layout.catalog.tables import Catalog
 from distrain_nb.layout.choices import Accelerators, Choice, accelerator_rank
 from distrain_nb.layout.files import data_yaml
 from distrain_nb.layout.formats.form import CommandForm, Export, MappingForm, PythonForm, as_json
+from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.place import RETRIES, GpuMachine, Offers, Place, SdkNames
-from distrain_nb.layout.pool import Role
-from distrain_nb.layout.resolved import resolve
+from distrain_nb.layout.pool import Pool, Role
+from distrain_nb.layout.resolved import ResolvedPool, resolve
 from distrain_nb.places.kubernetes import forms as kubernetes
 from distrain_nb.places.vertex.forms.gcloud import COMMAND, custom_job_command, from_custom_job
 from distrain_nb.places.vertex.forms.python import PASTE, POSITIONS, from_vertex, is_for_vertex
@@ -34,15 +38,6 @@ from distrain_nb.places.vertex.rules import (
     tpu,  # noqa: F401
 )
 from distrain_nb.places.vertex.rules.regions import common_regions, regions_known, wanted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from distrain_nb.layout.catalog.rows import Machine
-    from distrain_nb.layout.catalog.tables import Catalog
-    from distrain_nb.layout.layout import Layout
-    from distrain_nb.layout.pool import Pool
-    from distrain_nb.layout.resolved import ResolvedPool
 
 _SINGLE, _POD = 8, 32
 _ACCELERATOR_TYPES = "aiplatform_v1/types/accelerator_type.py"

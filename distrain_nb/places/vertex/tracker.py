@@ -12,6 +12,7 @@ that was written, so that all can be sent again.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
@@ -27,8 +28,6 @@ from distrain_nb.worker.files.status import State
 from distrain_nb.worker.files.tracked import Tracked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from google.api_core import retry
     from google.cloud import aiplatform
 

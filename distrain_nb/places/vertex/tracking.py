@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from distrain_nb.config import Config
 from distrain_nb.tracking.kinds import Kind, PlaceNames
 from distrain_nb.worker.files.folder import VERTEX_FILE, VERTEX_REQUEST_FILE
 from distrain_nb.worker.files.tracked import VERTEX_SCHEME
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from distrain_nb.config import Config
     from distrain_nb.tracking.tracker import Tracker
 
 

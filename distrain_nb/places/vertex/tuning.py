@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
@@ -14,16 +15,14 @@ from distrain_nb.places.vertex.forms.study import from_tuning_job
 from distrain_nb.places.vertex.jobs import Jobs, readable
 from distrain_nb.places.vertex.plan import VertexPlan, VertexSpec
 from distrain_nb.places.vertex.service import CONSOLE, VertexService
+from distrain_nb.tuning.spec import StudySpec, Value
+from distrain_nb.types import Json, JsonObject
+from distrain_nb.types import Value as Anything
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from google.cloud.aiplatform_v1.types import HyperparameterTuningJob, Trial
 
     from distrain_nb.backends.tuning import TrialWord
-    from distrain_nb.tuning.spec import StudySpec, Value
-    from distrain_nb.types import Json, JsonObject
-    from distrain_nb.types import Value as Anything
 
 _STATES: dict[str, TrialWord] = {
     "REQUESTED": "requested",

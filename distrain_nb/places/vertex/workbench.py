@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from distrain_nb.backends import notebooks
 from distrain_nb.backends.notebooks import (
@@ -14,9 +14,6 @@ from distrain_nb.backends.notebooks import (
     has_failed,
     note_failure,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 # google.auth knows a machine of Compute Engine by the same file and the same variables.
 PRODUCT_FILE = Path("/sys/class/dmi/id/product_name")

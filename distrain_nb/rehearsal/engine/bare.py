@@ -11,9 +11,10 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from distrain_nb.errors import ImageError
 from distrain_nb.rehearsal.engine import processes
@@ -21,9 +22,6 @@ from distrain_nb.rehearsal.engine.replica import GRACE_S, ReplicaSpec
 from distrain_nb.rehearsal.engine.unpacked import UnpackedImage, make_folder, place, unpack
 from distrain_nb.scratch import Scratch
 from distrain_nb.worker.machine.system import HeldPort
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _PROGRAM, _PACKAGES = "DISTRAIN_PROGRAM", "DISTRAIN_PACKAGES"
 _CLOUD_STORAGE, _MOUNTED = "gs://", "/gcs/"

@@ -8,9 +8,10 @@ import shutil
 import socket
 import subprocess
 import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from distrain_nb.errors import DistrainError, ImageError
 from distrain_nb.image.registry.reference import Reference, is_loopback
@@ -19,9 +20,6 @@ from distrain_nb.rehearsal.access import is_allowed
 from distrain_nb.rehearsal.engine import processes
 from distrain_nb.rehearsal.engine.processes import Gateway
 from distrain_nb.rehearsal.engine.replica import GRACE_S, ReplicaSpec
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 PROGRAMS = ("docker", "podman")
 PORT = 2222

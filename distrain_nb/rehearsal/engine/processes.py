@@ -1,7 +1,4 @@
-"""Programs of this machine that a rehearsal starts, and that end with it.
-
-A way from a job's network to a port of this machine's loopback interface.
-"""
+"""Programs of this machine that a rehearsal starts, and that end with it."""
 
 from __future__ import annotations
 
@@ -12,13 +9,11 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from queue import SimpleQueue
-from typing import IO, TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
+from typing import IO
 
 # Run by a Python of its own between here and the command. Nothing of ours may run in a forked
 # copy of this process, whose gRPC would wake up there: without `preexec_fn` none is made.

@@ -18,10 +18,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal.engine import processes
@@ -30,9 +30,6 @@ from distrain_nb.rehearsal.engine.replica import GRACE_S, ReplicaSpec
 from distrain_nb.rehearsal.engine.unpacked import UnpackedImage, inside, make_folder, unpack
 from distrain_nb.scratch import Scratch
 from distrain_nb.worker.machine.system import HeldPort, descendants
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 GATEWAY = "10.77.0.254"
 

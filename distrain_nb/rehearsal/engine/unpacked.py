@@ -18,8 +18,10 @@ import posixpath
 import shutil
 import tarfile
 import zlib
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from distrain_nb.config import private_home
@@ -32,9 +34,6 @@ from distrain_nb.program.program import ByteCounter, report
 from distrain_nb.scratch import Scratch
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from distrain_nb.image.registry.manifest import Descriptor
 
 _LINKS = 40

@@ -17,11 +17,8 @@ import signal
 import sys
 import time
 from array import array
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # As escapes.py leaves them out, in UTF-8: what a reader can't see is not searched.
 ESCAPE = (

@@ -1,15 +1,14 @@
-"""The lines of a log by number: any window of a million of them, without reading the rest.
-
-Arrays that grow.
-"""
+"""The lines of a log by number: any window of a million of them, without reading the rest."""
 
 from __future__ import annotations
 
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,9 +18,6 @@ from distrain_nb.run.log.scan import WRITERS, LogRecords, scan, writer
 from distrain_nb.worker.files.folder import LOG_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
 Scalar = TypeVar("Scalar", np.int64, np.uint16, np.uint32)

@@ -7,7 +7,9 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -19,9 +21,6 @@ from distrain_nb.run.log.reader import buffers
 from distrain_nb.run.log.scan import line_starts, texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from distrain_nb.run.log.index import LogIndex
 
 Offsets = NDArray[np.int64]

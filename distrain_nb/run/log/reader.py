@@ -1,20 +1,15 @@
-"""Reading the log of a run while it is being written.
-
-The tracebacks among the lines of a log, to be folded.
-"""
+"""Reading the log of a run while it is being written."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO
+from pathlib import Path
+from typing import BinaryIO
 
 from distrain_nb.worker.files.folder import LOG_FILE
 from distrain_nb.worker.files.log import parse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
 READ_AT_MOST = 8 << 20
 # malloc maps larger arrays anew each time, page by page: numpy takes three times as long on them.

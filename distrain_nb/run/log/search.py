@@ -12,14 +12,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from distrain_nb.run.log.index import Column
-from distrain_nb.run.log.matching import PlainText, pattern_of
+from distrain_nb.run.log.index import Column, Filter, LogIndex, Scalar
+from distrain_nb.run.log.matching import Offsets, Pattern, PlainText, SearchTerm, pattern_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from distrain_nb.run.log.index import Filter, LogIndex, Scalar
-    from distrain_nb.run.log.matching import Offsets, Pattern, SearchTerm
 
 SLICE_S = 0.1
 SEARCHES_KEPT = 4

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,8 +18,6 @@ from distrain_nb.run.metrics.records import POINT, ParsedStretch, Points, read_s
 from distrain_nb.worker.files.folder import DISPLAYS_FOLDER, STEP_TIMES_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     import pandas as pd
 
 STRETCH_BYTES = 4 << 20

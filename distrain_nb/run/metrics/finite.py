@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from distrain_nb.types import Json, JsonObject
+from distrain_nb.types import Json, JsonObject
 
 
 def or_none(value: float) -> float | None:

@@ -2,8 +2,6 @@
 
 A record is its length (8 bytes) and that number's checksum, the data, and the data's checksum
 (`tensorflow/core/lib/io/record_writer.h`).
-
-The checksums of many records at a time.
 """
 
 from __future__ import annotations

@@ -15,7 +15,9 @@ from __future__ import annotations
 import base64
 import os
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -23,16 +25,13 @@ from google_crc32c import value as crc32c
 
 from distrain_nb.run.metrics.finite import in_words
 from distrain_nb.run.metrics.protobuf import Malformed, fields, plugin_data, varint
+from distrain_nb.types import Json
 from distrain_nb.worker.metrics.crc32c import masked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
     from distrain_nb.run.metrics.records import NonScalar, ParsedStretch
-    from distrain_nb.types import Json
 
 _IMAGE, _HISTOGRAM, _TENSOR, _METADATA = 4, 5, 8, 9
 _CONTENT, _FLOATS, _DOUBLES, _STRINGS = 4, 5, 6, 8

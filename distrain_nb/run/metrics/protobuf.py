@@ -7,13 +7,11 @@ field number; fields of no interest are stepped over.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from distrain_nb.worker.metrics.writer import EXACT_FIELD
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # From a byte up to another.
 Span: TypeAlias = "slice[int, int, int]"

@@ -1,7 +1,4 @@
-"""Smooth lines: moving averages over all points, however many.
-
-Fewer points that draw the same line.
-"""
+"""Smooth lines: moving averages over all points, however many."""
 
 from __future__ import annotations
 

@@ -7,15 +7,17 @@ the exchange, which ends for all at once: who comes last waits the least.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.run.metrics.events import EventFolder, Key, event_files, file_size
-from distrain_nb.run.metrics.records import POINT
+from distrain_nb.run.metrics.records import POINT, Points
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, STEP_TIMES_FOLDER
 from distrain_nb.worker.metrics.step_times import (
     COMPUTE,
@@ -31,12 +33,7 @@ from distrain_nb.worker.metrics.step_times import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from numpy.typing import NDArray
-
-    from distrain_nb.run.metrics.records import Points
 
     Numbers = NDArray[np.float64]
 
@@ -74,7 +71,7 @@ class StepTimesFolder(EventFolder):
     def keys(self) -> tuple[Key, ...]:
         keys = sorted(super().keys, key=lambda key: _rank_of(key.series))
         shown = [key for key in keys if key.tag not in FACTS and self._is_shown(key)]
-        return tuple(Key(key.tag, f"ms a step, {_label(key.series)}") for key in shown)
+        return tuple(Key(key.tag, f"ms a step, {key.series.replace('-', ' ')}") for key in shown)
 
     def _is_shown(self, key: Key) -> bool:
         return key.tag in (DATA, COMPUTE) or bool(super().points(key)["value"].any())
@@ -334,10 +331,6 @@ def _percent(share: float) -> str:
 
 def _series_of(key: Key) -> str:
     return f"rank-{key.tag.rpartition(' ')[2]}"
-
-
-def _label(series: str) -> str:
-    return series.replace("-", " ")
 
 
 def _rank_of(series: str) -> int:

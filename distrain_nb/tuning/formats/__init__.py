@@ -1,7 +1,4 @@
-"""Studies in the forms of their places: exact texts to copy, and the same forms read back.
-
-Reads a study from whatever was pasted, recognizing the form.
-"""
+"""Studies in the forms of their places: exact texts to copy, and the same forms read back."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ the machines of its trials where these are there.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +17,11 @@ from distrain_nb.layout.formats.python_names import Call, Unread
 from distrain_nb.layout.formats.python_source import PythonSource
 from distrain_nb.layout.formats.python_values import PIPELINE_POSITIONS, known_values
 from distrain_nb.layout.formats.reading import from_python, reads_layout
-from distrain_nb.tuning.place import study_places
+from distrain_nb.layout.layout import Layout
+from distrain_nb.tuning.place import PythonStudies, study_places
+from distrain_nb.tuning.spec import StudySpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from distrain_nb.layout.layout import Layout
-    from distrain_nb.tuning.place import PythonStudies
-    from distrain_nb.tuning.spec import StudySpec
     from distrain_nb.types import Unknown
 
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.formats.pieces import present
+from distrain_nb.layout.formats.pieces import MappingReader, present
 from distrain_nb.tuning.formats.pieces import real_of
 from distrain_nb.tuning.spec import (
     ConvexStopping,
     DecayCurveStopping,
     MedianStopping,
+    Stopping,
     StudyEnd,
 )
-
-if TYPE_CHECKING:
-    from distrain_nb.layout.formats.pieces import MappingReader
-    from distrain_nb.tuning.spec import Stopping
-    from distrain_nb.types import Json
+from distrain_nb.types import Json
 
 _MEDIAN, _DECAY = "medianAutomatedStoppingSpec", "decayCurveStoppingSpec"
 _CONVEX = "convexAutomatedStoppingSpec"

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from distrain_nb.findings import Finding
 from distrain_nb.tuning.rules.parameters import parameter_findings
 from distrain_nb.tuning.rules.places import place_findings
 from distrain_nb.tuning.rules.study import study_findings
-
-if TYPE_CHECKING:
-    from distrain_nb.findings import Finding
-    from distrain_nb.tuning.spec import StudySpec
+from distrain_nb.tuning.spec import StudySpec
 
 
 def check(spec: StudySpec, place: str) -> tuple[Finding, ...]:

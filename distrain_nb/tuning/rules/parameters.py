@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from distrain_nb.errors import closest, shown
-from distrain_nb.findings import Fix
+from distrain_nb.findings import Finding, Fix
 from distrain_nb.tuning.rules.study import (
     at,
     contains,
@@ -21,14 +21,17 @@ from distrain_nb.tuning.rules.study import (
     unconditional,
     without,
 )
-from distrain_nb.tuning.spec import Categorical, Condition, Discrete, Double, same
+from distrain_nb.tuning.spec import (
+    Categorical,
+    Condition,
+    Discrete,
+    Double,
+    Parameter,
+    StudySpec,
+    Value,
+    same,
+)
 from distrain_nb.tuning.text import written
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from distrain_nb.findings import Finding
-    from distrain_nb.tuning.spec import Parameter, StudySpec, Value
 
 
 def parameter_findings(spec: StudySpec) -> Iterator[Finding]:

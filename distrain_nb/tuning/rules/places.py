@@ -5,9 +5,10 @@ The functions with a title are shared by the rules of the places.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from distrain_nb.findings import Finding
 from distrain_nb.layout.place import place_of
 from distrain_nb.tuning.place import study_place
 from distrain_nb.tuning.rules.study import (
@@ -29,13 +30,8 @@ from distrain_nb.tuning.spec import (
     MedianStopping,
     Search,
     StudyEnd,
+    StudySpec,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.findings import Finding
-    from distrain_nb.tuning.spec import StudySpec
 
 
 def place_findings(spec: StudySpec, place: str) -> Iterator[Finding]:

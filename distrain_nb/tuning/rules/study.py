@@ -1,13 +1,11 @@
-"""Rules about a whole study: goals, numbers of trials, search, stopping, first trials, its end.
-
-Findings about a study, and the repairs that several rules have.
-"""
+"""Rules about a whole study: goals, numbers of trials, search, stopping, first trials, its end."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distrain_nb.errors import shown
 from distrain_nb.findings import Finding, Fix, Severity
@@ -15,19 +13,19 @@ from distrain_nb.tuning.choosing import combinations
 from distrain_nb.tuning.spec import (
     EPSILON,
     Categorical,
+    Condition,
     ConvexStopping,
     Discrete,
     Double,
+    Goal,
     HyperbandStopping,
     Integer,
+    Parameter,
     Search,
+    StudySpec,
+    Value,
 )
 from distrain_nb.tuning.text import head_text, initial_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from distrain_nb.tuning.spec import Condition, Goal, Parameter, StudySpec, Value
 
 
 def error(where: str, code: str, message: str, *fixes: Fix[StudySpec]) -> Finding:

@@ -3,8 +3,6 @@
 The blocks of an epoch stand in a line, shuffled by the seed. Each rank has a part of the line, cut
 between samples, and each of its workers ("lanes") a part of that. Batch `i` of a rank comes from
 lane `i % lanes`, as a DataLoader asks its workers in turn.
-
-This process's rank and the world size, for code that divides data.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Files by paths, and objects of buckets by `fsspec` where a rank has it.
-
-Objects of buckets, by `fsspec`.
-"""
+"""Files by paths, and objects of buckets by `fsspec` where a rank has it."""
 
 from __future__ import annotations
 

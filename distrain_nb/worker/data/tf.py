@@ -6,8 +6,7 @@ import itertools
 from typing import Any, Dict, Iterable, Iterator, List, Union
 
 from distrain_nb.worker.data.index import Sample, SampleBlock
-from distrain_nb.worker.data.reading import checked
-from distrain_nb.worker.data.shards import ShardDataset
+from distrain_nb.worker.data.shards import ShardDataset, checked
 from distrain_nb.worker.data.storage import read
 
 

@@ -86,7 +86,7 @@ def _look(
         call=call,
         target=target,
         cpu=_ticks(fields),
-        main_cpu=_ticks(_stat(f"/proc/{pid}/task/{pid}/stat")),
+        main_cpu=_ticks(_text(f"/proc/{pid}/task/{pid}/stat").rpartition(")")[2].split()),
         below=sum(_ticks(processes[child]) for child in below),
         io=_bytes(pid, not_of) + sum(_bytes(child, None) for child in below),
         switches=_switches(pid),
@@ -145,10 +145,6 @@ def _switches(pid: int) -> int:
 
 def _ticks(fields: List[str]) -> int:
     return int(fields[11]) + int(fields[12]) if len(fields) > 12 else 0
-
-
-def _stat(path: str) -> List[str]:
-    return _text(path).rpartition(")")[2].split()
 
 
 def _name(pid: int) -> str:

@@ -17,12 +17,7 @@ from typing import Callable, Dict, Iterator, Optional, Tuple
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.folder import PROGRESS_FILE, RECORD_FILE, REPORTED_FILE
 from distrain_nb.worker.files.log import parse
-from distrain_nb.worker.metrics.bars import (
-    OUR_LINE,
-    SOURCES,
-    PrintedProgress,
-    ProgressReading,
-)
+from distrain_nb.worker.metrics.bars import OUR_LINE, SOURCES, PrintedProgress, ProgressReading
 
 VARIABLE = "DISTRAIN_PROGRESS"  # the file to which rank 0 reports
 REPORTERS = SOURCES[:5]

@@ -50,7 +50,7 @@ def samples_of(
     have one key, or one sample two classes.
     """
     names = _names(files)
-    labels = _by_keys(names.labels)
+    labels = {_key(stem): label for stem, label in names.labels.items()}
     grouped: Dict[str, Dict[str, SourceFile]] = {}
     stems: Dict[str, Tuple[str, str]] = {}
     for file in files:
@@ -115,10 +115,6 @@ def _key(stem: str) -> str:
     """Return the key by which readers group a sample's files: no dots in its last part."""
     folder, slash, base = _UNREADABLE.sub("_", stem).rpartition("/")
     return folder + slash + base.replace(".", "_")
-
-
-def _by_keys(labels: Mapping[str, str]) -> Dict[str, str]:
-    return {_key(stem): label for stem, label in labels.items()}
 
 
 def _rows_by_keys(

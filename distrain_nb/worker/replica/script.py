@@ -13,12 +13,7 @@ import sys
 from dataclasses import replace
 from typing import Mapping, Optional
 
-from distrain_nb.worker.files.launch import (
-    SIGNAL_VARIABLE,
-    TIMEOUT_VARIABLE,
-    Launch,
-    ProcessSpec,
-)
+from distrain_nb.worker.files.launch import SIGNAL_VARIABLE, TIMEOUT_VARIABLE, Launch, ProcessSpec
 from distrain_nb.worker.replica import container
 from distrain_nb.worker.replica.replica import SAGEMAKER_PORT, label, place, rendezvous
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -17,14 +18,12 @@ from distrain_nb.layout.formats.pieces import (
     unchosen,
 )
 from distrain_nb.layout.formats.python_names import Call, Unread
+from distrain_nb.layout.formats.python_source import PythonSource
 from distrain_nb.layout.formats.python_values import known_values
 from distrain_nb.layout.layout import Layout
 from distrain_nb.places.sagemaker.forms.request import CLASSES, InstanceGroup, pools_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from distrain_nb.layout.formats.python_source import PythonSource
     from distrain_nb.types import Json, Unknown
 
 _FRAMEWORKS = {name: framework for framework, name in CLASSES.items()}

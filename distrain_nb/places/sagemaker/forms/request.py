@@ -1,11 +1,9 @@
-"""SageMaker: the estimator's arguments in Python, and the request in JSON.
-
-The hyperparameters by which AWS's framework containers learn of a distribution.
-"""
+"""SageMaker: the estimator's arguments in Python, and the request in JSON."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,8 +22,6 @@ from distrain_nb.layout.pool import Alternative, Pool
 from distrain_nb.places.sagemaker.rules.distributions import distribution_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from distrain_nb.types import Json
 
 _DATA_PARALLEL = "sagemaker_distributed_dataparallel"

@@ -6,8 +6,9 @@ Studies in Python for SageMaker's SDK: `HyperparameterTuner`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.formats.pieces import MappingReader, present
@@ -38,17 +39,14 @@ from distrain_nb.tuning.spec import (
     Integer,
     MedianStopping,
     Parameter,
+    Scale,
     Search,
+    Stopping,
     StudyEnd,
     StudySpec,
 )
 from distrain_nb.tuning.text import written_number
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from distrain_nb.tuning.spec import Scale, Stopping
-    from distrain_nb.types import Json, Unknown
+from distrain_nb.types import Json, Unknown
 
 _BAYESIAN, _HYPERBAND = "Bayesian", "Hyperband"
 _STRATEGIES: dict[str, Any] = {_BAYESIAN: None, "Random": "random", "Grid": "grid"}

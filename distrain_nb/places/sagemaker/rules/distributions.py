@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import TYPE_CHECKING
 
-from distrain_nb.findings import Severity
 from distrain_nb.layout.case import older, releases
 from distrain_nb.layout.catalog.index import limit
+from distrain_nb.layout.catalog.rows import Distribution
+from distrain_nb.layout.catalog.tables import Catalog
+from distrain_nb.layout.layout import Layout
+from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 from distrain_nb.layout.rules.engine import Problem, Repair, repair
-from distrain_nb.places.sagemaker.rules import rule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.layout.catalog.rows import Distribution
-    from distrain_nb.layout.catalog.tables import Catalog
-    from distrain_nb.layout.layout import Layout
-    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
+from distrain_nb.places.sagemaker.rules import rule, warning
 
 _MODEL = "smdistributed.modelparallel"
 _TORCH = "torch_distributed"
@@ -182,17 +177,13 @@ def distribution_launcher(job: ResolvedLayout) -> Iterator[Problem]:
                 repair("Start it with torchrun", launcher="torchrun"),
             ],
         )
-    elif started and _exclude(row, started):
+    elif started and (row.distribution in started.excludes or started.distribution in row.excludes):
         yield Problem(
             "launcher",
             f"{row.distribution} can't be combined with {started.distribution}, "
             f"which the launcher {layout.launcher} stands for.",
             lambda: [repair("Let the launcher be chosen", launcher="auto"), *_none()],
         )
-
-
-def _exclude(one: Distribution, other: Distribution) -> bool:
-    return one.distribution in other.excludes or other.distribution in one.excludes
 
 
 @rule("On Trainium the only distribution is torchrun.", "SM-SDK;SM-DOC-PT")
@@ -206,10 +197,8 @@ def trainium_distribution(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@rule(
-    "With parameter servers a host has one worker, however many GPUs it has.",
-    "AWS-BLOG-TF;SM-SDK",
-    severity=Severity.WARNING,
+@warning(
+    "With parameter servers a host has one worker, however many GPUs it has.", "AWS-BLOG-TF;SM-SDK"
 )
 def parameter_server_gpus(job: ResolvedLayout) -> Iterator[Problem]:
     row = distribution_of(job.layout, job.catalog)

@@ -1,20 +1,19 @@
-"""SageMaker: instances, and how many processes run on each.
-
-SageMaker: instance types of which the first with capacity is taken.
-"""
+"""SageMaker: instances, and how many processes run on each."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
-from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.index import figure
+from distrain_nb.layout.catalog.rows import Instance
 from distrain_nb.layout.choices import accelerators_of
 from distrain_nb.layout.hardware import AMD64, TITLES, device_of, platform_of
-from distrain_nb.layout.pool import Pool, Role
-from distrain_nb.layout.resolved import resolve
+from distrain_nb.layout.layout import Layout
+from distrain_nb.layout.pool import Alternative, Pool, Role
+from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool, resolve
+from distrain_nb.layout.rules.change import varied
 from distrain_nb.layout.rules.engine import (
     Problem,
     Repair,
@@ -23,15 +22,7 @@ from distrain_nb.layout.rules.engine import (
     without_accelerator,
 )
 from distrain_nb.layout.rules.machines import counted, of_tier
-from distrain_nb.places.sagemaker.rules import rule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from distrain_nb.layout.catalog.rows import Instance
-    from distrain_nb.layout.layout import Layout
-    from distrain_nb.layout.pool import Alternative
-    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
+from distrain_nb.places.sagemaker.rules import rule, warning
 
 
 def slots(instance: Instance) -> int:
@@ -54,10 +45,9 @@ def _instances(job: ResolvedLayout) -> list[Repair]:
     return [*of_tier(job, Role.WORKERS)] or [one]
 
 
-@rule(
+@warning(
     "Where the primary's instance differs from the workers', ranks wait for the slower one.",
     "SM-API",
-    severity=Severity.WARNING,
     of_each=False,
 )
 def instances_differ(job: ResolvedLayout) -> Iterator[Problem]:
@@ -109,7 +99,7 @@ def processes_per_host(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@rule("SageMaker has spot machines and no other strategy.", "SM-API", severity=Severity.WARNING)
+@warning("SageMaker has spot machines and no other strategy.", "SM-API")
 def scheduling_ignored(job: ResolvedLayout) -> Iterator[Problem]:
     name = job.layout.scheduling
     if name and name not in ("SPOT", "STANDARD"):
@@ -118,17 +108,13 @@ def scheduling_ignored(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-def _pools(layout: Layout) -> dict[str, Pool]:
-    return {role.value: pool for role, pool in layout.pools() if pool.alternatives}
-
-
 def _where(layout: Layout) -> str:
-    return f"{next(iter(_pools(layout)))}.alternatives"
+    return f"{next(iter(varied(layout)))}.alternatives"
 
 
 def _none(layout: Layout) -> Repair:
     """Return the repair that keeps the first choice alone."""
-    changes = {f"{name}__alternatives": () for name in _pools(layout)}
+    changes = {f"{name}__alternatives": () for name in varied(layout)}
     return repair("Leave the alternatives out", **changes)
 
 
@@ -138,7 +124,7 @@ def _none(layout: Layout) -> Repair:
     of_each=False,
 )
 def alternatives_spot(job: ResolvedLayout) -> Iterator[Problem]:
-    if job.layout.spot and _pools(job.layout):
+    if job.layout.spot and varied(job.layout):
         yield Problem(
             "scheduling",
             "Managed spot training takes one instance type, and no alternatives to it.",
@@ -149,7 +135,7 @@ def alternatives_spot(job: ResolvedLayout) -> Iterator[Problem]:
 @rule("A job has at most 5 instance types to choose from.", "SM-API", of_each=False)
 def alternatives_many(job: ResolvedLayout) -> Iterator[Problem]:
     most = figure(job.catalog, "sagemaker", "instance_preferences_max")
-    for name, pool in _pools(job.layout).items():
+    for name, pool in varied(job.layout).items():
         count = len(pool.machines)
         if count > most:
             changes = {f"{name}__alternatives": pool.alternatives[: most - 1]}
@@ -162,7 +148,7 @@ def alternatives_many(job: ResolvedLayout) -> Iterator[Problem]:
 
 @rule("Each instance type is there once among those to choose from.", "SM-API", of_each=False)
 def alternatives_twice(job: ResolvedLayout) -> Iterator[Problem]:
-    for name, pool in _pools(job.layout).items():
+    for name, pool in varied(job.layout).items():
         once = tuple(_once(pool))
         if once != pool.alternatives:
             twice = next(name for name in pool.machines if pool.machines.count(name) > 1)
@@ -192,7 +178,7 @@ def _keeping(label: str, changes: Mapping[str, tuple[Alternative, ...]]) -> Iter
 )
 def alternatives_differ(job: ResolvedLayout) -> Iterator[Problem]:
     primary, workers = job.layout.primary, job.layout.workers
-    if not primary or not workers or not _pools(job.layout) or primary.machines == workers.machines:
+    if not primary or not workers or not varied(job.layout) or primary.machines == workers.machines:
         return
     yield Problem(
         _where(job.layout),
@@ -213,14 +199,13 @@ def _types(name: str, model: Pool) -> dict[str, object]:
     return {f"{name}__machine": model.machine, f"{name}__alternatives": alternatives}
 
 
-@rule(
+@warning(
     "One image serves all instance types to choose from: they have the same kind of devices.",
     "SM-API",
-    severity=Severity.WARNING,
     of_each=False,
 )
 def alternatives_devices(job: ResolvedLayout) -> Iterator[Problem]:
-    pools = _pools(job.layout)
+    pools = varied(job.layout)
     if not pools or job.layout.image or any(pool.image for pool in pools.values()):
         return
     kinds: dict[str, str] = {}
@@ -250,6 +235,6 @@ def _alike(layout: Layout, kind: str) -> Repair:
     keeps = [all(_kind(resolved) == kind for resolved in pools) for pools in others]
     changes = {
         f"{name}__alternatives": tuple(it for it, keep in zip(pool.alternatives, keeps) if keep)  # noqa: B905
-        for name, pool in _pools(layout).items()
+        for name, pool in varied(layout).items()
     }
     return repair(f"Keep those with {kind}", **changes)

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
-from distrain_nb.findings import Severity
 from distrain_nb.layout.case import is_of, releases
 from distrain_nb.layout.catalog.index import figure, limit
 from distrain_nb.layout.options import duration
-from distrain_nb.layout.resolved import resolve
+from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool, resolve
 from distrain_nb.layout.rules.engine import Problem, Repair, at, repair
-from distrain_nb.places.sagemaker.rules import rule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
+from distrain_nb.places.sagemaker.rules import rule, warning
 
 
-@rule(
-    "SageMaker has a prebuilt image of the framework's version, unless an image is given.",
-    "SM-SDK",
-    severity=Severity.WARNING,
+@warning(
+    "SageMaker has a prebuilt image of the framework's version, unless an image is given.", "SM-SDK"
 )
 def framework_version(job: ResolvedLayout) -> Iterator[Problem]:
     layout = job.layout
@@ -61,11 +53,7 @@ def _size(resolved: ResolvedPool, size: int) -> Iterator[Repair]:
     yield repair("Use the default size", **at(resolved.role, disk_gb=None))
 
 
-@rule(
-    "Instances with storage of their own have no volume to size.",
-    "SM-API",
-    severity=Severity.WARNING,
-)
+@warning("Instances with storage of their own have no volume to size.", "SM-API")
 def volume_fixed(job: ResolvedLayout) -> Iterator[Problem]:
     families = limit(job.catalog, "sagemaker", "volume_fixed_families")
     for resolved in job.pools:
@@ -82,7 +70,7 @@ def _default_size(resolved: ResolvedPool) -> Iterator[Repair]:
     yield repair("Ask for no volume size", **at(resolved.role, disk_gb=None))
 
 
-@rule("A volume has no type to choose.", "SM-API", severity=Severity.WARNING)
+@warning("A volume has no type to choose.", "SM-API")
 def volume_type(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in job.pools:
         if resolved.pool.disk_type:
@@ -166,11 +154,8 @@ def pending_time(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@rule(
-    "A time to be pending holds for jobs on machines with accelerators.",
-    "SM-API",
-    severity=Severity.WARNING,
-    of_each=False,
+@warning(
+    "A time to be pending holds for jobs on machines with accelerators.", "SM-API", of_each=False
 )
 def pending_without_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
     waits, spot = job.layout.max_wait, job.layout.spot

@@ -8,10 +8,12 @@ import tarfile
 import tempfile
 import threading
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from distrain_nb.places.sagemaker.stand_in.hosts import (
@@ -22,18 +24,19 @@ from distrain_nb.places.sagemaker.stand_in.hosts import (
     hosts,
     place_of,
 )
-from distrain_nb.places.sagemaker.stand_in.store import S3Location, SyncedFolder, create_secrets
-from distrain_nb.places.sagemaker.stand_in.streams import LogStream, Pipe
+from distrain_nb.places.sagemaker.stand_in.store import (
+    KeptBucket,
+    ObjectStore,
+    S3Location,
+    SyncedFolder,
+    create_secrets,
+)
+from distrain_nb.places.sagemaker.stand_in.streams import LogStream, LogStreams, Pipe
 from distrain_nb.program.program import report
 from distrain_nb.rehearsal.job_folder import JobFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from distrain_nb.places.sagemaker.stand_in.jobs import JobRecord
-    from distrain_nb.places.sagemaker.stand_in.store import KeptBucket, ObjectStore
-    from distrain_nb.places.sagemaker.stand_in.streams import LogStreams
     from distrain_nb.rehearsal.engine import Engine, Network, Running
     from distrain_nb.rehearsal.faults import Faults
 

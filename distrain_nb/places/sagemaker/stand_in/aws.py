@@ -12,7 +12,9 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import DistrainError
@@ -22,9 +24,6 @@ from distrain_nb.rehearsal.engine import processes
 from distrain_nb.worker.machine.system import HeldPort
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
     from distrain_nb.rehearsal.faults import Faults
 
 # Who signs a request: the stand-in itself in the job's role, anybody else as the caller.

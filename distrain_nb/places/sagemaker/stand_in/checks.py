@@ -7,20 +7,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from botocore.exceptions import ClientError
 
-from distrain_nb.places.sagemaker.stand_in.hosts import channels
+from distrain_nb.places.sagemaker.stand_in.hosts import InputChannel, channels
 from distrain_nb.places.sagemaker.stand_in.protocol import invalid, no_objects
-from distrain_nb.places.sagemaker.stand_in.store import S3Location
+from distrain_nb.places.sagemaker.stand_in.store import ObjectStore, S3Location
 from distrain_nb.rehearsal.faults import JobFailed
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from distrain_nb.places.sagemaker.stand_in.hosts import InputChannel
-    from distrain_nb.places.sagemaker.stand_in.store import ObjectStore
 
 _CHOICES, _COUNT, _TYPE = "InstancePreferences", "InstanceCount", "InstanceType"
 _NOT_BESIDE = (_TYPE, "InstanceGroups", "InstancePlacementConfig")

@@ -9,21 +9,17 @@ import time
 from contextlib import closing
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout.catalog import current
-from distrain_nb.places.sagemaker.stand_in.attempt import Attempt
+from distrain_nb.places.sagemaker.stand_in.attempt import Attempt, JobContext, TrainingJob
 from distrain_nb.places.sagemaker.stand_in.checks import allocated
 from distrain_nb.places.sagemaker.stand_in.hosts import hosts
 from distrain_nb.rehearsal.engine import GRACE_S
 from distrain_nb.rehearsal.faults import JobFailed
 from distrain_nb.rehearsal.job_folder import OutsideJobFolder
-
-if TYPE_CHECKING:
-    from distrain_nb.places.sagemaker.stand_in.attempt import JobContext, TrainingJob
 
 _log = logging.getLogger(__name__)
 

@@ -1,23 +1,18 @@
-"""The hosts of a training job, and what each of them finds below /opt/ml.
-
-A job's input channels: which objects each host gets, and where their files lie.
-"""
+"""The hosts of a training job, and what each of them finds below /opt/ml."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from distrain_nb.places.sagemaker.stand_in.aws import ROLE_KEY
 from distrain_nb.places.sagemaker.stand_in.store import ObjectStore, S3Location
 from distrain_nb.rehearsal.engine import ReplicaSpec
 from distrain_nb.rehearsal.job_folder import JobFolder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 FILE_MODES = ("File", "FastFile")
 

@@ -1,7 +1,4 @@
-"""The API's operations: training jobs are created, looked at, listed and stopped.
-
-The description of a training job: its request, and its state.
-"""
+"""The API's operations: training jobs are created, looked at, listed and stopped."""
 
 from __future__ import annotations
 
@@ -11,7 +8,8 @@ import logging
 import re
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from distrain_nb.places.sagemaker.stand_in.attempt import JobContext, TrainingJob
 from distrain_nb.places.sagemaker.stand_in.checks import allocated, refuse
@@ -27,9 +25,6 @@ from distrain_nb.places.sagemaker.stand_in.protocol import (
     taken,
 )
 from distrain_nb.rehearsal.faults import ApiError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 _log = logging.getLogger(__name__)
 

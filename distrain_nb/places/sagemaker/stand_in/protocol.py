@@ -1,7 +1,5 @@
 """AWS's JSON protocol, version 1.1: a POST names its operation and brings its request as JSON.
 
-Messages with which the service refuses a request.
-
 Requests are held to the service's own model: patterns and lengths too, which boto3 skips.
 """
 
@@ -10,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,6 @@ from distrain_nb.rehearsal.access import serve_json
 from distrain_nb.rehearsal.faults import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
     from email.message import Message
 
     from botocore.model import Shape

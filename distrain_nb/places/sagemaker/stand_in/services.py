@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,8 +21,6 @@ from distrain_nb.rehearsal.registry import registry
 from distrain_nb.scratch import Scratch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from distrain_nb.rehearsal.faults import Faults
 
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Lock
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import boto3
 from botocore.config import Config
@@ -20,10 +22,6 @@ from distrain_nb.places.sagemaker.stand_in.aws import ROLE_KEY
 from distrain_nb.rehearsal.faults import secret_value
 from distrain_nb.rehearsal.job_folder import PIECE, BucketFolder, JobFolder, passing_over
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 _URI = re.compile(r"(?:s3|https)://([^/]+)/?(.*)")
 

@@ -12,20 +12,19 @@ import os
 import struct
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from io import FileIO
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
+from distrain_nb.places.sagemaker.stand_in.hosts import InputChannel, InputObject
 from distrain_nb.places.sagemaker.stand_in.store import ObjectStore, S3Location, client
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from io import FileIO
-
-    from distrain_nb.places.sagemaker.stand_in.hosts import InputChannel, InputObject
     from distrain_nb.rehearsal.job_folder import JobFolder
 
 GROUP = "/aws/sagemaker/TrainingJobs"

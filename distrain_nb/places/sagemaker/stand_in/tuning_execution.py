@@ -1,7 +1,4 @@
-"""A tuning job on its way: its trials are training jobs.
-
-Checks of a tuning job that the service's model doesn't describe.
-"""
+"""A tuning job on its way: its trials are training jobs."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ import math
 import secrets
 import time
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,18 +15,13 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.places.sagemaker.forms.study import from_tuning_config
 from distrain_nb.places.sagemaker.stand_in.protocol import invalid
 from distrain_nb.rehearsal.tuning_thread import TuningThread
-from distrain_nb.tuning.engine import SearchEngine, require
-from distrain_nb.tuning.loop import COUNTED
-from distrain_nb.tuning.spec import HyperbandStopping, Search
+from distrain_nb.tuning.engine import Ending, Outcome, SearchEngine, require
+from distrain_nb.tuning.loop import COUNTED, Row
+from distrain_nb.tuning.spec import HyperbandStopping, Search, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from distrain_nb.places.sagemaker.stand_in.attempt import TrainingJob
     from distrain_nb.places.sagemaker.stand_in.jobs import TrainingJobService
-    from distrain_nb.tuning.engine import Ending, Outcome
-    from distrain_nb.tuning.loop import Row
-    from distrain_nb.tuning.spec import Value
 
 EPOCHS = ("epochs", "numepochs", "n-epochs", "n_epochs", "num_epochs")
 _MOST_RANGES = 30
@@ -273,7 +266,7 @@ class TuningJob(TuningThread[TuningTrial]):
 
     def begin(self, number: int, values: Mapping[str, Value]) -> None:
         goal, region = self.objective["MetricName"], self.arn.split(":")[3]
-        name = job_name(self.name, number)
+        name = f"{self.name}-{number:03d}-{secrets.token_hex(4)}"
         job_request = training_job(self._definition, name, self.arn, written(values), goal)
         job_request["Tags"] = self.request.get("Tags", [])
         job = self._jobs.start(region, job_request)
@@ -360,11 +353,6 @@ def training_job(
         "TuningJobArn": tuning_job,
         "HyperParameters": {**fixed, **values, "_tuning_objective_metric": goal},
     }
-
-
-def job_name(tuning_job: str, number: int) -> str:
-    """Make the name of a trial's job, in the service's form."""
-    return f"{tuning_job}-{number:03d}-{secrets.token_hex(4)}"
 
 
 def falls_behind(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-from distrain_nb.places.sagemaker.stand_in.jobs import page_of
+from distrain_nb.places.sagemaker.stand_in.jobs import TrainingJobService, page_of
 from distrain_nb.places.sagemaker.stand_in.protocol import (
     ACCOUNT,
     invalid,
@@ -19,13 +20,8 @@ from distrain_nb.places.sagemaker.stand_in.tuning_execution import (
     refuse_tuning,
     training_job,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from distrain_nb.places.sagemaker.stand_in.jobs import TrainingJobService
-    from distrain_nb.tuning.engine import Outcome
-    from distrain_nb.tuning.spec import Value
+from distrain_nb.tuning.engine import Outcome
+from distrain_nb.tuning.spec import Value
 
 _HIDDEN = ("Tags",)
 _COUNTERS = ("Completed", "InProgress", "RetryableError", "NonRetryableError", "Stopped")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,14 +12,12 @@ from distrain_nb.layout.formats import pieces
 from distrain_nb.layout.formats.form import image_of
 from distrain_nb.layout.formats.pieces import Imported, is_variable, unchosen, whole_number
 from distrain_nb.layout.formats.reading import flags, lost_with
+from distrain_nb.layout.layout import Layout
+from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.traffic import reduction_image
 from distrain_nb.places.vertex.forms.specs import custom_job_spec, from_specs, machine_spec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from distrain_nb.layout.layout import Layout
-    from distrain_nb.layout.pool import Pool, Role
     from distrain_nb.types import Json
 
 COMMAND = "gcloud ai custom-jobs create"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,14 +10,12 @@ from distrain_nb.errors import OptionError
 from distrain_nb.layout.catalog.index import current
 from distrain_nb.layout.formats.pieces import Imported, MappingReader, unchosen
 from distrain_nb.layout.formats.python_names import Call, Unread
+from distrain_nb.layout.formats.python_source import PythonSource
 from distrain_nb.layout.formats.python_values import known_values
 from distrain_nb.layout.traffic import reduction_image
 from distrain_nb.places.vertex.forms.specs import from_specs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.layout.formats.python_source import PythonSource
     from distrain_nb.types import Unknown
 
 _TRAINING = ("CustomTrainingJob", "CustomContainerTrainingJob", "CustomPythonPackageTrainingJob")

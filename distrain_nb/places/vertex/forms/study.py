@@ -7,11 +7,13 @@ Studies in Python for Vertex AI's SDK: `HyperparameterTuningJob`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.formats.pieces import MappingReader, camel_keys, present, whole_number
+from distrain_nb.layout.formats.pieces import MappingReader as Part
 from distrain_nb.layout.formats.python_names import Call
 from distrain_nb.layout.formats.python_values import known_values
 from distrain_nb.places.vertex.forms.specs import from_specs
@@ -35,20 +37,16 @@ from distrain_nb.tuning.spec import (
     Categorical,
     Condition,
     Discrete,
+    Domain,
     Double,
     Goal,
     Integer,
     Parameter,
+    Scale,
     Search,
     StudySpec,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from distrain_nb.layout.formats.pieces import MappingReader as Part
-    from distrain_nb.tuning.spec import Domain, Scale
-    from distrain_nb.types import Json, Unknown
+from distrain_nb.types import Json, Unknown
 
 SCALES = {
     "UNIT_LINEAR_SCALE": "linear",
@@ -92,9 +90,9 @@ def study_spec(spec: StudySpec) -> dict[str, Json]:
         "metrics": [_metric(goal) for goal in spec.goals],
         "parameters": _tree(spec),
         **present(
-            algorithm=_name(ALGORITHMS, spec.search.algorithm),
-            observationNoise=_name(_NOISE, spec.noise),
-            measurementSelectionType=_name(_MEASUREMENTS, spec.measurement),
+            algorithm=name_for(ALGORITHMS, spec.search.algorithm),
+            observationNoise=name_for(_NOISE, spec.noise),
+            measurementSelectionType=name_for(_MEASUREMENTS, spec.measurement),
             studyStoppingConfig=stopping.end_config(spec.end),
         ),
         **stopping.automated(spec.stopping),
@@ -134,7 +132,7 @@ def from_tuning_job(value: object) -> ImportedStudy:
 
 
 def _metric(goal: Goal) -> dict[str, Json]:
-    fields: dict[str, Json] = {"metricId": goal.metric, "goal": _name(GOALS, goal.direction)}
+    fields: dict[str, Json] = {"metricId": goal.metric, "goal": name_for(GOALS, goal.direction)}
     if goal.safety_threshold is not None:
         safety: dict[str, Json] = {"safetyThreshold": goal.safety_threshold}
         if goal.safe_fraction is not None:
@@ -180,7 +178,7 @@ def _node(spec: StudySpec, parameter: Parameter, written: list[Parameter]) -> di
         _SPECS[type(parameter.domain)]: _domain(parameter.domain),
     }
     if not isinstance(parameter.domain, Categorical):
-        fields["scaleType"] = _name(SCALES, parameter.scale)
+        fields["scaleType"] = name_for(SCALES, parameter.scale)
     children = list(_children(spec, parameter, written))
     return {**fields, **present(conditionalParameterSpecs=children)}
 
@@ -264,7 +262,7 @@ def _enumerated(reader: Part, key: str, names: dict[str, str]) -> Any:
     return named(reader, key, names)
 
 
-def _name(names: dict[str, str], value: str | None) -> str | None:
+def name_for(names: dict[str, str], value: str | None) -> str | None:
     return next((name for name, word in names.items() if word == value), None)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from distrain_nb.layout.rules.engine import named_rule
+from distrain_nb.layout.rules.engine import named_rule, named_warning
 
 rule = partial(named_rule, on=("vertex",))
+warning = partial(named_warning, on=("vertex",))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import partial
-from typing import TYPE_CHECKING
 
-from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.index import Counts, counts, short_name, takers
 from distrain_nb.layout.catalog.lookup import dates
+from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 from distrain_nb.layout.rules.engine import (
     Problem,
     Repair,
@@ -17,12 +17,7 @@ from distrain_nb.layout.rules.engine import (
     repair,
     without_accelerator,
 )
-from distrain_nb.places.vertex.rules import rule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
+from distrain_nb.places.vertex.rules import rule, warning
 
 _TABLES = "VERTEX-CC;AIP-GPU"
 _NEAREST = 3
@@ -51,11 +46,7 @@ def accelerator_unknown(job: ResolvedLayout) -> Iterator[Problem]:
             )
 
 
-@rule(
-    "The tables know the accelerator, not only the service's installed SDK.",
-    "VERTEX-API",
-    severity=Severity.WARNING,
-)
+@warning("The tables know the accelerator, not only the service's installed SDK.", "VERTEX-API")
 def accelerator_newer(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in job.pools:
         name = resolved.pool.accelerator
@@ -104,12 +95,7 @@ def accelerator_retired(job: ResolvedLayout) -> Iterator[Problem]:
             )
 
 
-@rule(
-    "The accelerator's support goes on.",
-    "GCE-GPU",
-    on=names_accelerators,
-    severity=Severity.WARNING,
-)
+@warning("The accelerator's support goes on.", "GCE-GPU", on=names_accelerators)
 def accelerator_ending(job: ResolvedLayout) -> Iterator[Problem]:
     here = takers(job.catalog, job.layout.on)
     for resolved in job.pools:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
 from distrain_nb.layout.case import older, release, releases
 from distrain_nb.layout.catalog.index import limit, prebuilt
 from distrain_nb.layout.pool import Role
+from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 from distrain_nb.layout.rules.engine import (
     Problem,
     Repair,
@@ -19,12 +20,7 @@ from distrain_nb.layout.rules.engine import (
     without_pool,
 )
 from distrain_nb.layout.traffic import multi_region, reduction_image, sized, training_gbps
-from distrain_nb.places.vertex.rules import rule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
+from distrain_nb.places.vertex.rules import rule, warning
 
 _DOCUMENTS = "VERTEX-DT-JA;VERTEX-DT"
 _IMAGE = "/reductionserver"
@@ -79,10 +75,9 @@ def _sized(job: ResolvedLayout) -> Iterator[Repair]:
         yield repair(f"Use {pool}", reducers=pool)
 
 
-@rule(
+@warning(
     "The Reduction Server's bandwidth is at least that of the primary and the workers together.",
     _DOCUMENTS,
-    severity=Severity.WARNING,
 )
 def reducers_bandwidth(job: ResolvedLayout) -> Iterator[Problem]:
     resolved = job.pool(Role.REDUCERS)
@@ -121,11 +116,7 @@ def _own_image(job: ResolvedLayout) -> Iterator[Repair]:
     yield repair(f"Use {image}", **at(Role.REDUCERS, image=image))
 
 
-@rule(
-    "The Reduction Server's image comes from the multi-region nearest to the job.",
-    _DOCUMENTS,
-    severity=Severity.WARNING,
-)
+@warning("The Reduction Server's image comes from the multi-region nearest to the job.", _DOCUMENTS)
 def reducers_image_far(job: ResolvedLayout) -> Iterator[Problem]:
     pool, region = job.layout.reducers, job.layout.region
     if not (pool and pool.image and region and _IMAGE in pool.image):
@@ -189,10 +180,9 @@ def _able_images(job: ResolvedLayout, path: str, framework: str) -> Iterator[Rep
     yield from _without()
 
 
-@rule(
+@warning(
     "The program's framework exchanges gradients with NCCL, as TensorFlow and PyTorch do.",
     "VERTEX-DT-JA;GCP-BLOG-RS",
-    severity=Severity.WARNING,
 )
 def reducers_framework(job: ResolvedLayout) -> Iterator[Problem]:
     name = job.framework

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
 
-from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.index import counts, limit, offers, short_name
+from distrain_nb.layout.catalog.tables import Catalog
+from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 from distrain_nb.layout.rules.engine import (
     Problem,
     Repair,
@@ -15,13 +16,7 @@ from distrain_nb.layout.rules.engine import (
     names_accelerators,
     repair,
 )
-from distrain_nb.places.vertex.rules import rule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from distrain_nb.layout.catalog.tables import Catalog
-    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
+from distrain_nb.places.vertex.rules import rule, warning
 
 _ANY = "ANY_GPU"
 _SINGLE = 8
@@ -117,9 +112,7 @@ def _elsewhere(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
             yield repair(label, **at(resolved.role, accelerator=accelerator))
 
 
-@rule(
-    "The accelerator is open to everybody in the region.", "VERTEX-LOC", severity=Severity.WARNING
-)
+@warning("The accelerator is open to everybody in the region.", "VERTEX-LOC")
 def accelerator_on_allowlist(job: ResolvedLayout) -> Iterator[Problem]:
     region = job.layout.region or ""
     for resolved in job.pools:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
-from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.index import figure, limit, short_name, topologies
 from distrain_nb.layout.options import duration
 from distrain_nb.layout.pool import Role
+from distrain_nb.layout.resolved import ResolvedLayout
 from distrain_nb.layout.rules.engine import (
     Problem,
     Repair,
@@ -17,12 +17,7 @@ from distrain_nb.layout.rules.engine import (
     repair,
     standard_scheduling,
 )
-from distrain_nb.places.vertex.rules import rule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.layout.resolved import ResolvedLayout
+from distrain_nb.places.vertex.rules import rule, warning
 
 _FLEX = "FLEX_START"
 _SINGLE = 8
@@ -40,11 +35,7 @@ def strategy_unknown(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@rule(
-    "The scheduling strategy is not one of the deprecated names.",
-    "VERTEX-API",
-    severity=Severity.WARNING,
-)
+@warning("The scheduling strategy is not one of the deprecated names.", "VERTEX-API")
 def strategy_deprecated(job: ResolvedLayout) -> Iterator[Problem]:
     name = job.layout.scheduling or ""
     now = _deprecated(job).get(name)
@@ -131,10 +122,9 @@ def spot_tpu_pod(job: ResolvedLayout) -> Iterator[Problem]:
             )
 
 
-@rule(
+@warning(
     "Machines that come only by reservation or as Spot are asked for in one of these ways.",
     "VERTEX-CC",
-    severity=Severity.WARNING,
 )
 def reservation_needed(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in job.pools:
@@ -147,9 +137,7 @@ def reservation_needed(job: ResolvedLayout) -> Iterator[Problem]:
             )
 
 
-@rule(
-    "Only FLEX_START waits for as long as max_wait says.", "VERTEX-API", severity=Severity.WARNING
-)
+@warning("Only FLEX_START waits for as long as max_wait says.", "VERTEX-API")
 def max_wait_ignored(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.max_wait is not None and job.layout.scheduling != _FLEX:
         yield Problem(

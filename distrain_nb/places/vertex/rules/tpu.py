@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 from distrain_nb.layout.catalog.index import figure, short_name, topologies
+from distrain_nb.layout.pool import Role
+from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 from distrain_nb.layout.rules.engine import (
     Problem,
     Repair,
@@ -15,12 +17,6 @@ from distrain_nb.layout.rules.engine import (
     without_pool,
 )
 from distrain_nb.places.vertex.rules import rule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.layout.pool import Role
-    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 _POD = 32
 _CPUS = "n1-standard-4"

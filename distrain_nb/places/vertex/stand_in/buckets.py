@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 import shutil
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -21,10 +23,6 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal.access import PrivateServer
 from distrain_nb.rehearsal.job_folder import BucketFolder, JobFolder, passing_over
 from distrain_nb.worker.files.disk import files_below
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 DATA = "rehearsal/gs"  # a folder for each bucket, with what a rehearsal finds in it
 _NAME = re.compile(r"[a-z0-9](?!.*\.\.)[a-z0-9._-]{1,220}[a-z0-9]")  # of a bucket

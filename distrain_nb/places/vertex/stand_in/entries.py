@@ -6,6 +6,7 @@ import re
 import threading
 import time
 import uuid
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
@@ -16,8 +17,6 @@ from distrain_nb.places.vertex.stand_in.refusals import invalid, quota_exceeded
 from distrain_nb.rehearsal.faults import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from google.cloud.logging_v2.types import ListLogEntriesRequest
 
     from distrain_nb.rehearsal.faults import Faults

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import logging
 import re
 import threading
 import time
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from contextvars import Context
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote
 
@@ -14,9 +18,11 @@ from google.cloud.aiplatform_v1 import types
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout import Role
-from distrain_nb.places.vertex.stand_in.entries import SERVICE
+from distrain_nb.places.vertex.stand_in.buckets import Buckets
+from distrain_nb.places.vertex.stand_in.entries import SERVICE, Entries
 from distrain_nb.places.vertex.stand_in.replicas import (
     Member,
+    TrialPlace,
     cluster_id,
     image,
     job_cluster,
@@ -28,19 +34,16 @@ from distrain_nb.places.vertex.stand_in.replicas import (
     replica,
     where_secrets_are,
 )
-from distrain_nb.places.vertex.stand_in.secret_manager import secret_manager
 from distrain_nb.program.program import report
-from distrain_nb.rehearsal.faults import NO_ACCELERATORS, JobFailed
+from distrain_nb.rehearsal.access import serve_json
+from distrain_nb.rehearsal.faults import NO_ACCELERATORS, JobFailed, secret_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from contextvars import Context
+    from email.message import Message
 
-    from distrain_nb.places.vertex.stand_in.buckets import Buckets
-    from distrain_nb.places.vertex.stand_in.entries import Entries
-    from distrain_nb.places.vertex.stand_in.replicas import TrialPlace
     from distrain_nb.rehearsal.engine import Engine, Network, Running
     from distrain_nb.rehearsal.faults import Faults, Preemption
+
 
 _log = logging.getLogger(__name__)
 
@@ -302,3 +305,32 @@ class CustomJobExecution:
 
     def _say(self, text: str, stream: str = "o") -> None:
         self._entries.write(self._job, SERVICE, text, stream)
+
+
+_ACCOUNT = "rehearsal"
+_TOKEN = "/computeMetadata/v1/instance/service-accounts/default/token"
+_VERSION = re.compile(r"/v1/(projects/[^/]+/secrets/([^/]+)/versions/[^/:]+):access")
+PERMISSION = "secretmanager.versions.access"
+
+
+def secret_manager(permission: str) -> AbstractContextManager[int]:
+    """Serve both; gives the port. `permission` is the one that the job lacks."""
+    return serve_json(lambda path, headers, _: _answer(path, headers, permission))
+
+
+def _answer(path: str, headers: Message, permission: str) -> tuple[int, dict[str, Any]]:
+    if path == _TOKEN and headers.get("Metadata-Flavor") == "Google":
+        return 200, {"access_token": _ACCOUNT, "expires_in": 3599, "token_type": "Bearer"}
+    match = _VERSION.fullmatch(path)
+    if match is None:
+        return 404, _error(404, f"{path} was not found.")
+    if headers.get("Authorization") != f"Bearer {_ACCOUNT}":
+        return 401, _error(401, "Request is missing required authentication credential.")
+    if permission == PERMISSION:
+        return 403, _error(403, f"Permission '{PERMISSION}' denied for resource '{match[1]}'.")
+    data = base64.b64encode(secret_value(match[2]).encode()).decode()
+    return 200, {"name": match[1], "payload": {"data": data}}
+
+
+def _error(code: int, message: str) -> dict[str, Any]:
+    return {"error": {"code": code, "message": message}}

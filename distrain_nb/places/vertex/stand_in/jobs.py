@@ -11,6 +11,7 @@ import logging
 import re
 import threading
 import time
+from collections.abc import Mapping
 from contextvars import copy_context
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -18,18 +19,14 @@ from typing import TYPE_CHECKING, Any
 from google.cloud.aiplatform_v1 import types
 from google.protobuf import json_format, struct_pb2
 
-from distrain_nb.places.vertex.stand_in.execution import CustomJobExecution
+from distrain_nb.places.vertex.stand_in.buckets import Buckets
+from distrain_nb.places.vertex.stand_in.entries import Entries
+from distrain_nb.places.vertex.stand_in.execution import PERMISSION, CustomJobExecution
 from distrain_nb.places.vertex.stand_in.refusals import denied, invalid, not_found, quota_exceeded
-from distrain_nb.places.vertex.stand_in.replicas import refuse
-from distrain_nb.places.vertex.stand_in.secret_manager import PERMISSION
+from distrain_nb.places.vertex.stand_in.replicas import TrialPlace, refuse
 from distrain_nb.rehearsal.faults import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from distrain_nb.places.vertex.stand_in.buckets import Buckets
-    from distrain_nb.places.vertex.stand_in.entries import Entries
-    from distrain_nb.places.vertex.stand_in.replicas import TrialPlace
     from distrain_nb.rehearsal.engine import Engine
     from distrain_nb.rehearsal.faults import Faults
 

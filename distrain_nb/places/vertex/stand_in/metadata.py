@@ -14,9 +14,11 @@ import re
 import sqlite3
 import threading
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 from google.cloud.aiplatform_v1 import types
 from google.longrunning.operations_pb2 import Operation
@@ -25,10 +27,6 @@ from google.protobuf.empty_pb2 import Empty
 from distrain_nb.places.vertex.stand_in.jobs import now, page
 from distrain_nb.places.vertex.stand_in.refusals import invalid, not_found
 from distrain_nb.rehearsal.faults import ApiError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
 
 WAIT_S = 30.0  # for another rehearsal that writes
 _SCHEMA = """

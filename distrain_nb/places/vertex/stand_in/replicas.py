@@ -8,7 +8,9 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf.json_format import MessageToDict
@@ -23,9 +25,6 @@ from distrain_nb.worker.reduction.group import VARIABLE as REDUCERS_VARIABLE
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from google.cloud.aiplatform_v1 import types
 
 ROLES = (Role.PRIMARY, Role.WORKERS, Role.SERVERS, Role.EVALUATORS)

@@ -1,12 +1,10 @@
-"""The gRPC services: each method's bytes become the clients' own message types and back.
-
-The gRPC services of experiments.
-"""
+"""The gRPC services: each method's bytes become the clients' own message types and back."""
 
 from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -18,13 +16,11 @@ from google.cloud.logging_v2.types import ListLogEntriesRequest, ListLogEntriesR
 from google.longrunning.operations_pb2 import Operation
 from google.protobuf.empty_pb2 import Empty
 
+from distrain_nb.places.vertex.stand_in.entries import Entries
 from distrain_nb.rehearsal.access import is_ours
 from distrain_nb.rehearsal.faults import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from distrain_nb.places.vertex.stand_in.entries import Entries
     from distrain_nb.places.vertex.stand_in.jobs import JobService, PipelineService
     from distrain_nb.places.vertex.stand_in.metadata import MetadataService
     from distrain_nb.places.vertex.stand_in.tensorboards import TensorboardService

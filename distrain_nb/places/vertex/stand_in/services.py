@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.config import private_home
@@ -27,9 +29,6 @@ from distrain_nb.rehearsal.registry import registry
 from distrain_nb.scratch import Scratch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
     from distrain_nb.rehearsal.faults import Faults
 
 

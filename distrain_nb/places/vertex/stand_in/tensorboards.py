@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from google.cloud.aiplatform_v1 import types
 
 from distrain_nb.places.vertex.stand_in.jobs import page
-from distrain_nb.places.vertex.stand_in.metadata import Scalar, done
+from distrain_nb.places.vertex.stand_in.metadata import Resources, Scalar, done
 from distrain_nb.places.vertex.stand_in.refusals import invalid
 from distrain_nb.rehearsal.faults import ApiError
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from google.longrunning.operations_pb2 import Operation
     from google.protobuf.timestamp_pb2 import Timestamp
 
-    from distrain_nb.places.vertex.stand_in.metadata import Resources
 
 _ID = re.compile(r"[a-z0-9-]{1,128}")
 _PARENT = re.compile(r"projects/[^/]+/locations/[a-z0-9-]+")

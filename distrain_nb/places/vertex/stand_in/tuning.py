@@ -7,10 +7,12 @@ import logging
 import math
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from google.cloud.aiplatform_v1 import types
 from google.protobuf.json_format import MessageToDict
@@ -19,25 +21,16 @@ from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.findings import errors
 from distrain_nb.places.vertex.forms.study import from_tuning_job
 from distrain_nb.places.vertex.stand_in.jobs import ENDED as JOB_ENDED
-from distrain_nb.places.vertex.stand_in.jobs import matches, now, page, wanted_by
+from distrain_nb.places.vertex.stand_in.jobs import JobService, matches, now, page, wanted_by
 from distrain_nb.places.vertex.stand_in.refusals import invalid, not_found
 from distrain_nb.places.vertex.stand_in.replicas import METRICS_FILE, TrialPlace, args_of
 from distrain_nb.rehearsal.faults import ApiError
 from distrain_nb.rehearsal.job_folder import JobFolder
 from distrain_nb.rehearsal.tuning_thread import TuningThread
-from distrain_nb.tuning.engine import SearchEngine
-from distrain_nb.tuning.loop import COUNTED, HypertuneReports, final_values
+from distrain_nb.tuning.engine import Ending, SearchEngine
+from distrain_nb.tuning.loop import COUNTED, HypertuneReports, Row, final_values
 from distrain_nb.tuning.rules import check
-from distrain_nb.tuning.spec import ConvexStopping, StudyEnd
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from distrain_nb.places.vertex.stand_in.jobs import JobService
-    from distrain_nb.tuning.engine import Ending
-    from distrain_nb.tuning.loop import Row
-    from distrain_nb.tuning.spec import StudySpec, Value
+from distrain_nb.tuning.spec import ConvexStopping, StudyEnd, StudySpec, Value
 
 _log = logging.getLogger(__name__)
 
