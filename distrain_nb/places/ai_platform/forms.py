@@ -127,22 +127,18 @@ _ROLE_FLAGS = {
 }
 
 
-def training_command(layout: Layout, name: str = pieces.ITS_NAME, args: Sequence[str] = ()) -> str:
-    """Write `gcloud ai-platform jobs submit training`: with flags, or with a file for the rest.
-    `args` are the program's own, a line each."""
+def training_command(layout: Layout) -> str:
+    """Write `gcloud ai-platform jobs submit training`: with flags, or with a file for the rest."""
     head = [
         *(() if _has_images(layout) else _PACKAGE),
         f"--job-dir {pieces.JOB_DIR}",
         f"--region {layout.region or pieces.ITS_REGION}",
     ]
-    tail = ["--", *args] if args else []
-    start = f"{COMMAND} {name}"
+    start = f"{COMMAND} {pieces.ITS_NAME}"
     if _needs_config(layout):
-        return with_file(
-            start, [*head, f"--config {_FILE}", *tail], training_input(layout), " " * 8
-        )
+        return with_file(start, [*head, f"--config {_FILE}"], training_input(layout), " " * 8)
     tier = f"--scale-tier {(layout.tier or 'custom').lower().replace('_', '-')}"
-    return lines(start, [*head, tier, *_role_flags(layout), *tail], " " * 8)
+    return lines(start, [*head, tier, *_role_flags(layout)], " " * 8)
 
 
 def _has_images(layout: Layout) -> bool:
