@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from distrain_nb.layout.formats import pieces
 from distrain_nb.layout.formats.form import shared_image
@@ -22,7 +23,9 @@ from distrain_nb.layout.formats.reading import flags, lost_with
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.places.vertex.forms.gcloud import lines, with_file
-from distrain_nb.types import Json
+
+if TYPE_CHECKING:
+    from distrain_nb.types import Json
 
 PREFIXES = {
     Role.PRIMARY: "master",
