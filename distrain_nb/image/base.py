@@ -6,20 +6,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 
 from distrain_nb.config import private_home
 from distrain_nb.errors import ImageError
-from distrain_nb.image.registry.client import Registry
 from distrain_nb.image.registry.manifest import ImageConfig, Manifest, digest_of, pick_platform
-from distrain_nb.image.registry.reference import Reference
 from distrain_nb.image.registry.retry import Unreachable
 from distrain_nb.program.requirements import public_version
 from distrain_nb.scratch import Scratch
 from distrain_nb.secrets import without_secret
 from distrain_nb.worker.files.disk import replace
+
+if TYPE_CHECKING:
+    from distrain_nb.image.registry.client import Registry
+    from distrain_nb.image.registry.reference import Reference
 
 
 def cache_folder(kind: str) -> Path:

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.magics.command_line import Parser
-
 if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext, SimpleMatcherResult
     from IPython.core.interactiveshell import InteractiveShell
 
+    from distrain_nb.magics.command_line import Parser
     from distrain_nb.magics.values import Completion
 
 _MAGIC = r"^\s*(?P<signs>%{1,2})distrain\s+(?P<before>.*?)(?P<word>\S*)$"

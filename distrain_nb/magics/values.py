@@ -12,19 +12,21 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.backends import plugins
 from distrain_nb.config import Config
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout import OPTIONS, Layout, Pool, load
-from distrain_nb.layout.choices import Choice
 from distrain_nb.layout.files import saved
 from distrain_nb.layout.options import changed
 from distrain_nb.magics.help import topics
 from distrain_nb.program.python.names import Names, names_of
 from distrain_nb.repairs import head_lines
 from distrain_nb.run import Run, Store
+
+if TYPE_CHECKING:
+    from distrain_nb.layout.choices import Choice
 
 _POOLS = ("primary", "workers", "servers", "reducers", "evaluators")
 _FIELDS = ("region", "framework", "distribution", "tier")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from distrain_nb.backends.remote.attempts import Standstill, first_report, has_saved_ahead, saving
+from distrain_nb.backends.remote.attempts import Standstill, has_saved_ahead, last_reports, saving
 
 LABELS = ("rank 0", "rank 1", "primary 0", "workers 0")
 LOG = """\
@@ -19,9 +19,13 @@ LOG = """\
 """
 
 
+def first_report(folder: Path) -> str:
+    return next(iter(last_reports(folder, LABELS)), "")
+
+
 def test_the_report_that_began_first_is_given_whole(tmp_path: Path) -> None:
     (tmp_path / "log.tsv").write_text(LOG)
-    assert first_report(tmp_path, LABELS) == (
+    assert first_report(tmp_path) == (
         "rank 1 failed: ValueError: boom\nTraceback (most recent call last):\nValueError: boom"
     )
 
@@ -29,21 +33,21 @@ def test_the_report_that_began_first_is_given_whole(tmp_path: Path) -> None:
 def test_a_long_log_is_read_from_near_its_end(tmp_path: Path) -> None:
     before = "1.0\t0\to\tstep\n" * 40_000
     (tmp_path / "log.tsv").write_text(before + LOG)
-    assert first_report(tmp_path, LABELS).startswith("rank 1 failed: ValueError: boom\n")
+    assert first_report(tmp_path).startswith("rank 1 failed: ValueError: boom\n")
 
 
 def test_a_replica_that_was_killed_leaves_none(tmp_path: Path) -> None:
     (tmp_path / "log.tsv").write_text("1.0\t0\to\tstep\n1.0\t2\te\tbash: line 1: Killed\n")
-    assert first_report(tmp_path, LABELS) == ""
+    assert first_report(tmp_path) == ""
     (tmp_path / "log.tsv").write_text("")
-    assert first_report(tmp_path, LABELS) == ""
+    assert first_report(tmp_path) == ""
 
 
 def test_what_a_line_went_back_over_is_not_in_the_way(tmp_path: Path) -> None:
     """Lines of a service may have carriage returns, and odd ends of lines of their own."""
     odd = "1.0\t0\to\t10%\r20%\r\tof 30%\x0b\x1c\u2028\n1.0\t2\te\t\rrank 7\rfailed\n"
     (tmp_path / "log.tsv").write_text(odd + LOG, newline="")
-    assert first_report(tmp_path, LABELS).startswith("rank 1 failed: ValueError: boom\n")
+    assert first_report(tmp_path).startswith("rank 1 failed: ValueError: boom\n")
 
 
 def test_what_workers_say_of_a_run_that_stands_still(tmp_path: Path) -> None:
@@ -71,7 +75,7 @@ def test_a_replica_that_was_stopped_says_why_and_its_ranks_what_they_saved(tmp_p
     done = "1.0\t0\te\tdistrain: saved in 1.5 s\n"
     why = "it was stopped near its time limit, 60 s ahead of --timeout 7200"
     (tmp_path / "log.tsv").write_text(f"{asked[0]}{done}{asked[1]}2.0\t2\te\t{why}\n")
-    assert first_report(tmp_path, LABELS) == why
+    assert first_report(tmp_path) == why
     assert saving(tmp_path, LABELS) == "stopped: rank 1 did not finish saving"
     (tmp_path / "log.tsv").write_text(asked[0] + done)
     assert saving(tmp_path, LABELS) == "stopped after saving, in 1.5 s"

@@ -139,16 +139,9 @@ def with_report(run: Carried, state: State, error: str) -> str:
     return error if is_told or not reports else f"{reports[0]}\n{error}"
 
 
-def first_report(folder: Path, labels: Sequence[str]) -> str:
-    """Return the report of the worker that failed first; empty if none did.
-
-    `labels` name the processes of the run's log.
-    """
-    return next(iter(last_reports(folder, labels)), "")
-
-
 def last_reports(folder: Path, labels: Sequence[str]) -> list[str]:
-    """Return the replicas' reports of failures in the last attempt, the earliest first."""
+    """Return the replicas' reports of failures in the last attempt, the earliest first; `labels`
+    name the processes of the run's log."""
     reports: dict[int, list[str]] = {}
     for process, stream, text in _last_attempt(folder, labels):
         if stream != "e" or _OF_A_RANK.fullmatch(labels[process]):

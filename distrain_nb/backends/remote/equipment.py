@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from distrain_nb.backends.base import Job, named
-from distrain_nb.backends.remote.options import RemoteOptions
-from distrain_nb.cluster.equipment import Equipment, Stock
 from distrain_nb.cluster.packages import Uses, devices_of
 from distrain_nb.layout.hardware import hardware_of
 from distrain_nb.program.requirements import KERAS_BACKEND, frameworks_of
+
+if TYPE_CHECKING:
+    from distrain_nb.backends.remote.options import RemoteOptions
+    from distrain_nb.cluster.equipment import Equipment, Stock
 
 # What `machine` of a backend calls the date, in ISO form.
 TODAY = "today"

@@ -11,10 +11,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from distrain_nb.errors import ImageError, shown
-from distrain_nb.image.layers import Layer
+
+if TYPE_CHECKING:
+    from distrain_nb.image.layers import Layer
 
 T = TypeVar("T")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from distrain_nb.layout.formats import pieces
 from distrain_nb.layout.formats.form import shared_image
@@ -22,7 +23,9 @@ from distrain_nb.layout.formats.reading import flags, lost_with
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.places.vertex.forms.gcloud import lines, with_file
-from distrain_nb.types import Json
+
+if TYPE_CHECKING:
+    from distrain_nb.types import Json
 
 PREFIXES = {
     Role.PRIMARY: "master",
@@ -127,22 +130,18 @@ _ROLE_FLAGS = {
 }
 
 
-def training_command(layout: Layout, name: str = pieces.ITS_NAME, args: Sequence[str] = ()) -> str:
-    """Write `gcloud ai-platform jobs submit training`: with flags, or with a file for the rest.
-    `args` are the program's own, a line each."""
+def training_command(layout: Layout) -> str:
+    """Write `gcloud ai-platform jobs submit training`: with flags, or with a file for the rest."""
     head = [
         *(() if _has_images(layout) else _PACKAGE),
         f"--job-dir {pieces.JOB_DIR}",
         f"--region {layout.region or pieces.ITS_REGION}",
     ]
-    tail = ["--", *args] if args else []
-    start = f"{COMMAND} {name}"
+    start = f"{COMMAND} {pieces.ITS_NAME}"
     if _needs_config(layout):
-        return with_file(
-            start, [*head, f"--config {_FILE}", *tail], training_input(layout), " " * 8
-        )
+        return with_file(start, [*head, f"--config {_FILE}"], training_input(layout), " " * 8)
     tier = f"--scale-tier {(layout.tier or 'custom').lower().replace('_', '-')}"
-    return lines(start, [*head, tier, *_role_flags(layout), *tail], " " * 8)
+    return lines(start, [*head, tier, *_role_flags(layout)], " " * 8)
 
 
 def _has_images(layout: Layout) -> bool:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.files import data_yaml
@@ -37,7 +37,9 @@ from distrain_nb.tuning.spec import (
     Search,
     StudySpec,
 )
-from distrain_nb.types import Json
+
+if TYPE_CHECKING:
+    from distrain_nb.types import Json
 
 # What a trial reports where the job doesn't say.
 METRIC = "training/hptuning/metric"

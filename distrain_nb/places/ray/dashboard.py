@@ -24,10 +24,11 @@ from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.layout import Layout
 from distrain_nb.layout.choices import Choice
 from distrain_nb.places.ray.demand import GROUP, TYPE, Node
-from distrain_nb.types import Json, JsonObject
 
 if TYPE_CHECKING:
     from typing import Protocol
+
+    from distrain_nb.types import Json, JsonObject
 
     class ClusterInfo(Protocol):
         address: str

@@ -16,12 +16,12 @@ from distrain_nb.places.sagemaker.client import DENIED, code_of, plain_words
 from distrain_nb.places.sagemaker.logs import GROUP
 from distrain_nb.places.sagemaker.names import ACCOUNT
 from distrain_nb.places.sagemaker.settings import login_of
-from distrain_nb.types import Value
 
 if TYPE_CHECKING:
     from botocore.client import BaseClient
 
     from distrain_nb.backends.options import Settled
+    from distrain_nb.types import Value
 
 CONNECT_S, READ_S = 3, 7
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.backends.remote.equipment import uses_of, with_answer
 from distrain_nb.cluster.equipment import BASE, IMAGE, Container, Equipment, Stock, equip
@@ -18,8 +18,10 @@ from distrain_nb.layout.case import is_of
 from distrain_nb.layout.hardware import CPU, GPU, NEURON, hardware_of
 from distrain_nb.places.sagemaker.forms.request import hosts
 from distrain_nb.places.sagemaker.names import REGISTRY
-from distrain_nb.places.sagemaker.options import SageMakerJob
 from distrain_nb.program.requirements import frameworks_of
+
+if TYPE_CHECKING:
+    from distrain_nb.places.sagemaker.options import SageMakerJob
 
 # Python's own image, for programs of no framework.
 BARE = "python:"

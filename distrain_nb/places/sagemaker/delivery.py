@@ -12,11 +12,11 @@ from distrain_nb.places.sagemaker.forms.request import distributions, hosts
 from distrain_nb.places.sagemaker.forms.request import hyperparameters as of_distribution
 from distrain_nb.places.sagemaker.names import REGION, RUN
 from distrain_nb.program.requirements import PACKAGES
-from distrain_nb.types import Json
 
 if TYPE_CHECKING:
     from distrain_nb.backends.remote.delivery import Laid, Requiring
     from distrain_nb.places.sagemaker.settings import Settings
+    from distrain_nb.types import Json
 
 ENTRY = "distrain_program.py"
 

@@ -16,7 +16,6 @@ from distrain_nb.backends.remote.service import Gone, LogEntry, Observed, Unansw
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout import Layout, Pool
 from distrain_nb.places.sagemaker.client import code_of, plain_words
-from distrain_nb.types import JsonObject
 from distrain_nb.worker.files.status import Process, State
 from distrain_nb.worker.replica.contracts import VARIABLE, per_replica
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.backends.remote.service import Cursor
     from distrain_nb.places.sagemaker.request import Machines, RequestParts
+    from distrain_nb.types import JsonObject
 
 SERVICE = "service"  # the role under which SageMaker itself speaks
 _TAKEN = "instances"  # the key of a log's cursor

@@ -8,13 +8,16 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from distrain_nb.backends.cost import NoPrice, Price
 from distrain_nb.backends.prices import cached_answer
 from distrain_nb.layout import Layout
 from distrain_nb.places.sagemaker.client import client, plain_words
 from distrain_nb.places.sagemaker.settings import login_of
-from distrain_nb.types import JsonObject, Unknown
+
+if TYPE_CHECKING:
+    from distrain_nb.types import JsonObject, Unknown
 
 SERVICE, TRAINING, HOURS = "AmazonSageMaker", "Training", ("hrs", "hours", "hour")
 SOURCE = "AWS's Price List"

@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import yaml
 
 from distrain_nb.backends.options import Found
 from distrain_nb.errors import OptionError
-from distrain_nb.types import Json, JsonObject
+
+if TYPE_CHECKING:
+    from distrain_nb.types import Json, JsonObject
 
 NAME = "config.yaml"
 ADMIN, USER = "SAGEMAKER_ADMIN_CONFIG_OVERRIDE", "SAGEMAKER_USER_CONFIG_OVERRIDE"

@@ -14,14 +14,17 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from distrain_nb.backends.options import Found, first, text_of, ways
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.places.sagemaker import studio
 from distrain_nb.places.sagemaker.names import ACCOUNT
-from distrain_nb.places.sagemaker.options import SageMakerJob
 from distrain_nb.places.sagemaker.regions import partition_of, partitions, regions
 from distrain_nb.places.sagemaker.sdk_config import of_sdk
+
+if TYPE_CHECKING:
+    from distrain_nb.places.sagemaker.options import SageMakerJob
 
 VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
 OWN_NAME = "SageMaker's own name for it"

@@ -8,10 +8,12 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from distrain_nb.backends.notebooks import NotebookPlace, has_failed, note_failure
-from distrain_nb.types import Json, JsonObject
+
+if TYPE_CHECKING:
+    from distrain_nb.types import Json, JsonObject
 
 FILE = Path("/opt/ml/metadata/resource-metadata.json")
 VERSION = "IMAGE_VERSION"  # SageMaker Distribution's images have it

@@ -18,7 +18,6 @@ from distrain_nb.places.sagemaker.forms.study import tuning_config
 from distrain_nb.places.sagemaker.limits import beyond
 from distrain_nb.places.sagemaker.names import RUN
 from distrain_nb.places.sagemaker.options import SageMakerJob
-from distrain_nb.places.sagemaker.request import RequestParts
 from distrain_nb.tuning.rules.study import objectives
 from distrain_nb.tuning.spec import HyperbandStopping, StudySpec
 from distrain_nb.types import Json, JsonObject
@@ -26,6 +25,7 @@ from distrain_nb.worker.metrics import writer
 
 if TYPE_CHECKING:
     from distrain_nb.places.sagemaker.plan import SageMakerPlan, SageMakerSpec
+    from distrain_nb.places.sagemaker.request import RequestParts
 
 # The service puts a number and eight signs behind a tuning job's name, and calls trials' jobs so.
 LONGEST_NAME = 32

@@ -15,12 +15,15 @@ import time
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.places.slurm.commands import QueuedJob
-from distrain_nb.places.slurm.controller import Controller
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
+
+if TYPE_CHECKING:
+    from distrain_nb.places.slurm.controller import Controller
 
 # All that wait, of everybody, are asked for more seldom.
 WAITING_EVERY_S = 15.0

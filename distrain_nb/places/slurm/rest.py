@@ -46,10 +46,10 @@ from distrain_nb.places.slurm.rest_bodies import (
     queued,
     state_of,
 )
-from distrain_nb.types import JsonObject
 
 if TYPE_CHECKING:
     from distrain_nb.places.slurm.rest_bodies import Reply
+    from distrain_nb.types import JsonObject
 
 _CONNECT_S, _BRIEF_S = 5.0, 10.0
 _ENDED = frozenset([2017, 2021])  # Slurm's numbers: no such job, a job that has ended

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.places.slurm.commands import QueuedJob
 from distrain_nb.places.slurm.forms import clock, megabytes, seconds
-from distrain_nb.types import JsonObject
 
 if TYPE_CHECKING:
+    from distrain_nb.types import JsonObject
+
     Reply: TypeAlias = Mapping[str, Any]
 
 # Versions of the API, v0.0.N, whose requests were tried or checked against their descriptions.

@@ -16,7 +16,6 @@ from requests import RequestException
 
 from distrain_nb.backends.remote.service import Denied
 from distrain_nb.errors import DistrainError
-from distrain_nb.types import JsonObject, Unknown
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from grpc import Channel
     from requests import Response
 
+    from distrain_nb.types import JsonObject, Unknown
 
 ClientT = TypeVar("ClientT")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.equipment import TODAY, uses_of, with_answer
 from distrain_nb.cluster.equipment import BASE, IMAGE, Container, Equipment, Stock, equip
@@ -16,7 +17,9 @@ from distrain_nb.layout.catalog.rows import PrebuiltContainer
 from distrain_nb.layout.catalog.tables import Catalog
 from distrain_nb.layout.hardware import TPU, hardware_of
 from distrain_nb.layout.traffic import multi_region
-from distrain_nb.places.vertex.options import VertexJob
+
+if TYPE_CHECKING:
+    from distrain_nb.places.vertex.options import VertexJob
 
 # Google's containers for TPUs are for these alone.
 _FIRST_TPUS = ("TPU_V2", "TPU_V3")

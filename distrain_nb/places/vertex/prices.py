@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from google.auth.exceptions import GoogleAuthError
 
@@ -18,7 +19,9 @@ from distrain_nb.layout import Layout
 from distrain_nb.layout.resolved import ResolvedPool, resolve
 from distrain_nb.places.vertex.client import Api
 from distrain_nb.places.vertex.settings import login_of
-from distrain_nb.types import JsonObject, Unknown
+
+if TYPE_CHECKING:
+    from distrain_nb.types import JsonObject, Unknown
 
 SOURCE = "Cloud Billing"
 VERTEX_AI, MACHINES = "C7E2-9256-1C43", "6F81-5844-456A"  # Vertex AI and Compute Engine

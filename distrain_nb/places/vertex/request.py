@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.cloud import CODE
@@ -18,12 +18,14 @@ from distrain_nb.places.vertex import options
 from distrain_nb.places.vertex.forms import study as studies
 from distrain_nb.places.vertex.forms.specs import machine_spec, scheduling, worker_pool_specs
 from distrain_nb.places.vertex.options import VertexJob
-from distrain_nb.places.vertex.settings import Settings
 from distrain_nb.places.vertex.validation import launcher_of
 from distrain_nb.tuning.spec import StudySpec
 from distrain_nb.types import Json, JsonObject
 from distrain_nb.worker.metrics.writer import VARIABLE as GOALS
 from distrain_nb.worker.supervisor.retries import variables as retried_variables
+
+if TYPE_CHECKING:
+    from distrain_nb.places.vertex.settings import Settings
 
 # What only the moment of submission can tell: the run's own name in the cloud.
 RUN = "${RUN}"

@@ -10,11 +10,14 @@ import configparser
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from distrain_nb.backends.options import Found, first, text_of, ways
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.places.vertex import workbench as google
-from distrain_nb.places.vertex.options import VertexJob
+
+if TYPE_CHECKING:
+    from distrain_nb.places.vertex.options import VertexJob
 
 # The variables that Google's own tools and notebooks set, the more particular ones first.
 VARIABLES = {

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from distrain_nb.cluster import choose
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
-from distrain_nb.places.vertex.options import VertexJob
-from distrain_nb.places.vertex.settings import Settings
 from distrain_nb.program.advice import avoids_nccl
-from distrain_nb.types import JsonObject, Unknown
+
+if TYPE_CHECKING:
+    from distrain_nb.places.vertex.options import VertexJob
+    from distrain_nb.places.vertex.settings import Settings
+    from distrain_nb.types import JsonObject, Unknown
 
 CONTEXT = re.compile(r"[a-z0-9-]{4,128}")  # the identifier of one in Vertex ML Metadata
 PERSISTENT_RESOURCE = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")

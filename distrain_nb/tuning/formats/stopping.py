@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.formats.pieces import MappingReader, present
 from distrain_nb.tuning.formats.pieces import real_of
@@ -12,7 +14,9 @@ from distrain_nb.tuning.spec import (
     Stopping,
     StudyEnd,
 )
-from distrain_nb.types import Json
+
+if TYPE_CHECKING:
+    from distrain_nb.types import Json
 
 _MEDIAN, _DECAY = "medianAutomatedStoppingSpec", "decayCurveStoppingSpec"
 _CONVEX = "convexAutomatedStoppingSpec"

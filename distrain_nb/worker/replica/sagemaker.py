@@ -31,9 +31,9 @@ _ONE_GROUP = "homogeneousCluster"
 _INFO = 20
 
 
-def is_training_job(root: Path = ROOT) -> bool:
+def is_training_job() -> bool:
     """Return whether this is a container of a SageMaker training job."""
-    return (root / "input/config/resourceconfig.json").exists()
+    return (ROOT / "input/config/resourceconfig.json").exists()
 
 
 def instance_type(root: Path = ROOT) -> str:

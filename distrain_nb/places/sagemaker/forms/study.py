@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.formats.pieces import MappingReader, present
@@ -46,7 +46,9 @@ from distrain_nb.tuning.spec import (
     StudySpec,
 )
 from distrain_nb.tuning.text import written_number
-from distrain_nb.types import Json, Unknown
+
+if TYPE_CHECKING:
+    from distrain_nb.types import Json, Unknown
 
 _BAYESIAN, _HYPERBAND = "Bayesian", "Hyperband"
 _STRATEGIES: dict[str, Any] = {_BAYESIAN: None, "Random": "random", "Grid": "grid"}

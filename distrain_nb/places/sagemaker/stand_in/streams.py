@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from distrain_nb.places.sagemaker.stand_in.hosts import InputChannel, InputObject
 from distrain_nb.places.sagemaker.stand_in.store import ObjectStore, S3Location, client
 
 if TYPE_CHECKING:
+    from distrain_nb.places.sagemaker.stand_in.hosts import InputChannel, InputObject
     from distrain_nb.rehearsal.job_folder import JobFolder
 
 GROUP = "/aws/sagemaker/TrainingJobs"

@@ -31,9 +31,9 @@ _SPEC = {
 }
 
 
-def custom_job_command(layout: Layout, name: str = pieces.JOB_NAME) -> str:
+def custom_job_command(layout: Layout) -> str:
     """Write `gcloud ai custom-jobs create`: with flags, or with a file for what flags can't say."""
-    head = [f"--region={layout.region or pieces.LOCATION}", f"--display-name={name}"]
+    head = [f"--region={layout.region or pieces.LOCATION}", f"--display-name={pieces.JOB_NAME}"]
     if _needs_file(layout):
         return with_file(COMMAND, [*head, f"--config={_FILE}"], custom_job_spec(layout), "  ")
     specs = {role.position: _flag(layout, role, pool) for role, pool in layout.pools()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.formats.pieces import MappingReader, camel_keys, present, whole_number
@@ -46,7 +46,9 @@ from distrain_nb.tuning.spec import (
     Search,
     StudySpec,
 )
-from distrain_nb.types import Json, Unknown
+
+if TYPE_CHECKING:
+    from distrain_nb.types import Json, Unknown
 
 SCALES = {
     "UNIT_LINEAR_SCALE": "linear",

@@ -18,7 +18,6 @@ from google.cloud.aiplatform_v1 import types
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout import Role
-from distrain_nb.places.vertex.stand_in.buckets import Buckets
 from distrain_nb.places.vertex.stand_in.entries import SERVICE, Entries
 from distrain_nb.places.vertex.stand_in.replicas import (
     Member,
@@ -41,6 +40,7 @@ from distrain_nb.rehearsal.faults import NO_ACCELERATORS, JobFailed, secret_valu
 if TYPE_CHECKING:
     from email.message import Message
 
+    from distrain_nb.places.vertex.stand_in.buckets import Buckets
     from distrain_nb.rehearsal.engine import Engine, Network, Running
     from distrain_nb.rehearsal.faults import Faults, Preemption
 

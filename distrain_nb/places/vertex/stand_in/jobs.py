@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from google.cloud.aiplatform_v1 import types
 from google.protobuf import json_format, struct_pb2
 
-from distrain_nb.places.vertex.stand_in.buckets import Buckets
 from distrain_nb.places.vertex.stand_in.entries import Entries
 from distrain_nb.places.vertex.stand_in.execution import PERMISSION, CustomJobExecution
 from distrain_nb.places.vertex.stand_in.refusals import denied, invalid, not_found, quota_exceeded
@@ -27,6 +26,7 @@ from distrain_nb.places.vertex.stand_in.replicas import TrialPlace, refuse
 from distrain_nb.rehearsal.faults import ApiError
 
 if TYPE_CHECKING:
+    from distrain_nb.places.vertex.stand_in.buckets import Buckets
     from distrain_nb.rehearsal.engine import Engine
     from distrain_nb.rehearsal.faults import Faults
 

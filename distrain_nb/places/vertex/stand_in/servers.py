@@ -16,11 +16,11 @@ from google.cloud.logging_v2.types import ListLogEntriesRequest, ListLogEntriesR
 from google.longrunning.operations_pb2 import Operation
 from google.protobuf.empty_pb2 import Empty
 
-from distrain_nb.places.vertex.stand_in.entries import Entries
 from distrain_nb.rehearsal.access import is_ours
 from distrain_nb.rehearsal.faults import ApiError
 
 if TYPE_CHECKING:
+    from distrain_nb.places.vertex.stand_in.entries import Entries
     from distrain_nb.places.vertex.stand_in.jobs import JobService, PipelineService
     from distrain_nb.places.vertex.stand_in.metadata import MetadataService
     from distrain_nb.places.vertex.stand_in.tensorboards import TensorboardService
