@@ -20,13 +20,13 @@ import pytest
 
 from distrain_nb.observed import definitions
 from tests import fuzzing
-from tests.kernels import Kernel, kernel
+from tests.kernels import PATIENT, Kernel, kernel
 from tests.schedule import LongestFirst
 
 # Threads of OpenMP spin while they wait, for one that other processes keep off the cores: four
-# epochs of the quickstart take 5.0 CPU seconds on a busy machine then, and 0.5 so. It is read when
-# PyTorch, scikit-learn and the like are loaded, here and in kernels, ranks and nodes.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# epochs of the quickstart take 5.0 CPU seconds on a busy machine then, and 0.5 so. OpenBLAS's spin
+# for 30 ms when it is loaded. Kernels, ranks and nodes get these variables from here.
+os.environ.update(PATIENT)
 
 # What starts kernels, jobs, services, containers or a browser is marked as slow: these folders,
 # what uses these fixtures, and what says so itself.
