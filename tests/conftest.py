@@ -13,13 +13,20 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from types import ModuleType
+from weakref import ref
 
 import psutil
 import pytest
 
+from distrain_nb.observed import definitions
 from tests import fuzzing
-from tests.kernels import Kernel, kernel
+from tests.kernels import PATIENT, Kernel, kernel
 from tests.schedule import LongestFirst
+
+# Threads of OpenMP spin while they wait, for one that other processes keep off the cores: four
+# epochs of the quickstart take 5.0 CPU seconds on a busy machine then, and 0.5 so. OpenBLAS's spin
+# for 30 ms when it is loaded. Kernels, ranks and nodes get these variables from here.
+os.environ.update(PATIENT)
 
 # What starts kernels, jobs, services, containers or a browser is marked as slow: these folders,
 # what uses these fixtures, and what says so itself.
@@ -43,13 +50,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Keep what tests import out of the garbage collector's way, which would pass it many times."""
+    """Keep what tests import out of the way of the garbage collector, which would pass it many
+    times, and of observers of notebooks: to look at the suite's own modules before and after each
+    statement takes 15 times as long as the rest of a test."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
         gc.enable()
+        suite = {n: module for n, module in sys.modules.items() if n.partition(".")[0] == "tests"}
+        definitions._others.update({name: ref(module) for name, module in suite.items()})
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

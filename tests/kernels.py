@@ -21,6 +21,8 @@ from traitlets.config import Config
 # ipykernel 7.0 to 7.3 overlooks a request now and then, until there is another connection; see
 # tests/embedding/test_overlooked.py.
 SILENCE_S = 10
+# Variables by which threads that wait leave the cores to others.
+PATIENT = {"OMP_WAIT_POLICY": "PASSIVE", "OPENBLAS_THREAD_TIMEOUT": "4"}
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 

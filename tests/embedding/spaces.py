@@ -32,6 +32,7 @@ from tests.browser.jupyter import (
     OpenNotebook,
     ended,
 )
+from tests.kernels import PATIENT
 
 BASE = "/jupyterlab/default/"
 USER = 1000
@@ -159,6 +160,7 @@ def _environment(home: Path, runtime: Path) -> dict[str, str]:
     """Of this process's own only what finds programs and packages."""
     return {
         **{name: value for name, value in os.environ.items() if name.startswith("PIP_")},
+        **PATIENT,
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(WITHOUT),
         "LANG": "C.UTF-8",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,7 +47,8 @@ config = {p.stem: json.loads(p.read_text()) for p in (ml / "input/config").glob(
 tell("resources", config["resourceconfig"])
 tell("channels", config["inputdataconfig"])
 tell("hyperparameters", {k: v for k, v in config["hyperparameters"].items() if k != "program"})
-tell("environment", {k: v for k, v in os.environ.items() if k[:4] in ("AWS_", "TRAI", "MINE")})
+names = ("AWS_", "TRAI", "MINE", "OMP_")
+tell("environment", {k: v for k, v in os.environ.items() if k[:4] in names})
 data = ml / "input/data"
 for folder in sorted(x for x in data.iterdir() if x.is_dir()):
     files = {str(x.relative_to(folder)): x.read_text() for x in folder.rglob("*") if x.is_file()}
@@ -160,6 +162,8 @@ def _check_config(host: str, said: dict[str, Any], job: dict[str, Any]) -> None:
     assert said["channels"]["records"]["RecordWrapperType"] == "RecordIO"
     assert said["environment"]["TRAINING_JOB_ARN"] == job["TrainingJobArn"]
     assert said["environment"]["MINE"] == "1"
+    assert said["environment"]["OMP_NUM_THREADS"] == str(max(1, (os.cpu_count() or 1) // 2))
+    assert said["environment"]["OMP_WAIT_POLICY"] == "PASSIVE"
 
 
 def _check_output(aws: Aws, job: dict[str, Any]) -> None:

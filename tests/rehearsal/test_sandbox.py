@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import itertools
+import random
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +16,10 @@ import pytest
 from distrain_nb.config import private_home
 from distrain_nb.errors import ImageError
 from distrain_nb.places.vertex.stand_in.buckets import DATA
+from distrain_nb.program.program import report_to
+from distrain_nb.rehearsal.engine import unpacked
 from distrain_nb.rehearsal.engine.unpacked import place, unpack
+from distrain_nb.worker.files.status import Progress
 from tests.image.services.bases import BaseImage, Blob
 
 from .conftest import Cloud, assert_unlisted, cloud_with, pool
@@ -127,6 +132,25 @@ def test_layers_lie_over_each_other(sandboxed: Cloud, tmp_path: Path) -> None:
     }
     assert (below / "a/changed").read_text() == "before"
     assert place(whole, "/c/kept") == whole / "a/kept"
+
+
+def test_a_large_layer_is_unpacked_once_for_all_that_lie_on_it(
+    sandboxed: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unpacked, "_LARGE", 1000)
+    large = layer(tmp_path, ("f", "large", random.Random(0).randbytes(2000).hex()))
+    roots, steps = list[Path](), list[Progress]()
+    for n in "12":
+        image = f"{sandboxed.endpoints['registry']}/layers/large:{n}"
+        small = (layer(tmp_path, ("f", f"{name}{n}", n)) for name in ("worker", "program"))
+        BaseImage((large, *small)).push(image)
+        with report_to(steps.append):
+            roots.append(unpack(image).root)
+    first, second = roots
+    assert (first / "large").samefile(second / "large")
+    assert (second / "worker2").read_text() == "2" and not (second / "worker1").exists()
+    unpacking = [n for n, _ in itertools.groupby(x.phase for x in steps if " layer " in x.phase)]
+    assert [int(phase.split()[2]) for phase in unpacking] == [1, 2, 3, 2, 3]
 
 
 def test_links_lead_nowhere_outside(tmp_path: Path) -> None:

@@ -5,9 +5,16 @@ from __future__ import annotations
 from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal.engine import docker, sandbox
 from distrain_nb.rehearsal.engine.bare import BareProcesses
-from distrain_nb.rehearsal.engine.replica import GRACE_S, Engine, Network, ReplicaSpec, Running
+from distrain_nb.rehearsal.engine.replica import (
+    GRACE_S,
+    Engine,
+    Network,
+    ReplicaSpec,
+    Running,
+    share_of_cores,
+)
 
-__all__ = ["GRACE_S", "Engine", "Network", "ReplicaSpec", "Running", "choose"]
+__all__ = ["GRACE_S", "Engine", "Network", "ReplicaSpec", "Running", "choose", "share_of_cores"]
 
 
 def choose(*, bare: bool = False) -> Engine:

@@ -1,7 +1,8 @@
 """Images as folders, for machines without a container engine, kept for the next rehearsal.
 
-The folder of an image's lower layers is kept too, and linked file by file into that of the whole:
-of two programs on the same base and with the same packages, the second costs only its own layer.
+The folder of an image's large layers, and of those below them, is kept too, and linked file by file
+into that of the whole: of two programs on the same base, the second costs only its small layers,
+also after an upgrade of this package or another list of small packages.
 
 A folder that stands for the root of an image: every name is resolved below it.
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 _LINKS = 40
 _DEEPEST = 200  # folders in each other; of what is deeper Python's own functions give up
 _AT_ONCE = 1 << 20
+_LARGE = 10_000_000  # bytes of a layer; a smaller one is unpacked in a tenth of a second
 _TIMES = range(1 << 33)  # seconds since the epoch that file systems can store
 
 
@@ -179,12 +181,20 @@ def unpack(image: str) -> UnpackedImage:
     where = Reference.parse(image)
     with closing(Registry(where.registry, [f"repository:{where.repository}:pull"])) as registry:
         base = read_base(registry, where, _PLATFORM)
-        root = _root(registry, base, base.manifest.layers)
+        layers = base.manifest.layers
+        root = _root(registry, base, layers, _lower(layers))
     return UnpackedImage(root, base.config.settings(), base.config.environment)
 
 
-def _root(registry: Registry, image: Base, layers: Sequence[Descriptor], top: int = 1) -> Path:
-    """Return the folder of these layers: the last `top` of them on a copy of those below."""
+def _lower(layers: Sequence[Descriptor]) -> int:
+    """Return how many layers are kept for other images too: up to the last large one, but never
+    the one on top."""
+    large = (n for n, layer in enumerate(layers[:-1], 1) if layer.size > _LARGE)
+    return max(large, default=max(0, len(layers) - 1))
+
+
+def _root(registry: Registry, image: Base, layers: Sequence[Descriptor], lower: int = 0) -> Path:
+    """Return the folder of these layers: those above the `lower` ones on a copy of these."""
     chain = hashlib.sha256("".join(layer.digest for layer in layers).encode()).hexdigest()
     root = private_home() / "rehearsal" / "roots" / chain[:24]
     if root.exists():
@@ -193,12 +203,11 @@ def _root(registry: Registry, image: Base, layers: Sequence[Descriptor], top: in
     scratch = Scratch("root", root.parent)
     draft = scratch.path
     try:
-        if top and len(layers) > 1:
-            below = _root(registry, image, layers[:-1], top=0)
+        if lower:
+            below = _root(registry, image, layers[:lower])
             report("laying out the image")
             shutil.copytree(below, draft, symlinks=True, copy_function=os.link, dirs_exist_ok=True)
-            layers = layers[-1:]
-        for layer in layers:
+        for layer in layers[lower:]:
             number = image.manifest.layers.index(layer) + 1
             phase = f"unpacking layer {number} of {len(image.manifest.layers)}"
             _apply(registry, image.reference.repository, layer, draft, phase)

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from distrain_nb.places.sagemaker.stand_in.aws import ROLE_KEY
 from distrain_nb.places.sagemaker.stand_in.store import ObjectStore, S3Location
-from distrain_nb.rehearsal.engine import ReplicaSpec
+from distrain_nb.rehearsal.engine import ReplicaSpec, share_of_cores
 from distrain_nb.rehearsal.job_folder import JobFolder
 
 FILE_MODES = ("File", "FastFile")
@@ -207,7 +207,11 @@ class HostDisk:
             algorithm["TrainingImage"],
             command,
             arguments,
-            {**_service_environment(arn, s3), **request.get("Environment", {})},
+            {
+                **share_of_cores(len(hosts(request))),
+                **_service_environment(arn, s3),
+                **request.get("Environment", {}),
+            },
             mounts,
         )
 

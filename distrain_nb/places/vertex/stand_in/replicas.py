@@ -6,7 +6,6 @@ Requests that Vertex AI would refuse are refused here.
 from __future__ import annotations
 
 import hashlib
-import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from distrain_nb.findings import errors
 from distrain_nb.layout import Layout, Pool, Role
 from distrain_nb.layout.rules import check
 from distrain_nb.places.vertex.stand_in.refusals import invalid
-from distrain_nb.rehearsal.engine import ReplicaSpec
+from distrain_nb.rehearsal.engine import ReplicaSpec, share_of_cores
 from distrain_nb.worker.reduction.group import VARIABLE as REDUCERS_VARIABLE
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
@@ -116,7 +115,7 @@ def replica(
     position = 0 if member.role is Role.REDUCERS else member.role.position
     pool = spec.worker_pool_specs[position]
     environment = {
-        "OMP_NUM_THREADS": str(_threads(spec)),
+        **share_of_cores(_computing(spec)),
         **services,
         **service_environment(job, spec),
         **replica_environment(cluster, member.role, member.index),
@@ -222,11 +221,9 @@ def _where_reducers_are(cluster: Cluster) -> dict[str, str]:
     return {REDUCERS_VARIABLE: ",".join(addresses)} if addresses else {}
 
 
-def _threads(spec: types.CustomJobSpec) -> int:
-    """Return the replicas share out this machine's cores, or they would wait for each other's
-    threads."""
-    replicas = sum(pool.replica_count for pool in spec.worker_pool_specs if not reduces(pool))
-    return max(1, (os.cpu_count() or 1) // replicas)
+def _computing(spec: types.CustomJobSpec) -> int:
+    """Return how many replicas compute."""
+    return sum(pool.replica_count for pool in spec.worker_pool_specs if not reduces(pool))
 
 
 def _install(package: Any) -> str:
