@@ -140,8 +140,9 @@ def test_state_and_name_are_in_sight_at_any_width(browser: Browser) -> None:
                 box = cell.bounding_box()
                 assert box and box["width"] >= least and box["x"] + box["width"] <= width, width
             becomes(page, COVERED, [])
-        for cell in (name, page.locator("td.dn-best")):  # at the least width, and nothing is cut
-            assert cell.evaluate("(cell) => cell.scrollWidth - cell.clientWidth") <= 0
+            for cell in (name, page.locator("td.dn-best")):  # in two lines of a row, nothing is cut
+                cut = cell.evaluate("(cell) => cell.scrollWidth - cell.clientWidth")
+                assert cut <= 0 or width > 1000, width
         expect(state).to_contain_text("ValueError: shapes (2, 3) and (4, 5) differ (rank 1)")
 
 
