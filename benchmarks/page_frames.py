@@ -5,6 +5,7 @@ The widgets stand in a plain page whose server is this process, so that nothing 
 - `runs`: a list of 500 runs, 4 of them running, sorted by each column in turn;
 - `study`: a study of 200 trials, 4 in parallel, up to its end, with a trial's end every 0.2 s;
 - `curves`: a study of 200 trials with learning curves: the mouse moves over them, the page scrolls;
+- `brush`: the same study: a brush is drawn, moved and cleared, the mouse moves over all charts;
 - `metrics`: a running run with 300 metrics, which come anew every second, from its first chart on;
 - `empty`: nothing moves. What this machine itself takes, in the same minutes.
 
@@ -168,7 +169,50 @@ def curves(browser: Browser, folder: Path) -> dict[str, float]:
         return gaps(page, look)
 
 
-PAGES = {"empty": empty, "runs": runs, "study": study, "curves": curves, "metrics": metrics}
+def brush(browser: Browser, folder: Path) -> dict[str, float]:
+    swept, importances = stored_study(folder, TRIALS, TRIALS), Importances()
+    stored_curves(swept, CURVE_STEPS)
+    importances.of(swept.spec, swept.each(), wait=True)
+
+    def look(page: Page) -> None:
+        axis = page.locator(".dn-brush").first
+        axis.scroll_into_view_if_needed()
+        box = axis.bounding_box()
+        assert box
+        middle = box["x"] + box["width"] / 2
+        page.mouse.move(middle, box["y"] + box["height"] * 0.02)
+        page.mouse.down()
+        for down in (*range(2, 98), *range(98, 40, -1)):
+            page.mouse.move(middle, box["y"] + box["height"] * down / 100)
+        page.mouse.up()
+        expect(page.get_by_role("button", name="Clear brushes")).to_be_enabled()
+        for chart in page.locator(".dn-figure .dn-chart .dn-area").all():
+            chart.scroll_into_view_if_needed()
+            seen = chart.bounding_box()
+            assert seen
+            for share in range(2, 98, 2):
+                page.mouse.move(
+                    seen["x"] + seen["width"] * share / 100,
+                    seen["y"] + seen["height"] * share / 100,
+                )
+        page.get_by_role("button", name="Clear brushes").click()
+
+    with widget_page(
+        browser, "study", STUDY, lambda _, query: answer(swept, importances, query), prepare=watch
+    ) as page:
+        expect(page.locator(f"{CURVES} .dn-trial").nth(TRIALS - TRIALS // 25 - 1)).to_be_attached()
+        page.wait_for_timeout(1000)
+        return gaps(page, look)
+
+
+PAGES = {
+    "empty": empty,
+    "runs": runs,
+    "study": study,
+    "curves": curves,
+    "brush": brush,
+    "metrics": metrics,
+}
 
 
 def main(rounds: int = 1, *names: str) -> None:

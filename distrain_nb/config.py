@@ -16,6 +16,7 @@ from distrain_nb.worker.files.fields import Damaged, load_texts
 from distrain_nb.worker.files.folder import CONFIG_FILE, SECRETS_FILE, home_of_runs
 
 _FORM = "expected lines such as idle: 600"
+_WIDEST = 27  # characters of a setting with its value, in a list that should fit a notebook
 WAY_OUT = "set the variable DISTRAIN_HOME to a folder of your own"
 
 
@@ -126,12 +127,11 @@ class Config:
     mlflow: str = _setting("", "MLflow server, or ARN, to which runs are mirrored; off for none")
     tracking: str = _setting(
         "",
-        "vertex: runs with --experiment go to Vertex AI Experiments, wherever they run; "
-        "off: none do",
+        "vertex: runs of any place with --experiment go to Vertex AI Experiments; off: none do",
         ("", "vertex", "off"),
     )
     notify: str = _setting(
-        "", "whom to tell when a run ends or stands still: webhook, mail or both, with a comma"
+        "", "whom to tell when a run ends or stands still: webhook, mail, or webhook,mail"
     )
     smtp: str = _setting("", "server for mails, such as smtp://user@host:587 or smtps://user@host")
     mail: str = _setting("", "address that gets the mails")
@@ -210,7 +210,7 @@ class Config:
             (f"{name} = {_shown(value, found=name in found)}", help_of[name])
             for name, value in values.items()
         ]
-        width = max(len(setting) for setting, _ in rows)
+        width = min(_WIDEST, max(len(setting) for setting, _ in rows))
         return "\n".join(f"{setting:{width}}  # {right}" for setting, right in rows)
 
     def _values(self) -> dict[str, object]:

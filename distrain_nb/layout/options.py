@@ -186,7 +186,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "image", "URI", "image of the training container",
-        label="Container image", kind="combo", hint="built from the notebook",
+        label="Container image", kind="combo", hint="auto",
     ),
     Option(
         "launcher", "|".join(LAUNCHERS), "program that starts the ranks", read=_one_of(LAUNCHERS),

@@ -85,9 +85,6 @@ class LiveView:
 
     def show(self, summary: RunSummary, news: Batch, changed: bool) -> None:
         """Bring the page up to date. `news` is what came since the last call, if it `changed`."""
-        current = _now(summary)
-        if {**self._run.summary, "now": current["now"]} != current:
-            self._run.summary = current
         self._behind = self._behind or changed
         self._beat()
         if is_watched(self._metrics.folder):
@@ -96,6 +93,10 @@ class LiveView:
             self._send_whole()
         elif changed:
             self._send(news, whole=False)
+        # Last: a page that is told of the end before the lines says that there are none.
+        current = _now(summary)
+        if {**self._run.summary, "now": current["now"]} != current:
+            self._run.summary = current
         self.charts.refresh()
         if len(self.widget.children) <= len(self.charts.widgets):
             self.widget.children = (self._run, *self.charts.widgets)

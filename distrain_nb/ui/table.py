@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -145,12 +146,17 @@ def table_html(
     `about` has the state, the cause and whether it is the best for each row, `state` is the place
     of its cell, and `kind` a class of the table.
     """
-    heads = "".join(f'<th scope="col">{html.escape(heading)}</th>' for heading in headings)
+    heads = "".join(f'<th scope="col">{_breaking(heading)}</th>' for heading in headings)
     body = "".join(_row_html(row, *facts, state) for row, facts in zip(rows, about, strict=False))
     return (
         f'<table class="dn-table{kind}"><thead><tr>{heads}</tr></thead>'
         f"<tbody>{body}</tbody></table>"
     )
+
+
+def _breaking(name: str) -> str:
+    """Return the HTML of a name that may go on in another line behind `.`, `/` and `_`."""
+    return re.sub(r"([./_])", r"\1<wbr>", html.escape(name))
 
 
 def _live_mark() -> str:

@@ -30,7 +30,7 @@ function openForm(model) {
   const look = async () => {
     form.setLive(await isLive(model));
   };
-  const keeper = new Keeper(model, root);
+  const keeper = new Keeper(model, root, () => form.setLive(false));
   for (const name of TRAITS) model.on(`change:${name}`, react);
   model.on("comm_live_update", look);
   form.draw();
@@ -53,10 +53,12 @@ class Keeper {
   /**
    * @param {Model<FormState>} model
    * @param {HTMLElement} root
+   * @param {() => void} gone called once the kernel has gone
    */
-  constructor(model, root) {
+  constructor(model, root, gone) {
     this.model = model;
     this.root = root;
+    this.gone = gone;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.timer = undefined;
     if (!document.querySelector("script#jupyter-config-data")) return;
@@ -76,7 +78,7 @@ class Keeper {
     if (focused === document.body) return void this.later();
     try {
       this.model.send({ do: "keep" });
-    } catch { /* the kernel has gone: what is kept is how the form was last */ }
+    } catch { this.gone(); }
   }
 
   close() { clearTimeout(this.timer); }

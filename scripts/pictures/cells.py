@@ -117,7 +117,7 @@ REHEARSED = """%%distrain --on vertex --rehearse --wait --name digits \\
     --primary n1-standard-8 --workers n1-standard-8 --result total
 import math, os, time
 from distrain_nb import log_metrics
-for step in range(120):
+for step in range(300):
     log_metrics(step=step, loss=math.exp(-step / 30))
     if step % 10 == 0:
         print("step", step, "on", os.environ["RANK"])

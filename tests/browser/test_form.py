@@ -467,6 +467,20 @@ def test_a_form_whose_kernel_has_restarted_changes_no_more_and_says_how_to_go_on
     expect(second.locator(".dn-code")).to_contain_text("--primary n1-standard-4")
 
 
+def test_a_form_whose_kernel_was_shut_down_takes_nothing(notebook: OPEN) -> None:
+    opened = notebook("shut", starting(Layout.of("vertex", primary="n1-standard-4")))
+    page = opened.page
+    opened.run_cell(0)
+    expect(verdict(page)).to_have_text("Everything fits")
+    opened.shut_down_kernel()
+    page.wait_for_function("document.querySelector('.jp-Notebook-ExecutionIndicator') !== null")
+    page.wait_for_timeout(1000)
+    form(page).get_by_label("SageMaker").click()
+    expect(form(page).locator(".dn-ended")).to_be_visible()
+    expect(form(page).get_by_label("Vertex AI")).to_be_checked()
+    expect(form(page).locator(".dn-code")).to_contain_text("--on vertex --primary n1-standard-4")
+
+
 def test_a_form_is_saved_as_it_was_left_and_opens_so(notebook: OPEN) -> None:
     opened = notebook("kept", starting(Layout.of("vertex", primary="n1-standard-4")), "")
     page = opened.page

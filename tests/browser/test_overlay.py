@@ -20,6 +20,7 @@ from tests.server.stored import stored_run
 from tests.ui.test_export import MARKUP, hostile_run
 
 WIDTHS = (1280, 800, 420)
+CUT = "(parts) => parts.filter((it) => it.scrollWidth > it.clientWidth).map((it) => it.innerText)"
 OVERFLOW = "(it) => it.scrollWidth - it.clientWidth"
 
 
@@ -68,7 +69,8 @@ def test_a_comparison_has_charts_and_the_codes_difference_without_a_kernel(
     browser: Browser, home: Path, axe: str
 ) -> None:
     store = Store(home)
-    runs = [reporting(store, loss=rate) for rate in (1.0, 2.0)]
+    metrics = ("loss", "validation/accuracy")
+    runs = [reporting(store, **dict.fromkeys(metrics, rate)) for rate in (1.0, 2.0)]
     for run, rate in zip(runs, (0.1, 0.2), strict=True):
         (run.folder / "program").mkdir()
         code = f'lr = {rate}\ntext = "{MARKUP}"\n'
@@ -86,6 +88,7 @@ def test_a_comparison_has_charts_and_the_codes_difference_without_a_kernel(
         expect(page.locator("main img, main script")).to_have_count(0)
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 900})
+            assert panel.locator("th[scope=row]").evaluate_all(CUT) == []
             assert violations(page, axe, "main") == []
 
 

@@ -33,7 +33,7 @@ def price(layout: Layout) -> Price:
     for which AWS lists no price. Raises NoPrice, DistrainError."""
     region = layout.region
     if not region:
-        raise NoPrice("no region is known: choose one")
+        raise NoPrice("no region is chosen")
     hourly, currencies = 0.0, set()
     for _, pool in layout.pools():
         if not pool.machine:
@@ -56,7 +56,7 @@ def _listed(machine: str, region: str) -> dict[str, tuple[float, str]]:
 
     def ask() -> JsonObject:
         if not login_of(os.environ):
-            raise NoPrice("no login for AWS: aws configure, or aws sso login")
+            raise NoPrice("no login for AWS; run aws configure or aws sso login")
         with plain_words(f"ask {SOURCE} for {machine} (pricing:GetProducts)"):
             return {region: list(entry) for region, entry in _asked(machine, china=china)}
 

@@ -58,7 +58,7 @@ DISK_TYPE, DISK_GB = "pd-ssd", 100  # of a pool that names none
 def price(layout: Layout) -> Price:
     """Return what a layout's machines cost an hour in its region. Raises NoPrice."""
     if not layout.region:
-        raise NoPrice("no region is known: choose one")
+        raise NoPrice("no region is chosen")
     kind = layout.scheduling if layout.scheduling in (SPOT, FLEX) else ON_DEMAND
     listed = _List(kind, layout.region)
     hourly = sum(pool.pool.replicas * listed.machine(pool) for pool in resolve(layout).pools)
@@ -127,7 +127,7 @@ class _List:
 def _asked(service: str) -> JsonObject:
     """Ask for the SKUs of a service that train. Raises NoPrice, DistrainError."""
     if not login_of(os.environ):
-        raise NoPrice("no login for Google Cloud: gcloud auth application-default login")
+        raise NoPrice("no login for Google Cloud; run gcloud auth application-default login")
     try:
         api = Api("cloudbilling")
         skus = list(_pages(api, service))

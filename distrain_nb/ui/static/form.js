@@ -1610,7 +1610,7 @@ function openForm(model) {
   const look = async () => {
     form.setLive(await isLive(model));
   };
-  const keeper = new Keeper(model, root);
+  const keeper = new Keeper(model, root, () => form.setLive(false));
   for (const name of TRAITS) model.on(`change:${name}`, react);
   model.on("comm_live_update", look);
   form.draw();
@@ -1627,10 +1627,12 @@ var Keeper = class {
   /**
    * @param {Model<FormState>} model
    * @param {HTMLElement} root
+   * @param {() => void} gone called once the kernel has gone
    */
-  constructor(model, root) {
+  constructor(model, root, gone) {
     this.model = model;
     this.root = root;
+    this.gone = gone;
     this.timer = void 0;
     if (!document.querySelector("script#jupyter-config-data")) return;
     root.addEventListener("focusout", () => this.later());
@@ -1647,6 +1649,7 @@ var Keeper = class {
     try {
       this.model.send({ do: "keep" });
     } catch {
+      this.gone();
     }
   }
   close() {

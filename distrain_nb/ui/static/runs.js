@@ -4396,8 +4396,9 @@ function look(root, log, source) {
   let closed = false;
   let waits = false;
   let timer;
+  const isOver = (before = source.summary) => Boolean(before.final) && log.isRead;
   async function once() {
-    if (!source.served || document.hidden) return false;
+    if (!source.served || document.hidden) return isOver();
     const before = source.summary;
     if (Date.now() - summarized >= SUMMARY_EVERY_MS) {
       summarized = Date.now();
@@ -4405,7 +4406,7 @@ function look(root, log, source) {
     }
     const isNew = await log.refresh() || stateOf(source.summary) !== stateOf(before);
     pause = isNew ? SHORTEST_PAUSE_MS : Math.min(LONGEST_PAUSE_MS, pause * LONGER);
-    return before.final;
+    return isOver(before);
   }
   async function again() {
     waits = false;
@@ -4423,7 +4424,7 @@ function look(root, log, source) {
   source.probed.then(async () => {
     await log.refresh().catch(() => {
     });
-    if (!source.summary.final) again();
+    if (!isOver()) again();
   });
   return () => {
     clearTimeout(timer);

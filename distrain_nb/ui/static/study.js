@@ -1611,6 +1611,7 @@ var StudyCharts = class {
     this.passing = null;
     this.hot = null;
     this.waiting = [];
+    this.unmarked = /* @__PURE__ */ new Set();
     this.due = 0;
     this.marks = /* @__PURE__ */ new WeakMap();
     this.brushes = new Brushes(() => this.brushed());
@@ -1665,6 +1666,7 @@ var StudyCharts = class {
     }
     this.brushes.show(drawn2.axes);
     this.choose();
+    this.mark(this.figure);
   }
   /**
    * One chart a frame; those that wait from before come first.
@@ -1673,29 +1675,42 @@ var StudyCharts = class {
   wait(charts2) {
     const before = new Set(this.waiting.map(([chart]) => chart));
     this.waiting = charts2.sort(([a], [b]) => Number(before.has(b)) - Number(before.has(a)));
-    cancelAnimationFrame(this.due);
-    this.due = requestAnimationFrame(() => this.renew());
+    this.schedule();
   }
-  renew() {
-    const [next, ...others] = this.waiting;
-    if (!next) return;
-    renewed(...next);
-    this.marks = /* @__PURE__ */ new WeakMap();
-    this.mark(next[0]);
-    this.waiting = others;
-    this.due = requestAnimationFrame(() => this.renew());
+  schedule() {
+    cancelAnimationFrame(this.due);
+    this.due = requestAnimationFrame(() => this.turn());
+  }
+  /** Draw or mark one chart: painting them all takes longer than a frame. */
+  turn() {
+    const [next] = this.waiting;
+    const [first] = this.unmarked;
+    if (next) {
+      this.waiting.shift();
+      renewed(...next);
+      this.marks = /* @__PURE__ */ new WeakMap();
+      this.mark(next[0]);
+    } else if (first === null) this.acts.picked();
+    else if (first) this.mark(first);
+    if (!next) this.unmarked.delete(first);
+    if (this.waiting.length || this.unmarked.size) this.schedule();
   }
   // ---- Brushes -----------------------------------------------------------------------------
   brushed() {
     this.choose();
-    this.acts.picked();
+    for (
+      const chart of
+      /** @type {NodeListOf<HTMLElement>} */
+      this.figure.querySelectorAll(".dn-chart")
+    ) this.unmarked.add(chart);
+    this.unmarked.add(null);
+    this.schedule();
   }
   choose() {
     const { shares } = this.drawn;
     this.passing = within(shares, this.brushes.spans);
     this.clear.disabled = this.passing === null;
     write(this.note, this.passing ? `${this.passing.size} of ${Object.keys(shares).length} trials` : "");
-    this.mark(this.figure);
   }
   /** @param {Element} within where trials are drawn */
   mark(within3) {
@@ -1777,10 +1792,8 @@ var StudyCharts = class {
   put(clientX, clientY) {
     const { left, top, width } = this.figure.getBoundingClientRect();
     const x = clientX - left;
-    const { style } = this.hint;
-    style.top = `${clientY - top + 14}px`;
-    style.left = x < width / 2 ? `${x + 12}px` : "auto";
-    style.right = x < width / 2 ? "auto" : `${width - x + 12}px`;
+    const across2 = x < width / 2 ? `${x + 12}px` : `calc(${x - 12}px - 100%)`;
+    this.hint.style.transform = `translate(${across2}, ${clientY - top + 14}px)`;
   }
 };
 function trialOf(mark) {
@@ -4814,8 +4827,9 @@ function look(root, log, source) {
   let closed = false;
   let waits = false;
   let timer;
+  const isOver = (before = source.summary) => Boolean(before.final) && log.isRead;
   async function once() {
-    if (!source.served || document.hidden) return false;
+    if (!source.served || document.hidden) return isOver();
     const before = source.summary;
     if (Date.now() - summarized >= SUMMARY_EVERY_MS) {
       summarized = Date.now();
@@ -4823,7 +4837,7 @@ function look(root, log, source) {
     }
     const isNew = await log.refresh() || stateOf(source.summary) !== stateOf(before);
     pause = isNew ? SHORTEST_PAUSE_MS : Math.min(LONGEST_PAUSE_MS, pause * LONGER);
-    return before.final;
+    return isOver(before);
   }
   async function again() {
     waits = false;
@@ -4841,7 +4855,7 @@ function look(root, log, source) {
   source.probed.then(async () => {
     await log.refresh().catch(() => {
     });
-    if (!source.summary.final) again();
+    if (!isOver()) again();
   });
   return () => {
     clearTimeout(timer);

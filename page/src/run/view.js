@@ -60,8 +60,9 @@ function look(root, log, source) {
   let waits = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
+  const isOver = (before = source.summary) => Boolean(before.final) && log.isRead;
   async function once() {
-    if (!source.served || document.hidden) return false;
+    if (!source.served || document.hidden) return isOver();
     const before = source.summary;
     if (Date.now() - summarized >= SUMMARY_EVERY_MS) {
       summarized = Date.now();
@@ -69,7 +70,7 @@ function look(root, log, source) {
     }
     const isNew = await log.refresh() || stateOf(source.summary) !== stateOf(before);
     pause = isNew ? SHORTEST_PAUSE_MS : Math.min(LONGEST_PAUSE_MS, pause * LONGER);
-    return before.final;
+    return isOver(before);
   }
   async function again() {
     waits = false;
@@ -86,7 +87,7 @@ function look(root, log, source) {
   root.addEventListener("click", soon);
   source.probed.then(async () => {
     await log.refresh().catch(() => {});
-    if (!source.summary.final) again();
+    if (!isOver()) again();
   });
   return () => { clearTimeout(timer); closed = true; waits = false; };
 }

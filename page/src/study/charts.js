@@ -28,6 +28,8 @@ export class StudyCharts {
     this.hot = null;
     /** @type {[chart: HTMLElement, drawn: HTMLElement][]} those whose new drawings wait for a frame */
     this.waiting = [];
+    /** @type {Set<HTMLElement | null>} charts, and null for the table, that do not show yet what the brushes let pass */
+    this.unmarked = new Set();
     this.due = 0;
     /** @type {WeakMap<Element, Mark[]>} of a chart's drawing */
     this.marks = new WeakMap();
@@ -77,6 +79,7 @@ export class StudyCharts {
     }
     this.brushes.show(drawn.axes);
     this.choose();
+    this.mark(this.figure);
   }
 
   /**
@@ -86,25 +89,36 @@ export class StudyCharts {
   wait(charts) {
     const before = new Set(this.waiting.map(([chart]) => chart));
     this.waiting = charts.sort(([a], [b]) => Number(before.has(b)) - Number(before.has(a)));
-    cancelAnimationFrame(this.due);
-    this.due = requestAnimationFrame(() => this.renew());
+    this.schedule();
   }
 
-  renew() {
-    const [next, ...others] = this.waiting;
-    if (!next) return;
-    renewed(...next);
-    this.marks = new WeakMap();
-    this.mark(next[0]);
-    this.waiting = others;
-    this.due = requestAnimationFrame(() => this.renew());
+  schedule() {
+    cancelAnimationFrame(this.due);
+    this.due = requestAnimationFrame(() => this.turn());
+  }
+
+  /** Draw or mark one chart: painting them all takes longer than a frame. */
+  turn() {
+    const [next] = this.waiting;
+    const [first] = this.unmarked;
+    if (next) {
+      this.waiting.shift();
+      renewed(...next);
+      this.marks = new WeakMap();
+      this.mark(next[0]);
+    } else if (first === null) this.acts.picked();
+    else if (first) this.mark(first);
+    if (!next) this.unmarked.delete(first);
+    if (this.waiting.length || this.unmarked.size) this.schedule();
   }
 
   // ---- Brushes -----------------------------------------------------------------------------
 
   brushed() {
     this.choose();
-    this.acts.picked();
+    for (const chart of /** @type {NodeListOf<HTMLElement>} */ (this.figure.querySelectorAll(".dn-chart"))) this.unmarked.add(chart);
+    this.unmarked.add(null);
+    this.schedule();
   }
 
   choose() {
@@ -112,7 +126,6 @@ export class StudyCharts {
     this.passing = within(shares, this.brushes.spans);
     this.clear.disabled = this.passing === null;
     write(this.note, this.passing ? `${this.passing.size} of ${Object.keys(shares).length} trials` : "");
-    this.mark(this.figure);
   }
 
   /** @param {Element} within where trials are drawn */
@@ -194,10 +207,8 @@ export class StudyCharts {
   put(clientX, clientY) {
     const { left, top, width } = this.figure.getBoundingClientRect();
     const x = clientX - left;
-    const { style } = this.hint;
-    style.top = `${clientY - top + 14}px`;
-    style.left = x < width / 2 ? `${x + 12}px` : "auto";
-    style.right = x < width / 2 ? "auto" : `${width - x + 12}px`;
+    const across = x < width / 2 ? `${x + 12}px` : `calc(${x - 12}px - 100%)`;
+    this.hint.style.transform = `translate(${across}, ${clientY - top + 14}px)`;
   }
 }
 
