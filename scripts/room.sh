@@ -5,8 +5,8 @@ set -eu
 
 temporary="${TMPDIR:-/tmp}"
 cache="${XDG_CACHE_HOME:-$HOME/.cache}"
-written_gb=8    # to the folder for temporary files
-cached_gb=6     # to the user's cache, once: base images, wheels, environments
+written_gb=5    # to the folder for temporary files
+cached_gb=9     # to the user's cache, once: base images, also unpacked, wheels, environments
 installed_gb=6  # in the checkout, once: packages
 [ ! -d "$cache/distrain-nb-dev/images" ] || cached_gb=0
 [ ! -e .venv/.installed ] || installed_gb=0

@@ -264,11 +264,13 @@ def _may_set(code: CodeType, module: ModuleType, namespace: Mapping[str, Any]) -
 _others: dict[str, ReferenceType[ModuleType]] = {}
 
 
+def _nothing() -> None:
+    return None
+
+
 def _own_modules() -> Iterator[tuple[str, ModuleType]]:
-    for name, module in [*sys.modules.copy().items()]:
-        other = _others.get(name)
-        if other is not None and other() is module:
-            continue
+    modules = sys.modules.copy().items()
+    for name, module in [(n, m) for n, m in modules if _others.get(n, _nothing)() is not m]:
         if type(module) is not ModuleType or name == "__main__":
             continue
         names = vars(module)
