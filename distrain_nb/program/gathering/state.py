@@ -57,9 +57,11 @@ def expectation(gathering: Gathering, own: Collection[str]) -> tuple[str, list[s
             continue
         elif is_tool(needed.value):
             exempt.append(f"{name}: {kind}, which belongs to its process")
-            for path in _defaults(needed):
+            # What says the defaults of a parser of arguments, whatever has set them.
+            defaults = (f"{name}._defaults", f"{{a.dest: a.default for a in {name}._actions}}")
+            where = needed.how.chain[-1].statement.where
+            for path in defaults if isinstance(needed.value, ArgumentParser) else ():
                 value = eval(path, {**gathering.notebook.namespace})
-                where = needed.how.chain[-1].statement.where
                 items.append(_item(path, where, fingerprint(path, value, {"__main__", *own})))
             continue
         else:
@@ -90,13 +92,6 @@ def _before_asking(needed: Needed, world: World) -> Iterator[dict[str, Any]]:
             where = executed.statement.where
             yield _item(needed.name, f"before {where}", parts, before=where)
             return
-
-
-def _defaults(needed: Needed) -> Iterator[str]:
-    """Yield what says the defaults of a parser of arguments, whatever has set them."""
-    if isinstance(needed.value, ArgumentParser):
-        yield f"{needed.name}._defaults"
-        yield f"{{action.dest: action.default for action in {needed.name}._actions}}"
 
 
 def _item(
@@ -190,13 +185,22 @@ def state_of(
     statements = [executed.statement for executed in needed.how.chain]
     if not is_definition(definition):
         return
+    is_class = isinstance(definition, type)
     seen = world.seen.observer.originals.changed(name, definition)
-    changes = _unseen(name, definition) if seen is None else seen
+    changes = seen or {}
+    if seen is None:  # nobody saw its statement
+        plain = ((p, v) for p, v in parts(name, definition) if not isinstance(v, _METHODS))
+        given = ((p, v) for p, v in plain if p.rpartition(".")[2] not in OF_CLASSES)
+        changes = {path: (value, ("", "", "")) for path, value in given}
     asks = {*asking(needed, world)} if seen is None and changes else set()
     for path, (value, change) in changes.items():
         if path in asks or name in asks:
             continue
-        if base := _base_that_shares(name, path, definition, value):
+        # `A.tags = old` after `old = A.tags`
+        attribute = path[len(name) + 1 :]
+        bases = definition.__mro__[1:] if type(value) in CHANGING and is_class else ()
+        shares = (b.__qualname__ for b in bases if vars(b).get(attribute) is value)
+        if base := next(shares, ""):
             message = (
                 f"`{path}` is the same {type(value).__name__} as `{base}.{path.rpartition('.')[2]}`"
                 f" in the notebook ({statements[0].where}), and would be another one in the run."
@@ -218,21 +222,6 @@ def state_of(
                 f" {why}. Set it in the cell"
             )
             yield Finding("capture.not-portable", Severity.ERROR, where, message)
-
-
-def _base_that_shares(name: str, path: str, definition: Any, value: Any) -> str:
-    """Return the base of a class that has the same changeable object as an attribute of the class
-    set later, as `A.tags = old` does after `old = A.tags`; empty for none."""
-    attribute = path[len(name) + 1 :]
-    bases = definition.__mro__[1:] if isinstance(definition, type) else ()
-    shares = (base for base in bases if vars(base).get(attribute) is value)
-    return next((base.__qualname__ for base in shares if type(value) in CHANGING), "")
-
-
-def _unseen(name: str, definition: Any) -> dict[str, tuple[Any, tuple[str, str, str]]]:
-    values = parts(name, definition)
-    plain = ((p, v) for p, v in values if not isinstance(v, _METHODS))
-    return {p: (v, ("", "", "")) for p, v in plain if p.rpartition(".")[2] not in OF_CLASSES}
 
 
 def caches_of(
