@@ -79,7 +79,13 @@ def horovod(code: Code) -> Iterator[Note]:
         yield from _learning_rate(code)
         yield from _optimizer(code, kind, start)
         yield from _broadcast(code, kind, start)
-        yield from _checkpoint(code, kind)
+        for call in saves(code, guarded=False):
+            folder = keyword(call, "checkpoint_dir", "model_dir") if kind == "tf1" else None
+            write = "if hvd.rank() == 0: before it"
+            if folder is not None:
+                write = f"{ast.unparse(folder)} if hvd.rank() == 0 else None"
+            why = "every process saves here, one over the other: save on rank 0 only, write "
+            yield warning("horovod.checkpoint", call.lineno, why + write)
 
 
 def _needs_start(name: str) -> bool:
@@ -93,16 +99,14 @@ def _kind(code: Code) -> str:
     """Return which of the four forms of the six changes a program needs."""
     if code.uses("horovod.torch") or (code.uses("torch") and not code.uses("tensorflow")):
         return "torch"
-    if code.uses("tensorflow.compat.v1") or any(_is_tf1(code.name(c.func)) for c in code.calls):
+    if code.uses("tensorflow.compat.v1"):
         return "tf1"
+    for name in (code.name(call.func) for call in code.calls):
+        old_optimizer = ".train." in name and name.endswith("Optimizer")
+        if name.startswith("tensorflow") and (last(name) in _TF1 or old_optimizer):
+            return "tf1"
     keras = code.uses("horovod.keras") or code.uses("horovod.tensorflow.keras")
     return "keras" if keras or code.called("fit", "compile") else "tf2"
-
-
-def _is_tf1(name: str) -> bool:
-    action = last(name)
-    old_optimizer = ".train." in name and action.endswith("Optimizer")
-    return name.startswith("tensorflow") and (action in _TF1 or old_optimizer)
 
 
 def _device(code: Code, kind: str, line: int) -> Iterator[Note]:
@@ -154,32 +158,19 @@ def _broadcasts(code: Code) -> bool:
 
 
 def _broadcast(code: Code, kind: str, start: int) -> Iterator[Note]:
-    line, states = (
-        _first(optimizers(code), start),
-        ("broadcast_optimizer_state", "broadcast_object"),
-    )
+    line = _first(optimizers(code), start)
+    of_weights = code.called("broadcast_parameters", start="horovod.torch")
+    states = code.called("broadcast_optimizer_state", "broadcast_object", start="horovod")
     if not _broadcasts(code):
         why = f"processes start from different weights: add {_BROADCAST[kind]}"
         yield warning("horovod.broadcast", line, why)
-    elif code.called("broadcast_parameters", start="horovod.torch") and not code.called(
-        *states, start="horovod"
-    ):
+    elif of_weights and not states:
         yield info(
             "horovod.broadcast",
             line,
             "the optimizer's state is not broadcast, as it must be after a checkpoint is read: "
             "add hvd.broadcast_optimizer_state(optimizer, root_rank=0)",
         )
-
-
-def _checkpoint(code: Code, kind: str) -> Iterator[Note]:
-    for call in saves(code, guarded=False):
-        folder = keyword(call, "checkpoint_dir", "model_dir")
-        write = "if hvd.rank() == 0: before it"
-        if folder is not None and kind == "tf1":
-            write = f"{ast.unparse(folder)} if hvd.rank() == 0 else None"
-        why = f"every process saves here, one over the other: save on rank 0 only, write {write}"
-        yield warning("horovod.checkpoint", call.lineno, why)
 
 
 def _first(calls: list[ast.Call], otherwise: int) -> int:
