@@ -240,17 +240,14 @@ def used_of(modules: Sequence[ast.Module], main: ast.Module) -> Iterator[ast.stm
     waiting: list[ast.AST] = [main]
     named = [s for s in statements if isinstance(s, (*_FUNCTIONS, ast.ClassDef))]
     while waiting:
-        words = {word for node in ast.walk(waiting.pop()) for word in _words_of(node)}
+        nodes = [*ast.walk(waiting.pop())]
+        words = {getattr(node, "attr", getattr(node, "id", "")) for node in nodes}
+        imports = (node.names for node in nodes if isinstance(node, ast.ImportFrom))
+        words |= {alias.name for names in imports for alias in names}
         used = [s for s in named if s.name in words]
         named = [s for s in named if s.name not in words]
         waiting += used
         yield from used
-
-
-def _words_of(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.ImportFrom):
-        return [alias.name for alias in node.names]
-    return [word for word in (getattr(node, "attr", ""), getattr(node, "id", "")) if word]
 
 
 def last(name: str) -> str:

@@ -97,7 +97,10 @@ class _States:
         ways = {last(self.code.name(function)) for function in calls} & set(WRAPS)
         for wrap in self.code.called("fully_shard"):
             model = _model_of(wrap)
-            if model is None or self._comes_later(wrap, call) or self.code.apart(wrap, call):
+            same = self.code.function_of(wrap) is self.code.function_of(call)
+            again = not self.code.loops(wrap).isdisjoint(self.code.loops(call))
+            comes_later = same and not again and wrap.lineno > call.lineno
+            if model is None or comes_later or self.code.apart(wrap, call):
                 continue
             if any(item.key in keys for item in self.values.of(model)):
                 ways.add("fully_shard")
@@ -140,11 +143,6 @@ class _States:
         classes = (last(self.code.name(call.func))[:1].isupper() for call in calls)
         others = any(classes) or not {*optimizers(self.code)}.isdisjoint(calls)
         return bool(self.ways(node)) or not others
-
-    def _comes_later(self, wrap: ast.Call, call: ast.Call) -> bool:
-        same = self.code.function_of(wrap) is self.code.function_of(call)
-        again = not self.code.loops(wrap).isdisjoint(self.code.loops(call))
-        return same and not again and wrap.lineno > call.lineno
 
 
 def _model_of(wrap: ast.Call) -> ast.expr | None:

@@ -107,9 +107,13 @@ def starters(code: Code, text: str, ranks_per_replica: int) -> Iterator[Note]:
 
 def _started(code: Code) -> Iterator[_Started]:
     for call in code.calls:
-        for name, bound in _called(code, call):
+        for full_name, bound in _called(code, call):
+            name = full_name.replace(".get_context()", "")  # of multiprocessing
             starter = next((_STARTERS[p] for p in _STARTERS if re.fullmatch(p, name)), None)
-            if starter is not None and (starter.function or _spawns(bound, name)):
+            spawns = "ignite" in name or bool(_strategy(bound))
+            if name.startswith(("subprocess", "os")):
+                spawns = any(map(_COMMAND.search, map(str, _constants(bound))))
+            if starter is not None and (starter.function or spawns):
                 yield _Started(call, bound, starter)
                 break
 
@@ -123,29 +127,15 @@ def _called(code: Code, call: ast.Call) -> Iterator[tuple[str, ast.Call]]:
             inner, *first = function.args or [function.func]
             keywords = [*function.keywords, *call.keywords]
             whole_call = ast.Call(inner, [*first, *call.args], keywords)
-            yield from (
-                (_plain(code.name(node)), whole_call) for node in (inner, *values.nodes(inner))
-            )
+            yield from ((code.name(node), whole_call) for node in (inner, *values.nodes(inner)))
             continue
-        yield _plain(code.name(function)), call
+        yield code.name(function), call
         if isinstance(function, ast.Attribute):
             for holder in values.nodes(function.value):
-                yield f"{_plain(code.name(holder))}.{function.attr}", call
+                yield f"{code.name(holder)}.{function.attr}", call
         for base in getattr(code.classes.get(last(code.name(function))), "bases", ()):
             runs = ast.keyword("target", ast.Name("run", ast.Load()))
-            yield _plain(code.name(base)), ast.Call(call.func, [], [runs])
-
-
-def _plain(name: str) -> str:
-    """`multiprocessing.Process` of `multiprocessing.get_context().Process`."""
-    return name.replace(".get_context()", "")
-
-
-def _spawns(call: ast.Call, name: str) -> bool:
-    """Return whether a call without a function, such as `Trainer(…)`, asks for processes."""
-    if name.startswith(("subprocess", "os")):
-        return any(map(_COMMAND.search, map(str, _constants(call))))
-    return "ignite" in name or bool(_strategy(call))
+            yield code.name(base), ast.Call(call.func, [], [runs])
 
 
 def _strategy(call: ast.Call) -> str:

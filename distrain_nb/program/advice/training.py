@@ -206,7 +206,7 @@ def without_nccl(code: Code) -> str:
         if joins:
             backend = keyword(call, "backend", "dist_backend") or next(iter(call.args), None)
         if joins or backend:
-            named |= {_text(code, node) for node in values.nodes(backend) or [None]}
+            named |= {_text(code, node) for node in (*values.nodes(backend),) or (None,)}
     if named and not any(text == "" or "nccl" in text.lower() for text in named):
         return " or ".join(sorted(named))
     return "RING" if code.says("RING") and not code.says("NCCL") else ""

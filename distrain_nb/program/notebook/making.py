@@ -276,8 +276,8 @@ def changed_by(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, str]]:
             yield node.func.value, node.func.attr
         elif isinstance(node, ast.Call) and ast.unparse(node.func) in _SETTERS and node.args:
             owner, *names = node.args
-            names = [name for name in names[:1] if isinstance(name, ast.Constant)]
-            yield (ast.Attribute(owner, str(names[0].value)) if names else owner), ""
+            key = names[0].value if names and isinstance(names[0], ast.Constant) else ""
+            yield (ast.Attribute(owner, str(key)) if key else owner), ""
 
 
 def _evaluates(node: ast.stmt) -> bool:
