@@ -59,9 +59,6 @@ def process_state(
     yield from world.seen.observer.settings.changed(roots, [n for n, of_world in again if of_world])
 
 
-_SEPARATOR = ":"  # between a module and what it has: `package.module:CFG.lr`
-
-
 def modules_in(files: Iterable[str]) -> set[str]:
     """Return the names of the modules that travel as files."""
     names = {f[:-3].replace("/", ".") for f in files if f.endswith(".py")}
@@ -75,7 +72,7 @@ def module_state(files: Iterable[str], world: World) -> Iterator[tuple[str, Any]
         own = world.modules.of(name)
         if module is not None and own is not None:
             for path, value in _of_module(module, own, world):
-                yield f"{name}{_SEPARATOR}{path}", value
+                yield f"{name}:{path}", value
 
 
 def _of_module(module: ModuleType, own: OwnModule, world: World) -> Iterator[tuple[str, Any]]:
@@ -146,7 +143,13 @@ def from_the_world(
     `args.lr`, that each rank must find equal for the state to be right, with the places.
     """
     sets, proofs = dict[tuple[str, str], Finding](), dict[str, str]()
-    for module, inner, executed in (*_unseen(paths, world), *_seen(modules, world)):
+    seen = [
+        (change.module, change.path.removeprefix("len(").rstrip(")").partition("[")[0], executed)
+        for change in world.seen.observer.modules.changes(modules)
+        for executed in world.history.executed
+        if is_at(change[:3], executed.statement)
+    ]
+    for module, inner, executed in (*_unseen(paths, world), *seen):
         read = settings_read(executed, world)
         reading = world.asked_by(executed, read)
         where = executed.statement.where
@@ -167,18 +170,20 @@ def _changed_in_parts(modules: Iterable[str], world: World) -> Iterator[Finding]
     parts since: neither of the two is right in a rank."""
     for module in modules:
         own, since = world.modules.of(module), world.seen.observer.modules.since_import(module)
-        for name in list(own.namespace) if own else ():
-            if own is None or not since(name):
-                continue
+        changed = [name for name in own.namespace if since(name)] if own else []
+        for name in changed:
+            assert own is not None
             reading = world.asked_in(own, name)
-            for path in _made_by_rank(own, name, world) if reading else ():
-                if since(path) == "changed" and reading and reading.kind == "world":
-                    message = (
-                        f"`{module}.{path}` has changed since the import of {module}, which makes"
-                        f" it by `{reading.what}` ({reading.where}): ranks would miss the change."
-                        " Make it in the cell"
-                    )
-                    yield Finding("capture.not-portable", Severity.ERROR, module, message)
+            if reading is None or reading.kind != "world":
+                continue
+            paths = [p for p in _made_by_rank(own, name, world) if since(p) == "changed"]
+            for path in paths:
+                message = (
+                    f"`{module}.{path}` has changed since the import of {module}, which makes it by"
+                    f" `{reading.what}` ({reading.where}): ranks would miss the change. Make it in"
+                    " the cell"
+                )
+                yield Finding("capture.not-portable", Severity.ERROR, module, message)
 
 
 def _made_by_rank(own: OwnModule, name: str, world: World) -> Iterator[str]:
@@ -215,17 +220,6 @@ def variables_of_the_world(
             sets.append((variables, executed.statement.where, f" ({reading.what})"))
     for parts in sets:
         yield Finding("capture.left-behind", Severity.WARNING, "", message.format(*parts))
-
-
-_Set = tuple[str, str, "Executed"]
-
-
-def _seen(modules: Collection[str], world: World) -> Iterator[_Set]:
-    for change in world.seen.observer.modules.changes(modules):
-        path = change.path.removeprefix("len(").rstrip(")")
-        for executed in world.history.executed:
-            if is_at(change[:3], executed.statement):
-                yield change.module, path.partition("[")[0], executed
 
 
 def settings_read(executed: Executed, world: World) -> dict[str, list[str]]:
@@ -279,7 +273,8 @@ def _setting(node: ast.expr, value: Any, parents: Mapping[ast.AST, ast.AST]) -> 
     return ast.unparse(node) if plain and not any(n[:1] == "_" for n in names) else ""
 
 
-def _unseen(paths: Iterable[str], world: World) -> Iterator[_Set]:
+def _unseen(paths: Iterable[str], world: World) -> Iterator[tuple[str, str, Executed]]:
+    """Yield the modules, paths and statements of the state that nobody saw being set."""
     for path in paths:
         module, separator, inner = path.partition(":")
         if not separator or module not in sys.modules:

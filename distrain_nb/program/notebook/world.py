@@ -199,11 +199,10 @@ class World:
             statement = executed.statement
             for read in self.seen.reads(statement, name, value):
                 yield Reading("world", read.what, read.where)
-            names_known = {
-                n
-                for n in self.seen.known_to(statement) - statement.binds
-                if self.is_later(n, executed) or self.reads(executed, n)
-            }
+            known = self.seen.known_to(statement) - statement.binds
+            names_known = [
+                n for n in known if self.is_later(n, executed) or self.reads(executed, n)
+            ]
             if names_known and not self.seen.only_used(statement, name, value):
                 yield Reading("world", min(names_known), statement.where)
         is_own_code = isinstance(value, _CODE) and module is self._notebook
