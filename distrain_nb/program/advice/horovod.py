@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _TF1 = ("Session", "ConfigProto", "MonitoredTrainingSession", "Estimator", "train_and_evaluate")
 _SCHEDULE = re.compile(r"(?i:decay)[^.]*$|Schedule[^.]*$|LR$|\.lr_scheduler\.")
+# What launches or reads data needs no start.
+_NEEDS_START = re.compile(r"horovod(?!\.(spark|ray|run))(?!.*\.data\.)")
 _RATE = re.compile(r"learning_rate|lr$|\['lr'\]$")
 _WRAPS = ("DistributedOptimizer", "DistributedGradientTape", "DistributedAdasumOptimizer")
 _AVERAGES = (
@@ -64,7 +66,7 @@ _BROADCAST = {
 
 def horovod(code: Code) -> Iterator[Note]:
     """Yield the changes that a program with Horovod lacks; nothing for one that does not train."""
-    uses = [call for call in code.calls if _needs_start(code.name(call.func))]
+    uses = [call for call in code.calls if _NEEDS_START.match(code.name(call.func))]
     if not (uses or code.uses("horovod")) or is_cared_for(code):
         return
     imported = [line for name, line in code.modules.items() if name.startswith("horovod")]
@@ -86,13 +88,6 @@ def horovod(code: Code) -> Iterator[Note]:
                 write = f"{ast.unparse(folder)} if hvd.rank() == 0 else None"
             why = "every process saves here, one over the other: save on rank 0 only, write "
             yield warning("horovod.checkpoint", call.lineno, why + write)
-
-
-def _needs_start(name: str) -> bool:
-    """Return whether a function is one of a framework's Horovod, not of what launches or reads
-    data."""
-    elsewhere = ("horovod.spark", "horovod.ray", "horovod.runner", "horovod.run")
-    return name.startswith("horovod") and not name.startswith(elsewhere) and ".data." not in name
 
 
 def _kind(code: Code) -> str:
@@ -148,20 +143,14 @@ def _optimizer(code: Code, kind: str, start: int) -> Iterator[Note]:
         )
 
 
-def _broadcasts(code: Code) -> bool:
-    """Return whether weights are broadcast: with their own functions, or one by one."""
-    loops = (ast.For, ast.ListComp, ast.GeneratorExp)
-    one_by_one = code.called("broadcast", "broadcast_", start="horovod")
-    return bool(code.called(*_BROADCASTS, start="horovod")) or any(
-        isinstance(outer, loops) for call in one_by_one for outer, _ in code.around(call)
-    )
-
-
 def _broadcast(code: Code, kind: str, start: int) -> Iterator[Note]:
-    line = _first(optimizers(code), start)
+    line, loops = _first(optimizers(code), start), (ast.For, ast.ListComp, ast.GeneratorExp)
+    # Weights are broadcast with their own functions, or one by one.
+    calls = code.called("broadcast", "broadcast_", start="horovod")
+    one_by_one = any(isinstance(o, loops) for call in calls for o, _ in code.around(call))
     of_weights = code.called("broadcast_parameters", start="horovod.torch")
     states = code.called("broadcast_optimizer_state", "broadcast_object", start="horovod")
-    if not _broadcasts(code):
+    if not (one_by_one or code.called(*_BROADCASTS, start="horovod")):
         why = f"processes start from different weights: add {_BROADCAST[kind]}"
         yield warning("horovod.broadcast", line, why)
     elif of_weights and not states:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
+_LEAVE = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 ANY = None  # the place of an item that a loop takes, or one by a name
 Path = tuple[int | None, ...]
 Node = TypeVar("Node", bound=ast.AST)
@@ -182,7 +183,9 @@ class Code:
             elif isinstance(outer, ast.Match) and child is not outer.subject:
                 yield outer.subject
             for before in preceding(outer, child):
-                if isinstance(before, ast.If) and _leaves(before.body[-1]):
+                last_one = before.body[-1] if isinstance(before, ast.If) else before
+                exits = isinstance(last_one, ast.Expr) and "exit" in ast.unparse(last_one)
+                if isinstance(before, ast.If) and (exits or isinstance(last_one, _LEAVE)):
                     yield before.test
 
     def on_every_way(
@@ -325,12 +328,6 @@ def arguments(call: ast.Call, function: Function | None) -> dict[ast.arg, ast.ex
     values |= {p: v for p, v in zip(kwonly, function.args.kw_defaults, strict=True) if v}
     values |= dict(zip(placed, call.args, strict=False))
     return values | {every[name]: value for name, value in named.items() if name in every}
-
-
-def _leaves(statement: ast.stmt) -> bool:
-    """Return whether code does not go on behind a statement."""
-    exits = isinstance(statement, ast.Expr) and "exit" in ast.unparse(statement)
-    return exits or isinstance(statement, (ast.Return, ast.Continue, ast.Break, ast.Raise))
 
 
 def _arm(outer: ast.AST, child: ast.AST) -> object:

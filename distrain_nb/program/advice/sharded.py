@@ -126,7 +126,13 @@ class _States:
         if all(map(self._is_state, made)):  # else it is made whole on some way
             yield from (item for item in made if isinstance(item, ast.Call))
         held = self.values.stored(node) if isinstance(node, ast.Name) else []
-        held += [item for whole in made for item in _held(whole)]
+        for whole in made:
+            if isinstance(whole, ast.Dict):
+                held += whole.values
+            elif isinstance(whole, ast.Call) and ast.unparse(whole.func) == "dict":
+                held += [item.value for item in whole.keywords]
+            else:
+                held += getattr(whole, "elts", [])
         for item in held:
             yield from self._within(item, seen)
 
@@ -147,15 +153,6 @@ class _States:
 
 def _model_of(wrap: ast.Call) -> ast.expr | None:
     return wrap.args[0] if wrap.args else keyword(wrap, "module")
-
-
-def _held(node: ast.expr) -> list[ast.expr]:
-    """Return the items of a dictionary, a list or a tuple that is written out."""
-    if isinstance(node, ast.Dict):
-        return node.values
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":
-        return [item.value for item in node.keywords]
-    return node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
 
 
 def _full(call: ast.Call) -> str:
