@@ -223,14 +223,14 @@ def _found(
         module = ast.Module([*used_of(modules, module), *module.body], [])
     code = Code(module)
     notes = dict.fromkeys(note for check in checks for note in check(code))
-    found = []
+    placed = []
     for note in sorted(notes, key=lambda note: (note.line, note.code)):
         segment = next((s for s in segments if s.first <= note.line <= s.last), None)
         line = segment.line + note.line - segment.first if segment else 0
         place = f"{segment.label}, line {line}" if segment else ""
         fixes = note.fixes if segment and segment.is_cell else ()  # which are of the cell alone
-        found.append(Finding(note.code, note.severity, place, note.message, fixes))
-    return tuple(found)
+        placed.append(Finding(note.code, note.severity, place, note.message, fixes))
+    return tuple(placed)
 
 
 # -- arguments that nothing of a program reads ----------------------------------------------------

@@ -243,8 +243,8 @@ class _Kinds:
         if any(k.arg is None for k in call.keywords):
             return HUB
         stream = self.values.nodes(keyword(call, "streaming"))
-        said = {node.value if isinstance(node, ast.Constant) else None for node in stream}
-        return INDEXED if said <= {False} else STREAMED if said == {True} else HUB
+        constants = {node.value if isinstance(node, ast.Constant) else None for node in stream}
+        return INDEXED if constants <= {False} else STREAMED if constants == {True} else HUB
 
     def _named(self, name: str, below: frozenset[str] = frozenset()) -> str:
         """Return the kind that a class has by its name, or by its bases; a function likewise."""

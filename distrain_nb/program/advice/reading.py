@@ -63,11 +63,9 @@ class Code:
         found = dict(_CUSTOMARY)
         for node in self.nodes:
             if isinstance(node, ast.Import):
-                tops = [alias.name.partition(".")[0] for alias in node.names]
-                found |= {
-                    a.asname or t: a.name if a.asname else t
-                    for a, t in zip(node.names, tops, strict=True)
-                }
+                tops = (alias.name.partition(".")[0] for alias in node.names if not alias.asname)
+                found |= {top: top for top in tops}
+                found |= {alias.asname: alias.name for alias in node.names if alias.asname}
             elif isinstance(node, ast.ImportFrom):
                 found |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
         return found

@@ -156,8 +156,8 @@ def _is_one(code: Code, call: ast.Call, starter: _Starter) -> bool:
     if number is None:
         return starter.default == 1
     ones = (1, None) if starter.default == 1 else (1,)
-    constants = Values(code).nodes(number)
-    return all(isinstance(node, ast.Constant) and node.value in ones for node in constants)
+    nodes = Values(code).nodes(number)
+    return all(isinstance(node, ast.Constant) and node.value in ones for node in nodes)
 
 
 def _function(call: ast.Call, starter: _Starter) -> ast.expr | None:
@@ -293,15 +293,10 @@ def _is_written(code: Code, value: ast.expr) -> bool:
 
 def _removal(code: Code, text: str) -> Iterator[Fix[str]]:
     """Yield the repair that removes the lines which set the launcher's variables."""
-    last_line = text.count("\n") + 1
-    lines = {
-        ast.get_source_segment(text, other)
-        for other in code.nodes
-        if isinstance(other, ast.Assign)
-        and other.lineno <= last_line
-        and _variable(code, other.targets[0]) in (*_RANKS, *_OTHERS)
-        and _is_sure(code, other)
-    }
+    sets = [node for node in code.nodes if isinstance(node, ast.Assign) and _is_sure(code, node)]
+    sets = [node for node in sets if _variable(code, node.targets[0]) in (*_RANKS, *_OTHERS)]
+    own = [node for node in sets if node.lineno <= text.count("\n") + 1]
+    lines = {ast.get_source_segment(text, node) for node in own}
 
     def apply(cell: str) -> str:
         rest = [line for line in cell.split("\n") if line.strip() not in lines]

@@ -82,10 +82,10 @@ def run_that_defines(name: str, notebook: Notebook) -> tuple[str, tuple[Fix[str]
     definition = re.compile(rf"\b(?:def|class)[ \t]+{re.escape(name)}\b")
     for cell in reversed(notebook.cells):
         for match in reversed([*_RUN.finditer(cell.source)]):
-            given = notebook.folder / match[2].strip("'\"")
+            path = notebook.folder / match[2].strip("'\"")
             # Names of scripts may lack their ending.
-            files = (given, Path(f"{given}.py"), Path(f"{given}.ipynb"))
-            file = next((path for path in files if path.is_file()), None)
+            files = (path, Path(f"{path}.py"), Path(f"{path}.ipynb"))
+            file = next((item for item in files if item.is_file()), None)
             if file is None or not definition.search(file.read_text("utf-8", "replace")):
                 continue
             where = f"{cell.label}, line {cell.source[: match.start()].count(chr(10)) + 1}"

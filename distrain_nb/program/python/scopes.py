@@ -164,15 +164,15 @@ class ImportedModule:
 def imports_of(tree: ast.AST | Iterable[ast.AST]) -> tuple[ImportedModule, ...]:
     """Return the imports in code, those inside functions included, and `import_module("name")`."""
     nodes = [tree] if isinstance(tree, ast.AST) else tree
-    found: list[ImportedModule] = []
+    modules: list[ImportedModule] = []
     for node in (inner for top in nodes for inner in ast.walk(top)):
         if isinstance(node, ast.Import):
-            found += [ImportedModule(alias.name, (), node.lineno) for alias in node.names]
+            modules += [ImportedModule(alias.name, (), node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             names = tuple(a.name for a in node.names if a.name != "*")
-            found.append(ImportedModule(node.module or "", names, node.lineno, node.level > 0))
+            modules.append(ImportedModule(node.module or "", names, node.lineno, node.level > 0))
         elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             name, called = node.args[0].value, ast.unparse(node.func).rpartition(".")[2]
             if isinstance(name, str) and called in ("import_module", "__import__"):
-                found.append(ImportedModule(name, (), node.lineno, name.startswith(".")))
-    return tuple(found)
+                modules.append(ImportedModule(name, (), node.lineno, name.startswith(".")))
+    return tuple(modules)
