@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import sys
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from distrain_nb.program.notebook.history import Executed
 
 LIMIT = 64 * 2**20
+_AWAITS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _WRAPS = {"FSDP", *(name for _, name in SHARDED)}
 _IN_PLACE = "fully_shard"
 
@@ -104,7 +106,8 @@ def capture(
     files, file_findings = files_of(local.files, include, notebook.folder)
     data, value_findings = data_of(gathering, items, limit)
     futures = sorted(past.futures | set(futures_in(code.tree.body)))
-    body = Body(cell.label, code.text, first_line, _awaits(code.tree))
+    flags = compile(code.tree, "", "exec", _AWAITS, dont_inherit=True).co_flags
+    body = Body(cell.label, code.text, first_line, bool(flags & inspect.CO_COROUTINE))
     main, segments = assemble(futures, _import_lines(gathering.found), items, body)
     roots = sorted({*local.unknown, *gathering.world.gone})
     used = with_backend(local.imports, main)
@@ -115,8 +118,8 @@ def capture(
         label=cell.label,
         main=main,
         segments=segments,
-        values=_values(gathering.found),
-        sources=_sources(gathering.found),
+        values=tuple(_values(gathering.found)),
+        sources=tuple(_sources(gathering.found)),
         files=files,
         requirements=requirements_of(used, notebook.folder),
         required=tuple(require),
@@ -139,15 +142,11 @@ def _read(cell: Cell, first_line: int, *, late_annotations: bool) -> _Code:
         for n in code.notes
     ]
     tree, broken = _checked(code, cell.label)
+    message = "invalid relative import: a cell belongs to no package, so name the package"
+    lines_of_relative = [f"{cell.label}, line {i.line}" for i in imports_of(tree) if i.relative]
     findings += [
-        Finding(
-            "capture.relative-import",
-            Severity.ERROR,
-            f"{cell.label}, line {relative.line}",
-            "invalid relative import: a cell belongs to no package, so name the package",
-        )
-        for relative in imports_of(tree)
-        if relative.relative
+        Finding("capture.relative-import", Severity.ERROR, line, message)
+        for line in lines_of_relative
     ]
     names = names_of(tree.body, late_annotations=late_annotations, star=star_names)
     text = without_futures(code.text, tree).split("\n")[first_line - 1 :]
@@ -159,7 +158,7 @@ def _checked(code: PlainCell, label: str) -> tuple[ast.Module, tuple[Finding, ..
     error = code.error
     try:
         if code.tree is not None:
-            compile(code.tree, label, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+            compile(code.tree, label, "exec", _AWAITS, dont_inherit=True)
             return code.tree, ()
     except (SyntaxError, ValueError) as refused:  # `return` outside a function, and the like
         error = refused
@@ -177,11 +176,6 @@ def star_names(module: str) -> Iterable[str] | None:
         return None
     public = [name for name in vars(loaded) if not name.startswith("_")]
     return list(getattr(loaded, "__all__", public))
-
-
-def _awaits(tree: ast.Module) -> bool:
-    code = compile(tree, "", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-    return bool(code.co_flags & 0x80)  # CO_COROUTINE
 
 
 def _want_results(results: Sequence[str], code: _Code, gathering: Gathering, label: str) -> None:
@@ -271,29 +265,17 @@ def _imports(
 # -- values ---------------------------------------------------------------------------------------
 
 
-def _values(found: Mapping[str, Needed]) -> tuple[CapturedValue, ...]:
-    return tuple(
-        CapturedValue(
-            n.name,
-            type(n.value).__name__,
-            n.trial.size if n.trial else 0,
-            n.where,
-            n.how.text if isinstance(n.how, Literal) else None,
-        )
-        for n in found.values()
-        if isinstance(n.how, (Literal, Value))
-    )
+def _values(found: Mapping[str, Needed]) -> Iterator[CapturedValue]:
+    for n in found.values():
+        if isinstance(n.how, (Literal, Value)):
+            size, text = n.trial.size if n.trial else 0, getattr(n.how, "text", None)
+            yield CapturedValue(n.name, type(n.value).__name__, size, n.where, text)
 
 
-def _sources(found: Mapping[str, Needed]) -> tuple[CapturedSource, ...]:
-    return tuple(
-        CapturedSource(n.name, _kind(n), n.how.chain[-1].statement.where, n.where)
-        for n in found.values()
-        if isinstance(n.how, SourceCode)
-    )
-
-
-def _kind(needed: Needed) -> str:
-    if isinstance(needed.value, type):
-        return "class"
-    return "function" if callable(needed.value) else type(needed.value).__name__
+def _sources(found: Mapping[str, Needed]) -> Iterator[CapturedSource]:
+    for needed in found.values():
+        if isinstance(needed.how, SourceCode):
+            kind = "function" if callable(needed.value) else type(needed.value).__name__
+            kind = "class" if isinstance(needed.value, type) else kind
+            origin = needed.how.chain[-1].statement.where
+            yield CapturedSource(needed.name, kind, origin, needed.where)

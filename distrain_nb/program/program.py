@@ -214,7 +214,10 @@ class Program:
         """Return what it captured and why, and its text, as `--dry-run` prints it."""
         parts = [
             *(str(f) for f in self.findings),
-            *_section("Definitions from the notebook", map(_source_line, self.sources)),
+            *_section(
+                "Definitions from the notebook",
+                (f"{s.name}: {s.kind} from {s.origin}{_used(s.where)}" for s in self.sources),
+            ),
             *_section("Values from the notebook", map(_value_line, self.values)),
             *_section("Not compared with the notebook", self.exempt),
             *_section("Arguments", [shlex.join(self.arguments)] if self.arguments else []),
@@ -222,18 +225,12 @@ class Program:
             *_section("Files", sorted(self.files)),
             *_section("Requirements", (*self.requirements, *self.required)),
             f"{self.entry.file}:",
-            self._shown_main(),
         ]
-        return "\n".join(parts)
-
-    def _shown_main(self) -> str:
-        """Without the values of the notebook that look like secrets."""
         text = self.main
-        for value in filter(_is_hidden, self.values):
-            text = text.replace(
-                f"\n{value.name} = {value.literal}\n", f"\n{value.name} = {HIDDEN}\n"
-            )
-        return text
+        for value in filter(_is_hidden, self.values):  # that look like secrets
+            line = f"\n{value.name} = {value.literal}\n"
+            text = text.replace(line, f"\n{value.name} = {HIDDEN}\n")
+        return "\n".join([*parts, text])
 
 
 # What stands for a program where there is none yet.
@@ -247,10 +244,6 @@ def _is_hidden(value: CapturedValue) -> bool:
 def _section(title: str, lines: object) -> list[str]:
     found = [f"  {line}" for line in lines]  # type: ignore[attr-defined]
     return [f"{title}:", *found, ""] if found else []
-
-
-def _source_line(source: CapturedSource) -> str:
-    return f"{source.name}: {source.kind} from {source.origin}{_used(source.where)}"
 
 
 def _value_line(value: CapturedValue) -> str:

@@ -75,9 +75,6 @@ def with_backend(imports: Sequence[ImportedModule], text: str) -> tuple[Imported
     return (*imports, ImportedModule(backend, (), 0)) if implied else tuple(imports)
 
 
-_OWN = "distrain-nb"
-
-
 def requirements_of(
     imports: Iterable[ImportedModule], folder: Path, *, as_script: bool = False
 ) -> tuple[str, ...]:
@@ -93,7 +90,7 @@ def requirements_of(
     for root, modules in dotted.items():
         if locate(root, folder, as_script=as_script).kind == "installed":
             names |= _distributions(root, frozenset(modules))
-    return tuple(sorted(f"{n}=={_version(n)}" for n in names if n != _OWN))
+    return tuple(sorted(f"{n}=={_version(n)}" for n in names - {"distrain-nb"}))
 
 
 def public_version(version: str) -> str:
@@ -116,20 +113,21 @@ def _distributions(root: str, modules: frozenset[str]) -> frozenset[str]:
         return frozenset({metadata.distribution(root).name})
     except metadata.PackageNotFoundError:
         pass
-    found = [name for name, files in _files().items() if _has(files, root)]
+    found = _distributions_with(f"\n{root}/", f"\n{root}.")
     if len(found) < 2:
-        return frozenset(found)
+        return found
     # a namespace such as `google`: those that have one of the modules, or the package itself
-    paths = {m.replace(".", "/") for m in modules}
-    return frozenset(n for n in found if any(_is_module(_files()[n], path) for path in paths))
+    paths = [f"\n{module.replace('.', '/')}" for module in modules]
+    return found & _distributions_with(*(f"{p}{end}" for p in paths for end in _ENDS))
 
 
-def _has(files: str, root: str) -> bool:
-    return f"\n{root}/" in files or f"\n{root}.py" in files or f"\n{root}." in files
+_ENDS = (".py", "/__init__.py")
 
 
-def _is_module(files: str, path: str) -> bool:
-    return f"\n{path}.py" in files or f"\n{path}/__init__.py" in files
+def _distributions_with(*parts: str) -> frozenset[str]:
+    """Return the distributions whose list of files, as text, has one of these parts."""
+    files = _files().items()
+    return frozenset(name for name, text in files if any(part in text for part in parts))
 
 
 @lru_cache(maxsize=1)

@@ -132,8 +132,12 @@ def capture_script(
     local = follow(imports, start, as_script=True)
     used = with_backend(local.imports, text)
     moved = {_moved(name, path, given, given.root): path for name, path in local.files.items()}
-    kept = {name: path for name, path in {**moved, **own}.items() if not _is_left(name, exclude)}
-    kept.pop(given.label, None)
+    kept = {
+        name: path
+        for name, path in {**moved, **own}.items()
+        if name != given.label
+        and not any(fnmatch(name, p) or name.startswith(f"{p.rstrip('/')}/") for p in exclude)
+    }
     files, missing = files_of(
         kept,
         include,
@@ -165,12 +169,6 @@ def _moved(name: str, path: Path, given: Script, inside: Path) -> str:
     return given.place(whole) if {inside, given.base} <= set(whole.parents) else name
 
 
-def _is_left(name: str, patterns: Sequence[str]) -> bool:
-    return any(
-        fnmatch(name, pattern) or name.startswith(pattern.rstrip("/") + "/") for pattern in patterns
-    )
-
-
 def _parsed(text: str, given: Script) -> tuple[ast.Module, list[Finding]]:
     """Return the script's tree; empty, with a finding, where Python refuses it."""
     try:
@@ -180,19 +178,15 @@ def _parsed(text: str, given: Script) -> tuple[ast.Module, list[Finding]]:
         where = f"{given.label}, line {getattr(refused, 'lineno', None) or 1}"
         broken = _error(SYNTAX_ERROR, where, str(getattr(refused, "msg", refused)))
         return ast.Module([], []), [broken]
-    if given.package is not None:
-        return tree, []
-    return tree, [
-        Finding(
-            "capture.relative-import",
-            Severity.WARNING,  # some scripts try one, and have another way
-            f"{given.label}, line {item.line}",
-            "a relative import fails in a script, which belongs to no package; run it as a module,"
-            f" `-m {given.label.removesuffix('.py').replace('/', '.')}`",
-        )
-        for item in imports_of(tree)
-        if item.relative
-    ]
+    relative = [i for i in imports_of(tree) if i.relative] if given.package is None else []
+    message = (
+        "a relative import fails in a script, which belongs to no package; run it as a module,"
+        f" `-m {given.label.removesuffix('.py').replace('/', '.')}`"
+    )
+    places = [f"{given.label}, line {item.line}" for item in relative]
+    # Some scripts try one, and have another way.
+    severity = Severity.WARNING
+    return tree, [Finding("capture.relative-import", severity, place, message) for place in places]
 
 
 def _too_large(files: Mapping[str, bytes | Path], limit: int) -> list[Finding]:

@@ -191,3 +191,10 @@ AS_RANKS = [program for program in programs() if not program.options.startswith(
 @pytest.mark.parametrize("program", AS_RANKS, ids=lambda program: program.name)
 def test_programs_that_are_started_as_ranks_start_none(program: Program) -> None:
     assert own_processes(program.text, (), 2) == ()
+
+
+def test_a_module_keeps_its_lines_when_it_is_read_again() -> None:
+    main = f"{TRAIN}from launching import launch\nlaunch(train, 2)\nprint('once more')"
+    first, again = (own_processes(main, (), 2, LAUNCH) for _ in range(2))
+    assert [finding.where for finding in first] == ["launching.py, line 3"]
+    assert again == first

@@ -50,23 +50,18 @@ _DECIDING = (
 def taken(tree: ast.Module, varied: Collection[str] = ()) -> ast.Module:
     """Return the tree without the arms that a comparison with a constant rules out: of names that
     the program sets once, at its top, to a constant, but for those in `varied`."""
-    known = {name: value for name, value in _constants(tree).items() if name not in varied}
+    nodes = ast.walk(tree)
+    times = Counter(n.arg if isinstance(n, ast.arg) else bound_by(n, nested=False) for n in nodes)
+    known: dict[str, object] = {}  # the names with one value, by the only statement that sets them
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
+            names = (target.id for target in statement.targets if isinstance(target, ast.Name))
+            once = (name for name in names if times[name] == 1 and name not in varied)
+            known |= dict.fromkeys(once, statement.value.value)
     if not known:
         return tree
     whole: ast.Module = _Arms(known).visit(deepcopy(tree))  # others read the tree too
     return whole
-
-
-def _constants(tree: ast.Module) -> dict[str, object]:
-    """Return the names with one value, by the only statement that sets them."""
-    nodes = ast.walk(tree)
-    times = Counter(n.arg if isinstance(n, ast.arg) else bound_by(n, nested=False) for n in nodes)
-    found: dict[str, object] = {}
-    for statement in tree.body:
-        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
-            names = (target.id for target in statement.targets if isinstance(target, ast.Name))
-            found |= {name: statement.value.value for name in names if times[name] == 1}
-    return found
 
 
 class _Arms(ast.NodeTransformer):
@@ -94,9 +89,11 @@ class _Arms(ast.NodeTransformer):
     def _taken(self, asked: ast.stmt, arms: list[list[ast.stmt]]) -> list[ast.stmt]:
         """Return the arm that runs, if only constants decide; `asked` has the arms' numbers in
         it."""
-        if not all(isinstance(n, _DECIDING) and self._is_known(n) for n in ast.walk(asked)):
-            return []
         names: dict[str, object] = {**self._known, _NUMBER: None, "__builtins__": {}}
+        nodes = [*ast.walk(asked)]
+        unknown = (n for n in nodes if isinstance(n, ast.Name) and n.id not in names)
+        if any(unknown) or not all(isinstance(node, _DECIDING) for node in nodes):
+            return []
         module = ast.fix_missing_locations(ast.Module([deepcopy(asked)], []))
         try:
             exec(compile(module, "", "exec"), names)
@@ -105,9 +102,6 @@ class _Arms(ast.NodeTransformer):
         number = names[_NUMBER]
         body = arms[number] if isinstance(number, int) else []
         return body or [ast.Pass(lineno=1, col_offset=0)]
-
-    def _is_known(self, node: ast.AST) -> bool:
-        return not isinstance(node, ast.Name) or node.id in (*self._known, _NUMBER)
 
 
 def _numbers(count: int) -> list[list[ast.stmt]]:
@@ -199,7 +193,7 @@ def own_processes(
     for file, text in modules.items():
         tree = plain(text).tree
         if tree is not None:
-            trees.append(ast.increment_lineno(tree, first - 1))
+            trees.append(ast.increment_lineno(deepcopy(tree), first - 1))
             last = first + text.count("\n")
             places.append(Segment(first, last, file, 1))
             first = last + 1
@@ -229,19 +223,14 @@ def _found(
         module = ast.Module([*used_of(modules, module), *module.body], [])
     code = Code(module)
     notes = dict.fromkeys(note for check in checks for note in check(code))
-    return tuple(
-        _placed(note, next((s for s in segments if s.first <= note.line <= s.last), None))
-        for note in sorted(notes, key=lambda note: (note.line, note.code))
-    )
-
-
-def _placed(note: Note, segment: Segment | None) -> Finding:
-    """Return a note's finding; repairs are of the cell alone."""
-    if segment is None:
-        return Finding(note.code, note.severity, "", note.message)
-    place = f"{segment.label}, line {segment.line + note.line - segment.first}"
-    fixes = note.fixes if segment.is_cell else ()
-    return Finding(note.code, note.severity, place, note.message, fixes)
+    placed = []
+    for note in sorted(notes, key=lambda note: (note.line, note.code)):
+        segment = next((s for s in segments if s.first <= note.line <= s.last), None)
+        line = segment.line + note.line - segment.first if segment else 0
+        place = f"{segment.label}, line {line}" if segment else ""
+        fixes = note.fixes if segment and segment.is_cell else ()  # which are of the cell alone
+        placed.append(Finding(note.code, note.severity, place, note.message, fixes))
+    return tuple(placed)
 
 
 # -- arguments that nothing of a program reads ----------------------------------------------------
@@ -249,17 +238,13 @@ def _placed(note: Note, segment: Segment | None) -> Finding:
 
 def unread_arguments(program: Program, arguments: Sequence[str]) -> Iterator[Finding]:
     """Yield an info where neither the program nor its own modules seem to read any argument."""
-    if arguments and not any(map(_READS.search, _texts(program))):
+    texts = (program.main, *texts_of_modules(program).values()) if arguments else ()
+    if texts and not any(map(_READS.search, texts)):
         # Values may be secrets.
         options = [word.partition("=")[0] for word in arguments if word.startswith("-")]
         words = f"`{' '.join(options)}`" if options else "its arguments"
         message = f"nothing of the program reads {words}, which `sys.argv[1:]` has"
         yield Finding("capture.unread-arguments", Severity.INFO, "arguments", message)
-
-
-def _texts(program: Program) -> Iterator[str]:
-    yield program.main
-    yield from texts_of_modules(program).values()
 
 
 def texts_of_modules(program: Program) -> dict[str, str]:

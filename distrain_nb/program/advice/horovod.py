@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _TF1 = ("Session", "ConfigProto", "MonitoredTrainingSession", "Estimator", "train_and_evaluate")
 _SCHEDULE = re.compile(r"(?i:decay)[^.]*$|Schedule[^.]*$|LR$|\.lr_scheduler\.")
+# What launches or reads data needs no start.
+_NEEDS_START = re.compile(r"horovod(?!\.(spark|ray|run))(?!.*\.data\.)")
 _RATE = re.compile(r"learning_rate|lr$|\['lr'\]$")
 _WRAPS = ("DistributedOptimizer", "DistributedGradientTape", "DistributedAdasumOptimizer")
 _AVERAGES = (
@@ -64,7 +66,7 @@ _BROADCAST = {
 
 def horovod(code: Code) -> Iterator[Note]:
     """Yield the changes that a program with Horovod lacks; nothing for one that does not train."""
-    uses = [call for call in code.calls if _needs_start(code.name(call.func))]
+    uses = [call for call in code.calls if _NEEDS_START.match(code.name(call.func))]
     if not (uses or code.uses("horovod")) or is_cared_for(code):
         return
     imported = [line for name, line in code.modules.items() if name.startswith("horovod")]
@@ -79,30 +81,27 @@ def horovod(code: Code) -> Iterator[Note]:
         yield from _learning_rate(code)
         yield from _optimizer(code, kind, start)
         yield from _broadcast(code, kind, start)
-        yield from _checkpoint(code, kind)
-
-
-def _needs_start(name: str) -> bool:
-    """Return whether a function is one of a framework's Horovod, not of what launches or reads
-    data."""
-    elsewhere = ("horovod.spark", "horovod.ray", "horovod.runner", "horovod.run")
-    return name.startswith("horovod") and not name.startswith(elsewhere) and ".data." not in name
+        for call in saves(code, guarded=False):
+            folder = keyword(call, "checkpoint_dir", "model_dir") if kind == "tf1" else None
+            write = "if hvd.rank() == 0: before it"
+            if folder is not None:
+                write = f"{ast.unparse(folder)} if hvd.rank() == 0 else None"
+            why = "every process saves here, one over the other: save on rank 0 only, write "
+            yield warning("horovod.checkpoint", call.lineno, why + write)
 
 
 def _kind(code: Code) -> str:
     """Return which of the four forms of the six changes a program needs."""
     if code.uses("horovod.torch") or (code.uses("torch") and not code.uses("tensorflow")):
         return "torch"
-    if code.uses("tensorflow.compat.v1") or any(_is_tf1(code.name(c.func)) for c in code.calls):
+    if code.uses("tensorflow.compat.v1"):
         return "tf1"
+    for name in (code.name(call.func) for call in code.calls):
+        old_optimizer = ".train." in name and name.endswith("Optimizer")
+        if name.startswith("tensorflow") and (last(name) in _TF1 or old_optimizer):
+            return "tf1"
     keras = code.uses("horovod.keras") or code.uses("horovod.tensorflow.keras")
     return "keras" if keras or code.called("fit", "compile") else "tf2"
-
-
-def _is_tf1(name: str) -> bool:
-    action = last(name)
-    old_optimizer = ".train." in name and action.endswith("Optimizer")
-    return name.startswith("tensorflow") and (action in _TF1 or old_optimizer)
 
 
 def _device(code: Code, kind: str, line: int) -> Iterator[Note]:
@@ -144,42 +143,23 @@ def _optimizer(code: Code, kind: str, start: int) -> Iterator[Note]:
         )
 
 
-def _broadcasts(code: Code) -> bool:
-    """Return whether weights are broadcast: with their own functions, or one by one."""
-    loops = (ast.For, ast.ListComp, ast.GeneratorExp)
-    one_by_one = code.called("broadcast", "broadcast_", start="horovod")
-    return bool(code.called(*_BROADCASTS, start="horovod")) or any(
-        isinstance(outer, loops) for call in one_by_one for outer, _ in code.around(call)
-    )
-
-
 def _broadcast(code: Code, kind: str, start: int) -> Iterator[Note]:
-    line, states = (
-        _first(optimizers(code), start),
-        ("broadcast_optimizer_state", "broadcast_object"),
-    )
-    if not _broadcasts(code):
+    line, loops = _first(optimizers(code), start), (ast.For, ast.ListComp, ast.GeneratorExp)
+    # Weights are broadcast with their own functions, or one by one.
+    calls = code.called("broadcast", "broadcast_", start="horovod")
+    one_by_one = any(isinstance(o, loops) for call in calls for o, _ in code.around(call))
+    of_weights = code.called("broadcast_parameters", start="horovod.torch")
+    states = code.called("broadcast_optimizer_state", "broadcast_object", start="horovod")
+    if not (one_by_one or code.called(*_BROADCASTS, start="horovod")):
         why = f"processes start from different weights: add {_BROADCAST[kind]}"
         yield warning("horovod.broadcast", line, why)
-    elif code.called("broadcast_parameters", start="horovod.torch") and not code.called(
-        *states, start="horovod"
-    ):
+    elif of_weights and not states:
         yield info(
             "horovod.broadcast",
             line,
             "the optimizer's state is not broadcast, as it must be after a checkpoint is read: "
             "add hvd.broadcast_optimizer_state(optimizer, root_rank=0)",
         )
-
-
-def _checkpoint(code: Code, kind: str) -> Iterator[Note]:
-    for call in saves(code, guarded=False):
-        folder = keyword(call, "checkpoint_dir", "model_dir")
-        write = "if hvd.rank() == 0: before it"
-        if folder is not None and kind == "tf1":
-            write = f"{ast.unparse(folder)} if hvd.rank() == 0 else None"
-        why = f"every process saves here, one over the other: save on rank 0 only, write {write}"
-        yield warning("horovod.checkpoint", call.lineno, why)
 
 
 def _first(calls: list[ast.Call], otherwise: int) -> int:

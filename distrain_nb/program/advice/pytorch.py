@@ -117,12 +117,12 @@ def _device(code: Code, line: int) -> Iterator[Note]:
 
 def _shards(code: Code) -> Iterator[Note]:
     """WebDatasets that don't say how ranks share their shards, which most refuse to guess."""
+    says_how = any(map(code.says, ("split_by_node", "ResampledShards")))
     for call in code.called("WebDataset", "DataPipeline", start="webdataset"):
         if last(code.name(call.func)) == "WebDataset":
             splits = not {k.arg for k in call.keywords}.isdisjoint(("nodesplitter", None))
         else:
-            splits = any(map(code.says, ("split_by_node", "ResampledShards")))
-            splits = splits or any(map(_by_rank(code).holds, given(call)))
+            splits = says_how or any(map(_by_rank(code).holds, given(call)))
         if not splits:
             yield warning("ddp.iterable", call.lineno, _SHARDS)
 
@@ -132,7 +132,10 @@ def _by_rank(code: Code) -> Flow:
 
 
 def _loaders(code: Code) -> Iterator[Note]:
-    if any(map(code.says, _SHARES)) or _seeded_by_rank(code):
+    rank = Flow(code, RANK | LOCAL_RANK)
+    seeds = code.called("manual_seed", "seed", "default_rng", "seed_all")
+    draws_apart = any(rank.holds(node) for call in seeds for node in given(call))
+    if draws_apart or any(map(code.says, _SHARES)):
         return
     loaders = code.called("DataLoader")
     alone = [call for call in loaders if not _is_shared(code, call)]
@@ -157,32 +160,20 @@ def _is_shared(code: Code, loader: ast.Call) -> bool:
     return _kind_of(code, loader) not in _ITERATED
 
 
-def _seeded_by_rank(code: Code) -> bool:
-    """Return whether each rank draws data of its own."""
-    rank = Flow(code, RANK | LOCAL_RANK)
-    seeds = code.called("manual_seed", "seed", "default_rng", "seed_all")
-    return any(rank.holds(node) for call in seeds for node in given(call))
-
-
 def _epochs(code: Code) -> Iterator[Note]:
     samplers = code.called("DistributedSampler")
     shuffled = [call for call in samplers if not is_constant(keyword(call, "shuffle"), False)]
-    sets_epoch = code.says("set_epoch") or any(_handed_on(code, call) for call in shuffled)
+    # An imported function that gets a sampler may set its epoch.
+    others = (call for call in code.calls if code.body_of(call) is None)
+    others = (c for c in others if last(code.name(c.func)) not in ("DataLoader", "len"))
+    handed_on = {ast.unparse(node) for call in others for node in given(call)}
+    sets_epoch = code.says("set_epoch") or not handed_on.isdisjoint(map(code.target, shuffled))
     if shuffled and _has_epochs(code) and not sets_epoch:
         yield warning(
             "ddp.set-epoch",
             shuffled[0].lineno,
             "every epoch has the same order: at the start of each write sampler.set_epoch(epoch)",
         )
-
-
-def _handed_on(code: Code, sampler: ast.Call) -> bool:
-    """Return whether a sampler goes to an imported function, which may set its epoch."""
-    return any(
-        code.target(sampler) in map(ast.unparse, given(call))
-        for call in code.calls
-        if code.body_of(call) is None and last(code.name(call.func)) not in ("DataLoader", "len")
-    )
 
 
 def _has_epochs(code: Code) -> bool:
@@ -240,7 +231,9 @@ class _Kinds:
         if last(name) == "to_iterable_dataset":
             return {STREAMED}
         if last(name) in _JOINED:
-            return self._joined(call) or {_JOINED[last(name)]}
+            parts = [node for item in given(call) for node in self.values.nodes(item)]
+            items = [n for part in parts for n in getattr(part, "elts", ())]
+            return self.of(*items) - {UNKNOWN} or {_JOINED[last(name)]}
         kind = self._named(name)
         if not kind and isinstance(call.func, ast.Attribute):
             return self.of(call.func.value)  # `data.shuffle()` is of the kind of `data`
@@ -250,13 +243,8 @@ class _Kinds:
         if any(k.arg is None for k in call.keywords):
             return HUB
         stream = self.values.nodes(keyword(call, "streaming"))
-        said = {node.value if isinstance(node, ast.Constant) else None for node in stream}
-        return INDEXED if said <= {False} else STREAMED if said == {True} else HUB
-
-    def _joined(self, call: ast.Call) -> set[str]:
-        parts = [node for item in given(call) for node in self.values.nodes(item)]
-        items = (node.elts for node in parts if isinstance(node, (ast.List, ast.Tuple)))
-        return self.of(*(element for elements in items for element in elements)) - {UNKNOWN}
+        constants = {node.value if isinstance(node, ast.Constant) else None for node in stream}
+        return INDEXED if constants <= {False} else STREAMED if constants == {True} else HUB
 
     def _named(self, name: str, below: frozenset[str] = frozenset()) -> str:
         """Return the kind that a class has by its name, or by its bases; a function likewise."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
+_LEAVE = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 ANY = None  # the place of an item that a loop takes, or one by a name
 Path = tuple[int | None, ...]
 Node = TypeVar("Node", bound=ast.AST)
@@ -62,11 +63,9 @@ class Code:
         found = dict(_CUSTOMARY)
         for node in self.nodes:
             if isinstance(node, ast.Import):
-                tops = [alias.name.partition(".")[0] for alias in node.names]
-                found |= {
-                    a.asname or t: a.name if a.asname else t
-                    for a, t in zip(node.names, tops, strict=True)
-                }
+                tops = (alias.name.partition(".")[0] for alias in node.names if not alias.asname)
+                found |= {top: top for top in tops}
+                found |= {alias.asname: alias.name for alias in node.names if alias.asname}
             elif isinstance(node, ast.ImportFrom):
                 found |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
         return found
@@ -182,7 +181,9 @@ class Code:
             elif isinstance(outer, ast.Match) and child is not outer.subject:
                 yield outer.subject
             for before in preceding(outer, child):
-                if isinstance(before, ast.If) and _leaves(before.body[-1]):
+                last_one = before.body[-1] if isinstance(before, ast.If) else before
+                exits = isinstance(last_one, ast.Expr) and "exit" in ast.unparse(last_one)
+                if isinstance(before, ast.If) and (exits or isinstance(last_one, _LEAVE)):
                     yield before.test
 
     def on_every_way(
@@ -240,17 +241,14 @@ def used_of(modules: Sequence[ast.Module], main: ast.Module) -> Iterator[ast.stm
     waiting: list[ast.AST] = [main]
     named = [s for s in statements if isinstance(s, (*_FUNCTIONS, ast.ClassDef))]
     while waiting:
-        words = {word for node in ast.walk(waiting.pop()) for word in _words_of(node)}
+        nodes = [*ast.walk(waiting.pop())]
+        words = {getattr(node, "attr", getattr(node, "id", "")) for node in nodes}
+        imports = (node.names for node in nodes if isinstance(node, ast.ImportFrom))
+        words |= {alias.name for names in imports for alias in names}
         used = [s for s in named if s.name in words]
         named = [s for s in named if s.name not in words]
         waiting += used
         yield from used
-
-
-def _words_of(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.ImportFrom):
-        return [alias.name for alias in node.names]
-    return [word for word in (getattr(node, "attr", ""), getattr(node, "id", "")) if word]
 
 
 def last(name: str) -> str:
@@ -328,12 +326,6 @@ def arguments(call: ast.Call, function: Function | None) -> dict[ast.arg, ast.ex
     values |= {p: v for p, v in zip(kwonly, function.args.kw_defaults, strict=True) if v}
     values |= dict(zip(placed, call.args, strict=False))
     return values | {every[name]: value for name, value in named.items() if name in every}
-
-
-def _leaves(statement: ast.stmt) -> bool:
-    """Return whether code does not go on behind a statement."""
-    exits = isinstance(statement, ast.Expr) and "exit" in ast.unparse(statement)
-    return exits or isinstance(statement, (ast.Return, ast.Continue, ast.Break, ast.Raise))
 
 
 def _arm(outer: ast.AST, child: ast.AST) -> object:

@@ -97,7 +97,10 @@ class _States:
         ways = {last(self.code.name(function)) for function in calls} & set(WRAPS)
         for wrap in self.code.called("fully_shard"):
             model = _model_of(wrap)
-            if model is None or self._comes_later(wrap, call) or self.code.apart(wrap, call):
+            same = self.code.function_of(wrap) is self.code.function_of(call)
+            again = not self.code.loops(wrap).isdisjoint(self.code.loops(call))
+            comes_later = same and not again and wrap.lineno > call.lineno
+            if model is None or comes_later or self.code.apart(wrap, call):
                 continue
             if any(item.key in keys for item in self.values.of(model)):
                 ways.add("fully_shard")
@@ -123,7 +126,13 @@ class _States:
         if all(map(self._is_state, made)):  # else it is made whole on some way
             yield from (item for item in made if isinstance(item, ast.Call))
         held = self.values.stored(node) if isinstance(node, ast.Name) else []
-        held += [item for whole in made for item in _held(whole)]
+        for whole in made:
+            if isinstance(whole, ast.Dict):
+                held += whole.values
+            elif isinstance(whole, ast.Call) and ast.unparse(whole.func) == "dict":
+                held += [item.value for item in whole.keywords]
+            else:
+                held += getattr(whole, "elts", [])
         for item in held:
             yield from self._within(item, seen)
 
@@ -141,23 +150,9 @@ class _States:
         others = any(classes) or not {*optimizers(self.code)}.isdisjoint(calls)
         return bool(self.ways(node)) or not others
 
-    def _comes_later(self, wrap: ast.Call, call: ast.Call) -> bool:
-        same = self.code.function_of(wrap) is self.code.function_of(call)
-        again = not self.code.loops(wrap).isdisjoint(self.code.loops(call))
-        return same and not again and wrap.lineno > call.lineno
-
 
 def _model_of(wrap: ast.Call) -> ast.expr | None:
     return wrap.args[0] if wrap.args else keyword(wrap, "module")
-
-
-def _held(node: ast.expr) -> list[ast.expr]:
-    """Return the items of a dictionary, a list or a tuple that is written out."""
-    if isinstance(node, ast.Dict):
-        return node.values
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":
-        return [item.value for item in node.keywords]
-    return node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
 
 
 def _full(call: ast.Call) -> str:

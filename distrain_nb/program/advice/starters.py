@@ -107,9 +107,13 @@ def starters(code: Code, text: str, ranks_per_replica: int) -> Iterator[Note]:
 
 def _started(code: Code) -> Iterator[_Started]:
     for call in code.calls:
-        for name, bound in _called(code, call):
+        for full_name, bound in _called(code, call):
+            name = full_name.replace(".get_context()", "")  # of multiprocessing
             starter = next((_STARTERS[p] for p in _STARTERS if re.fullmatch(p, name)), None)
-            if starter is not None and (starter.function or _spawns(bound, name)):
+            spawns = "ignite" in name or bool(_strategy(bound))
+            if name.startswith(("subprocess", "os")):
+                spawns = any(map(_COMMAND.search, map(str, _constants(bound))))
+            if starter is not None and (starter.function or spawns):
                 yield _Started(call, bound, starter)
                 break
 
@@ -123,29 +127,15 @@ def _called(code: Code, call: ast.Call) -> Iterator[tuple[str, ast.Call]]:
             inner, *first = function.args or [function.func]
             keywords = [*function.keywords, *call.keywords]
             whole_call = ast.Call(inner, [*first, *call.args], keywords)
-            yield from (
-                (_plain(code.name(node)), whole_call) for node in (inner, *values.nodes(inner))
-            )
+            yield from ((code.name(node), whole_call) for node in (inner, *values.nodes(inner)))
             continue
-        yield _plain(code.name(function)), call
+        yield code.name(function), call
         if isinstance(function, ast.Attribute):
             for holder in values.nodes(function.value):
-                yield f"{_plain(code.name(holder))}.{function.attr}", call
+                yield f"{code.name(holder)}.{function.attr}", call
         for base in getattr(code.classes.get(last(code.name(function))), "bases", ()):
             runs = ast.keyword("target", ast.Name("run", ast.Load()))
-            yield _plain(code.name(base)), ast.Call(call.func, [], [runs])
-
-
-def _plain(name: str) -> str:
-    """`multiprocessing.Process` of `multiprocessing.get_context().Process`."""
-    return name.replace(".get_context()", "")
-
-
-def _spawns(call: ast.Call, name: str) -> bool:
-    """Return whether a call without a function, such as `Trainer(…)`, asks for processes."""
-    if name.startswith(("subprocess", "os")):
-        return any(map(_COMMAND.search, map(str, _constants(call))))
-    return "ignite" in name or bool(_strategy(call))
+            yield code.name(base), ast.Call(call.func, [], [runs])
 
 
 def _strategy(call: ast.Call) -> str:
@@ -166,8 +156,8 @@ def _is_one(code: Code, call: ast.Call, starter: _Starter) -> bool:
     if number is None:
         return starter.default == 1
     ones = (1, None) if starter.default == 1 else (1,)
-    constants = Values(code).nodes(number)
-    return all(isinstance(node, ast.Constant) and node.value in ones for node in constants)
+    nodes = Values(code).nodes(number)
+    return all(isinstance(node, ast.Constant) and node.value in ones for node in nodes)
 
 
 def _function(call: ast.Call, starter: _Starter) -> ast.expr | None:
@@ -303,15 +293,10 @@ def _is_written(code: Code, value: ast.expr) -> bool:
 
 def _removal(code: Code, text: str) -> Iterator[Fix[str]]:
     """Yield the repair that removes the lines which set the launcher's variables."""
-    last_line = text.count("\n") + 1
-    lines = {
-        ast.get_source_segment(text, other)
-        for other in code.nodes
-        if isinstance(other, ast.Assign)
-        and other.lineno <= last_line
-        and _variable(code, other.targets[0]) in (*_RANKS, *_OTHERS)
-        and _is_sure(code, other)
-    }
+    sets = [node for node in code.nodes if isinstance(node, ast.Assign) and _is_sure(code, node)]
+    sets = [node for node in sets if _variable(code, node.targets[0]) in (*_RANKS, *_OTHERS)]
+    own = [node for node in sets if node.lineno <= text.count("\n") + 1]
+    lines = {ast.get_source_segment(text, node) for node in own}
 
     def apply(cell: str) -> str:
         rest = [line for line in cell.split("\n") if line.strip() not in lines]

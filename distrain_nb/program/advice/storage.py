@@ -26,6 +26,7 @@ _TREES = {
     *("ImageFolder", "DatasetFolder", "flow_from_directory"),
     *(f"{kind}_dataset_from_directory" for kind in ("image", "text", "audio")),
 }
+_FOLDERS = ("imagefolder", "audiofolder")
 _OPENS = {
     *("open", "imread", "read_image", "decode_image", "read_file", "read_bytes", "read_text"),
     *("default_loader", "pil_loader"),
@@ -141,21 +142,21 @@ def _origin(code: Code, folder: RemoteFolder) -> Origin:
 def _does(code: Code, call: ast.Call, flow: Flow, folder: RemoteFolder) -> str:
     """Return in words what a call does that reads a file for each sample; else nothing."""
     name, gets = last(code.name(call.func)), any(map(flow.holds, given(call)))
-    if gets and (name in _TREES or (name == "load_dataset" and _is_folder(call))):
+    kind = next(iter(call.args), None) or keyword(call, "path")
+    folders = name == "load_dataset" and getattr(kind, "value", "") in _FOLDERS
+    if gets and (name in _TREES or folders):
         return f"{name} opens a file for each sample"
     if gets and name == "list_files" and _ends(call, _SAMPLES):
         return "this lists a file for each sample"
     if (name in _OPENS or code.name(call.func) in _LOADS) and flow.holds(_opened(call)):
-        if _is_of_one_sample(code, call):
+        function = code.function_of(call)
+        index = parameters(function)[:1] if function and function.name == "__getitem__" else []
+        by_index = Flow(code, Origin(names=frozenset(p.arg for p in index)), passes=LISTS)
+        if index and by_index.holds(_opened(call)):
             return f"__getitem__ opens a file for each sample with {name}()"
         if _is_in_loop(code, call, flow, folder):
             return f"this loop opens every file with {name}()"
     return ""
-
-
-def _is_folder(call: ast.Call) -> bool:
-    kind = next(iter(call.args), None) or keyword(call, "path")
-    return isinstance(kind, ast.Constant) and kind.value in ("imagefolder", "audiofolder")
 
 
 def _ends(node: ast.AST, suffixes: tuple[str, ...]) -> bool:
@@ -171,22 +172,17 @@ def _opened(call: ast.Call) -> ast.expr | None:
     return call.args[0] if call.args and not is_mode else receiver
 
 
-def _is_of_one_sample(code: Code, call: ast.Call) -> bool:
-    """Return whether a dataset's `__getitem__` opens it, by the index that it is given."""
-    function = code.function_of(call)
-    if function is None or function.name != "__getitem__":
-        return False
-    index = frozenset(parameter.arg for parameter in parameters(function)[:1])
-    flow = Flow(code, Origin(names=index), passes=LISTS)
-    return flow.holds(_opened(call))
-
-
 def _is_in_loop(code: Code, call: ast.Call, flow: Flow, folder: RemoteFolder) -> bool:
     """Return whether a loop over what a listing gave opens samples: by what is listed, by what
     opens them, or by their number."""
     names, opener = _names(_opened(call)), code.name(call.func)
     of_images = last(opener) in _IMAGES or opener == "PIL.Image.open"
-    for target, iterated in _loops(code, call):
+    loops: list[tuple[ast.expr, ast.expr]] = []
+    for outer, child in code.around(call):
+        if isinstance(outer, ast.For) and child is not outer.iter:
+            loops.append((outer.target, outer.iter))
+        loops += [(item.target, item.iter) for item in getattr(outer, "generators", ())]
+    for target, iterated in loops:
         made = [iterated, *(b.value for b in code.bindings.get(ast.unparse(iterated), ()))]
         calls = [n for item in made for n in ast.walk(item) if isinstance(n, ast.Call)]
         listed = any(last(code.name(inner.func)) in _LISTED for inner in calls)
@@ -198,14 +194,6 @@ def _is_in_loop(code: Code, call: ast.Call, flow: Flow, folder: RemoteFolder) ->
     return False
 
 
-def _loops(code: Code, node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield the loops around a node, each with its target and what it goes through."""
-    for outer, child in code.around(node):
-        if isinstance(outer, ast.For) and child is not outer.iter:
-            yield outer.target, outer.iter
-        yield from ((item.target, item.iter) for item in getattr(outer, "generators", ()))
-
-
 def _names(node: ast.AST | None) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if node else set()
 
@@ -213,20 +201,18 @@ def _names(node: ast.AST | None) -> set[str]:
 def _loaders(code: Code, readers: frozenset[str]) -> Iterator[Note]:
     flow = Flow(code, Origin(readers), through=True)
     for call in code.called("DataLoader", "WebLoader"):
-        if _has_no_workers(call) and any(map(flow.holds, dataset(call))):
+        named = {k.arg: k.value for k in call.keywords}
+        workers = named.get("num_workers")
+        none = workers is None or (isinstance(workers, ast.Constant) and workers.value == 0)
+        if None in named or len(call.args) > _WORKERS_AT or not none:
+            continue
+        if any(map(flow.holds, dataset(call))):
             yield warning(
                 "data.workers",
                 call.lineno,
                 "the rank itself fetches each sample from the bucket while its model waits: give "
                 f"{last(code.name(call.func))} num_workers=4, persistent_workers=True",
             )
-
-
-def _has_no_workers(loader: ast.Call) -> bool:
-    if any(k.arg is None for k in loader.keywords) or len(loader.args) > _WORKERS_AT:
-        return False
-    workers = keyword(loader, "num_workers")
-    return workers is None or (isinstance(workers, ast.Constant) and workers.value == 0)
 
 
 def _message(does: str, folder: RemoteFolder) -> str:

@@ -26,30 +26,27 @@ _BATCH = (
     "this batch is divided among the replicas: multiply it by strategy.num_replicas_in_sync to give"
     " each as much as before"
 )
+_KNOW_REPLICAS = ("num_replicas_in_sync", "experimental_distribute_datasets_from_function")
 _MODELS = ("Sequential", "Model", "Functional", "load_model", "clone_model", "model_from_json")
 
 
 def tensorflow(code: Code) -> Iterator[Note]:
     """Yield what is missing around a strategy of `tf.distribute`."""
-    strategies = [call for call in code.calls if _is_strategy(code.name(call.func))]
-    if not strategies:
+    names = {call: code.name(call.func) for call in code.calls}
+    made = [call for call, name in names.items() if last(name).endswith("Strategy")]
+    made = [call for call in made if "distribute" in names[call] or "." not in names[call]]
+    if not made:
         return
-    for call in strategies[1:]:
-        if not any(_exclusive(code, call, other) for other in strategies if other is not call):
+    for call in made[1:]:
+        others = [other for other in made if other is not call]  # of which one may run in its place
+        if not any(code.innermost(o, ast.Return) or code.apart(call, o) for o in others):
             yield warning("tensorflow.one-strategy", call.lineno, _ONE)
     yield from _scope(code)
-    yield from _batch(code)
-
-
-def _is_strategy(name: str) -> bool:
-    made = last(name).endswith("Strategy") or last(name) == "CollectiveAllReduceStrategy"
-    return made and ("distribute" in name or name.count(".") == 0)
-
-
-def _exclusive(code: Code, one: ast.AST, other: ast.AST) -> bool:
-    """Return whether only one of two places is reached: other arms of a condition, or a return."""
-    returned = any(isinstance(outer, ast.Return) for outer, _ in code.around(other))
-    return returned or code.apart(one, other)
+    # A batch is one for all replicas together, so it is to grow with them.
+    if not any(map(code.says, _KNOW_REPLICAS)):
+        batched = [call for call in code.called("batch") if isinstance(call.func, ast.Attribute)]
+        batched += [call for call in code.called("fit") if keyword(call, "batch_size")]
+        yield from (info("tensorflow.batch", call.lineno, _BATCH) for call in batched[:1])
 
 
 def _scope(code: Code) -> Iterator[Note]:
@@ -79,23 +76,11 @@ def _scoped(code: Code, node: ast.AST) -> bool:
 
 
 def _in_scope(code: Code, node: ast.AST) -> bool:
-    for outer, _ in code.around(node):
-        if isinstance(outer, (ast.With, ast.AsyncWith)):
-            entered = [code.name(item.context_expr) for item in outer.items]
-            if any(name.endswith(".scope()") or name == "scope" for name in entered):
-                return True
+    items = [item for outer, _ in code.around(node) for item in getattr(outer, "items", ())]
+    entered = [code.name(item.context_expr) for item in items]
+    if any(name.endswith(".scope()") or name == "scope" for name in entered):
+        return True
     function = code.function_of(node)
     if function is None or code.called(function.name):
         return False
     return any(isinstance(n, ast.Name) and n.id == function.name for n in code.nodes)  # handed on
-
-
-def _batch(code: Code) -> Iterator[Note]:
-    """Yield a batch is one for all replicas together, so it is to grow with them."""
-    if code.says("num_replicas_in_sync") or code.says(
-        "experimental_distribute_datasets_from_function"
-    ):
-        return
-    batched = [call for call in code.called("batch") if isinstance(call.func, ast.Attribute)]
-    batched += [call for call in code.called("fit") if keyword(call, "batch_size")]
-    yield from (info("tensorflow.batch", call.lineno, _BATCH) for call in batched[:1])

@@ -66,15 +66,15 @@ def info(code: str, line: int, message: str) -> Note:
 
 def optimizers(code: Code) -> list[ast.Call]:
     """Return the calls that make an optimizer, and those of `compile` that name one as text."""
-    return [call for call in code.calls if _makes_optimizer(code, call)]
-
-
-def _makes_optimizer(code: Code, call: ast.Call) -> bool:
-    name = code.name(call.func)
-    if last(name) == "compile":
-        named = keyword(call, "optimizer") or next(iter(call.args), None)
-        return isinstance(named, ast.Constant)
-    return last(name) in _OPTIMIZERS or bool(_IN_OPTIM.search(name))
+    made = []
+    for call in code.calls:
+        name = code.name(call.func)
+        makes = last(name) in _OPTIMIZERS or bool(_IN_OPTIM.search(name))
+        if last(name) == "compile":
+            named = keyword(call, "optimizer") or next(iter(call.args), None)
+            makes = isinstance(named, ast.Constant)
+        made += [call] if makes else []
+    return made
 
 
 def trains(code: Code) -> bool:
@@ -199,27 +199,22 @@ def _spreads(value: ast.expr | None) -> bool:
 
 def without_nccl(code: Code) -> str:
     """Return the way to exchange gradients that a program names, where it is certainly not NCCL."""
-    values = Values(code)
-    given = [value for call in code.calls if code.runs(call) for value in _backends(code, call)]
-    named = {_text(code, node) for value in given for node in (*values.nodes(value),) or (None,)}
-    if named and not any(text is None or "nccl" in text.lower() for text in named):
-        return " or ".join(sorted(filter(None, named)))
+    values, named = Values(code), set[str]()  # "" where the code leaves it to PyTorch, or is silent
+    for call in filter(code.runs, code.calls):
+        joins = last(code.name(call.func)) in _JOINS
+        backend = keyword(call, *_BACKENDS)
+        if joins:
+            backend = keyword(call, "backend", "dist_backend") or next(iter(call.args), None)
+        if joins or backend:
+            named |= {_text(code, node) for node in (*values.nodes(backend),) or (None,)}
+    if named and not any(text == "" or "nccl" in text.lower() for text in named):
+        return " or ".join(sorted(named))
     return "RING" if code.says("RING") and not code.says("NCCL") else ""
 
 
-def _backends(code: Code, call: ast.Call) -> Iterator[ast.expr | None]:
-    """Yield the backends that a call names for the processes; None where it leaves that to
-    PyTorch."""
-    if last(code.name(call.func)) in _JOINS:
-        yield keyword(call, "backend", "dist_backend") or next(iter(call.args), None)
-    elif named := keyword(call, *_BACKENDS):
-        yield named
-
-
-def _text(code: Code, node: ast.expr | None) -> str | None:
-    """Return a backend's name; None for what the code doesn't tell."""
+def _text(code: Code, node: ast.expr | None) -> str:
+    """Return a backend's name; empty for what the code doesn't tell."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
-    if isinstance(node, ast.Attribute):
-        return node.attr.lower() if code.name(node).endswith(f"Backend.{node.attr}") else None
-    return None
+    is_backend = isinstance(node, ast.Attribute) and code.name(node.value).endswith("Backend")
+    return getattr(node, "attr", "").lower() if is_backend else ""

@@ -149,7 +149,12 @@ class Values:
             mine = [bound for bound in found if self.code.function_of(bound.by) is function]
             if mine and not isinstance(scope, ast.Lambda):
                 return self._reaching(node, mine)
-            if node.id in _all_parameters(scope):
+            own = (
+                []
+                if isinstance(scope, ast.Module)
+                else [*parameters(scope), *scope.args.kwonlyargs]
+            )
+            if node.id in [parameter.arg for parameter in own]:
                 return []
         return found  # set in another function, for all
 
@@ -177,12 +182,6 @@ def _end(bound: Binding) -> tuple[int, int]:
     inner = (ast.NamedExpr, ast.withitem, *LOOPS)
     node = bound.value if isinstance(bound.by, inner) else bound.by
     return (node.end_lineno or 0, node.end_col_offset or 0)  # type: ignore[attr-defined]
-
-
-def _all_parameters(scope: ast.AST) -> list[str]:
-    if not isinstance(scope, (Function, ast.Lambda)):
-        return []
-    return [parameter.arg for parameter in (*parameters(scope), *scope.args.kwonlyargs)]
 
 
 # -- ranks and paths ------------------------------------------------------------------------------

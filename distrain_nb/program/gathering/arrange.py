@@ -59,7 +59,9 @@ def arrange(
     for name, root in inside.items():  # what is made of a model is made of the one with its weights
         (given if found[name].model else later_given).setdefault(root, []).append(name)
     late = {needed.name for needed in found.values() if needed.late}
-    keys = sorted(items, key=lambda k: (k in late, _position(k, history)))
+    bound = {key: history.of(key)[:1] for key in items if isinstance(key, str)}
+    places = {key: made[0].at if made else (-1, 0) for key, made in bound.items()}
+    keys = sorted(items, key=lambda k: (k in late, places[k] if isinstance(k, str) else k))
     before: dict[Key, set[Key]] = {}
     sometime: dict[Key, set[Key]] = {}
     for key in keys:
@@ -71,8 +73,15 @@ def arrange(
         before[name].update(of_root)
         outer = itertools.accumulate(name.split(".")[:-1], "{}.{}".format)
         before[name].update(path for path in outer if path in made)  # `C.me` before `C.me.rank`
-    _keep_chains(found, before)
-    _keep_values(items, before)
+    for needed in found.values():  # statements that make one object together stay in their order
+        chain = needed.how.chain if isinstance(needed.how, SourceCode) else ()
+        for one, other in itertools.pairwise([executed.at for executed in chain]):
+            before[other].add(one)
+            before[one].discard(other)
+    for key, item in items.items():  # a value stands behind a statement that also binds its name
+        for name in item.executed.statement.binds & items.keys() if item.executed else ():
+            if name not in before[key]:
+                before[name].add(key)
     return [items[key] for key in ordered(keys, before, sometime)]
 
 
@@ -94,13 +103,6 @@ def _items(needed: Needed) -> Iterable[tuple[Key, PreludeItem]]:
     return []
 
 
-def _position(key: Key, history: ExecutionHistory) -> tuple[int, int]:
-    if not isinstance(key, str):
-        return key
-    latest = history.of(key)
-    return latest[0].at if latest else (-1, 0)
-
-
 def _needs(
     item: PreludeItem, found: Mapping[str, Needed], history: ExecutionHistory
 ) -> tuple[set[str], set[str]]:
@@ -111,26 +113,6 @@ def _needs(
         return at_once, {use.name for use in needs if not use.at_once}
     trial = found[item.name].trial
     return (trial.seen.names, trial.seen.later) if trial else (set(), set())
-
-
-def _keep_chains(found: Mapping[str, Needed], before: dict[Key, set[Key]]) -> None:
-    """Statements that make one object together stay in their order."""
-    for needed in found.values():
-        if isinstance(needed.how, SourceCode):
-            chain = [executed.at for executed in needed.how.chain]
-            for earlier, later in itertools.pairwise(chain):
-                before[later].add(earlier)
-                before[earlier].discard(later)
-
-
-def _keep_values(items: Mapping[Key, PreludeItem], before: dict[Key, set[Key]]) -> None:
-    """Put a value behind a statement that also binds its name."""
-    for key, item in items.items():
-        if item.executed is None:
-            continue
-        for name in item.executed.statement.binds:
-            if name in items and name not in before[key]:
-                before[name].add(key)
 
 
 # -- an order in which each stands behind what it needs --------------------------------------------
@@ -159,7 +141,11 @@ def ordered(
     heapq.heapify(ready)
     result: list[Item] = []
     while waiting:
-        key = heapq.heappop(ready)[1] if ready else _in_a_circle(waiting, must, at_once)
+        if ready:
+            key = heapq.heappop(ready)[1]
+        else:  # all wait for each other: the first whose needs are there as far as it goes
+            free = (k for needs in (must, at_once) for k in waiting if needs[k].isdisjoint(waiting))
+            key = next(free, next(iter(waiting)))
         del waiting[key]
         result.append(key)
         for user in users.get(key, ()):
@@ -179,20 +165,6 @@ def _reached(start: Iterable[Item], *edges: Mapping[Item, set[Item]]) -> set[Ite
             reached.add(key)
             todo += [need for needs in edges for need in needs[key]]
     return reached
-
-
-def _in_a_circle(
-    waiting: Mapping[Item, set[Item]],
-    must: Mapping[Item, set[Item]],
-    at_once: Mapping[Item, set[Item]],
-) -> Item:
-    """Return the first key whose needs are there as far as it goes: where all wait for each
-    other."""
-    for needs in (must, at_once):
-        for key in waiting:
-            if needs[key].isdisjoint(waiting):
-                return key
-    return next(iter(waiting))
 
 
 @dataclass
@@ -281,14 +253,10 @@ def without_futures(text: str, tree: ast.Module) -> str:
     lines = text.split("\n")
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
-            _blank(lines, node)
+            first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+            head = lines[first].encode()[: node.col_offset].decode()
+            tail = lines[last].encode()[node.end_col_offset :].decode()
+            lines[first : last + 1] = [""] * (last - first + 1)
+            lines[first] = f"{head}pass"
+            lines[last] += tail
     return "\n".join(lines)
-
-
-def _blank(lines: list[str], node: ast.ImportFrom) -> None:
-    first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
-    head = lines[first].encode()[: node.col_offset].decode()
-    tail = lines[last].encode()[node.end_col_offset :].decode()
-    lines[first : last + 1] = [""] * (last - first + 1)
-    lines[first] = f"{head}pass"
-    lines[last] += tail

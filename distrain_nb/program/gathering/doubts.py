@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,6 @@ from distrain_nb.worker.rank.expected import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from distrain_nb.findings import Fix
     from distrain_nb.observed.changes import PartChange
@@ -58,7 +58,10 @@ def undefined_name(name: str, known: Collection[str]) -> tuple[str, tuple[Fix[st
     meant."""
     close = "" if name in _BY_CUSTOM else closest(name, known, cutoff=0.75)
     line = _BY_CUSTOM.get(name, f"import {name}")
-    there = _is_installed(line.split()[1].partition(".")[0])
+    try:
+        there = find_spec(line.split()[1].partition(".")[0]) is not None
+    except (ImportError, ValueError):  # a module that hides where it is from
+        there = False
     fixes = (*([write_name(name, close)] if close else ()), *([add_line(line)] if there else ()))
     if close:
         return f"did you mean `{close}`?", fixes
@@ -80,7 +83,10 @@ def run_that_defines(name: str, notebook: Notebook) -> tuple[str, tuple[Fix[str]
     definition = re.compile(rf"\b(?:def|class)[ \t]+{re.escape(name)}\b")
     for cell in reversed(notebook.cells):
         for match in reversed([*_RUN.finditer(cell.source)]):
-            file = _run_file(match[2].strip("'\""), notebook.folder)
+            path = notebook.folder / match[2].strip("'\"")
+            # Names of scripts may lack their ending.
+            files = (path, Path(f"{path}.py"), Path(f"{path}.ipynb"))
+            file = next((item for item in files if item.is_file()), None)
             if file is None or not definition.search(file.read_text("utf-8", "replace")):
                 continue
             where = f"{cell.label}, line {cell.source[: match.start()].count(chr(10)) + 1}"
@@ -89,24 +95,9 @@ def run_that_defines(name: str, notebook: Notebook) -> tuple[str, tuple[Fix[str]
             if beside and file.stem.isidentifier():
                 line = f"from {file.stem} import {name}"
                 return f"{defined}: write `{line}`", (add_line(line),)
-            return (
-                f"{defined}: define it at the top level of a cell, or import it from a .py file",
-                (),
-            )
+            way = "define it at the top level of a cell, or import it from a .py file"
+            return f"{defined}: {way}", ()
     return None
-
-
-def _run_file(text: str, folder: Path) -> Path | None:
-    """Return the file that `%run` reads: names of scripts may lack their ending."""
-    files = (folder / text, folder / f"{text}.py", folder / f"{text}.ipynb")
-    return next((file for file in files if file.is_file()), None)
-
-
-def _is_installed(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except (ImportError, ValueError):  # a module that hides where it is from
-        return False
 
 
 # -- names that the cell sets itself ---------------------------------------------------------------
@@ -121,7 +112,12 @@ def own_names(
     The cell is walked once more with the bodies of the notebook's functions, which count as
     called where their names are read.
     """
-    bodies = {name: _reads(name, history) for name in history.bindings}
+    bodies = dict[str, list[Read]]()
+    for name in history.bindings:
+        statement = history.of(name)[0].statement
+        uses = statement.names(history.late_annotations).needs.values()
+        later = (use for use in uses if not (statement.is_definition and use.at_once))
+        bodies[name] = [Read(use.name, use.line) for use in later if use.name != name]
     for name, value in namespace.items():
         made_here = getattr(type(value), "__module__", "") == namespace.get("__name__")
         if made_here and name in bodies:
@@ -133,24 +129,16 @@ def own_names(
 def set_by_functions(found: Mapping[str, Needed], history: ExecutionHistory) -> set[str]:
     """Return names that definitions which come along declare `global` and set when they are
     called."""
-    statements = [
-        executed.statement
-        for needed in found.values()
-        if isinstance(needed.how, SourceCode)
-        for executed in needed.how.chain
-    ]
+    statements = [executed.statement for _, executed in _made_again(found)]
     late = history.late_annotations
     return {name for s in statements for name in s.names(late).binds - s.binds}
 
 
-def _reads(name: str, history: ExecutionHistory) -> list[Read]:
-    statement = history.of(name)[0].statement
-    uses = statement.names(history.late_annotations).needs.values()
-    return [
-        Read(use.name, use.line)
-        for use in uses
-        if use.name != name and not (statement.is_definition and use.at_once)
-    ]
+def _made_again(found: Mapping[str, Needed]) -> Iterator[tuple[Needed, Executed]]:
+    """Yield what is made again, with each of its statements."""
+    for needed in found.values():
+        for executed in needed.how.chain if isinstance(needed.how, SourceCode) else ():
+            yield needed, executed
 
 
 _SHELL = re.compile(r"pass  # (?:(\w+) *= *!|%%\w.*? --out[ =](\w+))")
@@ -173,51 +161,45 @@ def rebound(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     """
     yield from _of_threads(found, world)
     yield from _of_another_world(found, world)
-    made = [(n, n.how) for n in found.values() if isinstance(n.how, SourceCode)]
-    repeated = {executed.at for _, how in made for executed in how.chain}
-    for needed, how in made:
-        name = needed.name
-        compared = not how.world and name not in {*asking(needed, world)}
-        for executed in how.chain:
-            same = world.seen.read_then(executed.statement) if how.world else {}
-            for read, line in _read_by(executed, same, how, world).items():
-                present = found.get(read)  # only what it is made of runs before it
-                chain = present.how.chain if present and isinstance(present.how, SourceCode) else ()
-                again = {e.at for e in chain} if present else repeated
-                since = _set_since(read, executed, again, same.get(read), world)
-                if read == name or not since:
-                    continue
-                where = f"{executed.statement.label}, line {line}"
-                way = f": run {executed.statement.where} again, or move it into the cell"
-                message = (
-                    f"`{name}` is made again with the present `{read}`, which {since} has set"
-                    f" since{'' if compared else way}"
-                )
-                # What is compared at the start is refused there, if it makes a difference.
-                severity = Severity.WARNING if compared else Severity.ERROR
-                yield Finding("capture.rebound", severity, where, message)
+    repeated = {executed.at for _, executed in _made_again(found)}
+    for needed, executed in _made_again(found):
+        knows_world, statement = _knows_world(needed), executed.statement
+        compared = not knows_world and needed.name not in {*asking(needed, world)}
+        same = world.seen.read_then(statement) if knows_world else {}
+        # What functions read which it calls counts where nothing else would tell.
+        inside = {*(same or world.read_inside(executed))} if knows_world else set()
+        lines = dict.fromkeys(sorted(inside - statement.binds), statement.line)
+        uses = statement.names(world.history.late_annotations).needs.values()
+        lines |= {use.name: use.line for use in uses if use.at_once}
+        for read, line in lines.items():
+            present = found.get(read)  # only what it is made of runs before it
+            chain = present.how.chain if present and isinstance(present.how, SourceCode) else ()
+            again = {e.at for e in chain} if present else repeated
+            since = _set_since(read, executed, again, same.get(read), world)
+            if read == needed.name or not since:
+                continue
+            way = "" if compared else f": run {statement.where} again, or move it into the cell"
+            message = (
+                f"`{needed.name}` is made again with the present `{read}`, which {since} has set"
+                f" since{way}"
+            )
+            # What is compared at the start is refused there, if it makes a difference.
+            severity = Severity.WARNING if compared else Severity.ERROR
+            where = f"{statement.label}, line {line}"
+            yield Finding("capture.rebound", severity, where, message)
 
 
-def _read_by(
-    executed: Executed, names_seen: Collection[str], how: SourceCode, world: World
-) -> dict[str, int]:
-    """Return the names that a statement reads while it runs, with the lines. Those that functions
-    read which it calls count where nothing else would tell: in what knows the world."""
-    statement = executed.statement
-    inside = {*(names_seen or world.read_inside(executed))} if how.world else set()
-    uses = statement.names(world.history.late_annotations).needs.values()
-    lines_of_uses = {use.name: use.line for use in uses if use.at_once}
-    return {**dict.fromkeys(sorted(inside - statement.binds), statement.line), **lines_of_uses}
+def _knows_world(needed: Needed) -> bool:
+    return isinstance(needed.how, SourceCode) and needed.how.world
 
 
 def _of_threads(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     """Refuse what a thread made of the world beside the statement that had started it: the ranks
     would start it, and wait for it, at other times."""
     reads: dict[SeenRead, Needed] = {}
-    for needed in found.values():
-        for executed in needed.how.chain if isinstance(needed.how, SourceCode) else ():
-            if read := world.seen.beside(executed.statement):
-                reads.setdefault(read, needed)
+    for needed, executed in _made_again(found):
+        if read := world.seen.beside(executed.statement):
+            reads.setdefault(read, needed)
     for read, needed in reads.items():
         message = (
             f"`{needed.name}` depends on the world ({read.what}, {read.where}), asked by a thread"
@@ -229,16 +211,15 @@ def _of_threads(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
 
 def _of_another_world(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     """Refuse what a statement made of names that knew the world then, and are others now."""
-    for needed in found.values():
-        for executed in needed.how.chain if isinstance(needed.how, SourceCode) else ():
-            gone = world.gone_since(executed) - executed.statement.binds
-            if gone:
-                message = (
-                    f"`{needed.name}` was made of `{min(gone)}` ({executed.statement.where}), which"
-                    " knew the world and has been set since: ranks can't make it again. Run"
-                    f" {executed.statement.where} again, or move it into the cell"
-                )
-                yield Finding("capture.rebound", Severity.ERROR, needed.where[0], message)
+    for needed, executed in _made_again(found):
+        where = executed.statement.where
+        if gone := world.gone_since(executed) - executed.statement.binds:
+            message = (
+                f"`{needed.name}` was made of `{min(gone)}` ({where}), which knew the world and has"
+                f" been set since: ranks can't make it again. Run {where} again, or move it into"
+                " the cell"
+            )
+            yield Finding("capture.rebound", Severity.ERROR, needed.where[0], message)
 
 
 def _set_since(
@@ -270,22 +251,16 @@ def _set_since(
 
 def unseen(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     """Yield a finding for the values that statements made before the extension was there, and one
-    for those that shell commands gave."""
+    for those that shell commands gave; refuse those of commands that name a launcher's variable, as
+    no rank repeats them."""
     values = [n.name for n in found.values() if isinstance(n.how, (Literal, Value))]
     before = [(name, made) for name in values for made in _made_unseen(name, world)]
     shells = {name: p for p in world.history.executed for name in _bound_by_shell(p, world)}
-    by_shell = [(n, shells[n]) for n in values if n in shells and _is_latest(shells[n], n, world)]
-    yield from _by_asking_shell(by_shell, world)
-    made_so = _BEFORE if world.seen.watched else _IN_SCRIPT
-    for message, names in ((made_so, before), (_BY_SHELL, by_shell)):
-        if names:
-            lines = ", ".join(f"`{name}` ({made.statement.where})" for name, made in names)
-            yield Finding("capture.unseen", Severity.INFO, "", message + lines)
-
-
-def _by_asking_shell(names: Iterable[tuple[str, Executed]], world: World) -> Iterator[Finding]:
-    """Refuse what a shell command gave that names a launcher's variable: no rank repeats it."""
-    for name, executed in names:
+    latest = {name: made[0].at for name in shells if (made := world.history.of(name))}
+    by_shell = [
+        (n, shells[n]) for n in values if n in shells and shells[n].at >= latest.get(n, (0, 0))
+    ]
+    for name, executed in by_shell:
         line, sites = executed.statement, world.seen.observer.sites(executed.statement.label)
         if read := next((r for s in sites if s.line == line.line for r in s.reads), None):
             message = (
@@ -293,6 +268,11 @@ def _by_asking_shell(names: Iterable[tuple[str, Executed]], world: World) -> Ite
                 " command, which ranks don't repeat: use subprocess.run([...])"
             )
             yield Finding("capture.process-bound", Severity.ERROR, line.where, message)
+    made_so = _BEFORE if world.seen.watched else _IN_SCRIPT
+    for message, names in ((made_so, before), (_BY_SHELL, by_shell)):
+        if names:
+            lines = ", ".join(f"`{name}` ({made.statement.where})" for name, made in names)
+            yield Finding("capture.unseen", Severity.INFO, "", message + lines)
 
 
 def _made_unseen(name: str, world: World) -> list[Executed]:
@@ -306,11 +286,6 @@ def _bound_by_shell(executed: Executed, world: World) -> Collection[str]:
         return [shell[1] or shell[2]]
     starts = any(site.starts for site in world.seen.sites(executed.statement))
     return executed.statement.binds if starts else ()
-
-
-def _is_latest(executed: Executed, name: str, world: World) -> bool:
-    latest = next(iter(world.history.of(name)), None)
-    return latest is None or executed.at >= latest.at
 
 
 def _calls(node: ast.stmt) -> bool:
@@ -369,29 +344,23 @@ def _is_own(name: str, value: Any) -> bool:
 def lost(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     """Yield an error for each object that is made again without a change that was seen."""
     for needed in found.values():
-        if isinstance(needed.how, SourceCode) and needed.how.world:
-            for change in world.seen.observer.changes(needed.name):
-                if _is_lost(change, needed.how, world):
-                    yield _finding(change, needed)
-                    break
+        changes = world.seen.observer.changes(needed.name) if _knows_world(needed) else ()
+        for change in [c for c in changes if _is_lost(c, needed, world)][:1]:
+            message = (
+                f"`{change.path}` is {shown(change.after)} in the notebook ({change.label}, line"
+                f" {change.line}) and {shown(change.before)} in the run, where `{needed.name}` is"
+                " made again, as it knows the world: set it in the cell, or by a statement that"
+                " names it"
+            )
+            yield Finding("capture.process-bound", Severity.ERROR, needed.where[0], message)
 
 
-def _is_lost(change: PartChange, how: SourceCode, world: World) -> bool:
-    if any(is_at(change, executed.statement) for executed in how.chain):
+def _is_lost(change: PartChange, needed: Needed, world: World) -> bool:
+    assert isinstance(needed.how, SourceCode)
+    how = needed.how
+    if any(is_at(change[:3], executed.statement) for executed in how.chain):
         return False
-    by = [e for e in world.history.executed if is_at(change, e.statement)]
+    by = [e for e in world.history.executed if is_at(change[:3], e.statement)]
     if not by:  # a magic has run the cell, of which statements are known by their cell alone
         return all(executed.statement.label != change.label for executed in how.chain)
     return not any(world.makings.uses(executed.statement) for executed in by)
-
-
-def _finding(change: PartChange, needed: Needed) -> Finding:
-    where = f"{change.label}, line {change.line}"
-    return Finding(
-        "capture.process-bound",
-        Severity.ERROR,
-        needed.where[0],
-        f"`{change.path}` is {shown(change.after)} in the notebook ({where}) and"
-        f" {shown(change.before)} in the run, where `{needed.name}` is made again, as it knows the"
-        " world: set it in the cell, or by a statement that names it",
-    )

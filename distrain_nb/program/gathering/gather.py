@@ -168,8 +168,11 @@ class Gathering:
         set_inside = set_by_functions(self.found, self.history)
         for pending in self._missing:
             if pending.name not in set_inside:
-                self._undefined(pending)
-        self._missing.clear()
+                names = {*self.notebook.namespace, *dir(builtins)}
+                hint, fixes = undefined_name(pending.name, names)
+                severity = Severity.ERROR if pending.at_once else Severity.WARNING
+                message = f"`{pending.name}` is not defined in the notebook: {hint}"
+                self.say("undefined-name", severity, pending.where, message, fixes)
         known = {*self.found, *self._bound, *_PROMPT}
         self.findings += by_text(self._by_text, self.found, known, self.notebook.namespace)
 
@@ -202,16 +205,20 @@ class Gathering:
             elif not is_builtin(name) and pending.required:
                 self._missing.append(pending)
         elif not is_builtin(name, value):
-            self._capture(pending, value)
+            self._choose(pending, value)
 
-    def _capture(self, pending: PendingName, value: Any) -> None:
+    def _choose(self, pending: PendingName, value: Any) -> None:
         how, trial = self._choices.of(pending.name)
         if isinstance(how, NoSource):
             self._no_source(pending, value)
         elif trial is not None:
             self._travels(pending.where, Needed(pending.name, value, how, (pending.where,), trial))
-        elif isinstance(how, (Literal, Value)):
-            self._data(pending, value)
+        elif isinstance(how, (Literal, Value)):  # unless each process has to make its own
+            made = (
+                None if pending.deleted else remake(pending.name, value, pending.where, self.world)
+            )
+            if made is None or not self._remade(made, pending, value):
+                self._carry(pending, None if pending.deleted else value)
         else:
             self._take(Needed(pending.name, value, how, (pending.where,)), pending)
 
@@ -228,15 +235,6 @@ class Gathering:
                     self.findings.append(weight)
                 else:
                     self._travels(pending.where, weight)
-
-    def _data(self, pending: PendingName, value: Any) -> None:
-        """Return how a value travels, unless each process has to make its own."""
-        if pending.deleted:
-            self._carry(pending, None)
-            return
-        made = remake(pending.name, value, pending.where, self.world)
-        if not self._remade(made, pending, value):
-            self._carry(pending, value)
 
     def _remade(self, made: Remade, pending: PendingName, value: Any) -> bool:
         """Take what is made again; True where the value itself must not travel."""
@@ -306,9 +304,13 @@ class Gathering:
     def _breaks_circle(self) -> bool:
         """Have a value that a definition fills, which it holds, be there for that by its text."""
         for needed in [*self.found.values()]:
-            if needed.first or needed.root or not self._is_filled(needed):
+            if needed.first or needed.root:
                 continue
-            how = self._choices.text_of(needed.name)
+            names = needed.trial.seen.names if needed.trial else ()
+            hows = [self.found[name].how for name in names if name in self.found]
+            texts = [e for how in hows if isinstance(how, SourceCode) for e in how.chain]
+            is_filled = any(self.world.reads(executed, needed.name) for executed in texts)
+            how = self._choices.text_of(needed.name) if is_filled else None
             if how is None:
                 continue
             where = PendingName(needed.name, needed.where[0], required=True)
@@ -320,11 +322,6 @@ class Gathering:
             if self._waiting:
                 return True
         return False
-
-    def _is_filled(self, needed: Needed) -> bool:
-        texts = (self.found.get(name) for name in (needed.trial.seen.names if needed.trial else ()))
-        hows = [text.how for text in texts if text and isinstance(text.how, SourceCode)]
-        return any(self.world.reads(e, needed.name) for how in hows for e in how.chain)
 
     # -- values -------------------------------------------------------------------------------
 
@@ -377,15 +374,6 @@ class Gathering:
     def _not_captured(self, pending: PendingName, why: str) -> None:
         message = f"`{pending.name}` is not captured, as the cell sets its own ({why})"
         self.say("not-carried", Severity.INFO, pending.where, message)
-
-    # -- names that the notebook doesn't have -------------------------------------------------
-
-    def _undefined(self, pending: PendingName) -> None:
-        known = {*self.notebook.namespace, *dir(builtins)}
-        hint, fixes = undefined_name(pending.name, known)
-        severity = Severity.ERROR if pending.at_once else Severity.WARNING
-        message = f"`{pending.name}` is not defined in the notebook: {hint}"
-        self.say("undefined-name", severity, pending.where, message, fixes)
 
     def _prompt(self, pending: PendingName) -> None:
         self._settled.add(pending.name)

@@ -17,6 +17,7 @@ from distrain_nb.observed.process import is_brought
 from distrain_nb.program.gathering.remake import asks_machine, is_tool
 from distrain_nb.program.gathering.resolve import is_literal
 from distrain_nb.program.notebook.history import is_at
+from distrain_nb.program.notebook.making import changed_by
 from distrain_nb.program.notebook.reach import is_bound
 from distrain_nb.program.notebook.world import is_settings
 from distrain_nb.program.python.scopes import bound_names
@@ -46,24 +47,16 @@ def process_state(
     by_rank: dict[str, bool] = {}
     again = [(n, world.asks_for_rank(s.executed)) for s in settings if s.runs for n in s.names]
     for name, of_world in again:
-        if _SEEDS.fullmatch(name):
-            by_rank.update(dict.fromkeys(_modules(name), of_world))
+        if _SEEDS.fullmatch(name):  # those whose generators it seeds; one elsewhere may seed all
+            of_cuda = name.startswith("torch.cuda")
+            named = [m for m in _STATES if name.startswith(f"{m}.") and not of_cuda]
+            by_rank.update(dict.fromkeys(named or _STATES, of_world))
     seeded = {module for module, of_world in by_rank.items() if not of_world}
     for module in sorted(m for m in seeded & sys.modules.keys() if is_brought(m, roots)):
         state = getattr(sys.modules[module], _STATES[module].removesuffix("()"), None)
         if state is not None:
             yield f"{module}:{_STATES[module]}", state()
     yield from world.seen.observer.settings.changed(roots, [n for n, of_world in again if of_world])
-
-
-def _modules(name: str) -> Iterable[str]:
-    """Return the modules whose generators a function seeds: one of another package may seed all."""
-    named = [m for m in _STATES if name.startswith(f"{m}.") and not name.startswith("torch.cuda")]
-    return named or _STATES
-
-
-_SETTERS = ("setattr", "delattr")
-_SEPARATOR = ":"  # between a module and what it has: `package.module:CFG.lr`
 
 
 def modules_in(files: Iterable[str]) -> set[str]:
@@ -76,10 +69,10 @@ def module_state(files: Iterable[str], world: World) -> Iterator[tuple[str, Any]
     """Yield names such as `module:CFG.lr`, with what they stand for."""
     for name in sorted(modules_in(files)):
         module = sys.modules.get(name)
-        own = world.module(name)
+        own = world.modules.of(name)
         if module is not None and own is not None:
             for path, value in _of_module(module, own, world):
-                yield f"{name}{_SEPARATOR}{path}", value
+                yield f"{name}:{path}", value
 
 
 def _of_module(module: ModuleType, own: OwnModule, world: World) -> Iterator[tuple[str, Any]]:
@@ -99,8 +92,9 @@ def _of_module(module: ModuleType, own: OwnModule, world: World) -> Iterator[tup
                 if since(path) == "set" or not _is_by_rank(own, name, attribute, node, world):
                     yield path, part
             continue
-        defined = made_here and node is not None and _defines(node)
-        if defined or (len(bound) == 1 and _writes(node, value)):
+        is_lambda = isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda)
+        defines = is_lambda or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        if (made_here and defines) or (len(bound) == 1 and _writes(node, value)):
             continue
         if is_set or not world.asked_in(own, name):
             yield name, value
@@ -120,21 +114,14 @@ def _of_class(cls: type, node: ast.ClassDef) -> Iterator[tuple[str, Any]]:
     """Yield the attributes that the class's statement does not surely give."""
     for attribute, value in attributes(cls):
         function = getattr(value, "__func__", getattr(value, "fget", getattr(value, "func", value)))
-        qualified = (
-            getattr(inspect.unwrap(function), "__qualname__", "") if callable(function) else ""
-        )
+        function = inspect.unwrap(function) if callable(function) else None
+        qualified = getattr(function, "__qualname__", "")
         written = [part for part in node.body if bound_names([part]) == {attribute}]
         is_text = qualified == f"{cls.__qualname__}.{attribute}" or any(
             _writes(part, value) for part in written
         )
         if attribute in vars(cls) and not (is_text or attribute.startswith("__")):
             yield attribute, value
-
-
-def _defines(node: ast.stmt) -> bool:
-    """Return whether a statement makes a function, which its decorator may have replaced."""
-    is_lambda = isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda)
-    return is_lambda or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
 
 
 def _writes(node: ast.stmt | None, value: Any) -> bool:
@@ -156,7 +143,13 @@ def from_the_world(
     `args.lr`, that each rank must find equal for the state to be right, with the places.
     """
     sets, proofs = dict[tuple[str, str], Finding](), dict[str, str]()
-    for module, inner, executed in (*_unseen(paths, world), *_seen(modules, world)):
+    seen = [
+        (change.module, change.path.removeprefix("len(").rstrip(")").partition("[")[0], executed)
+        for change in world.seen.observer.modules.changes(modules)
+        for executed in world.history.executed
+        if is_at(change[:3], executed.statement)
+    ]
+    for module, inner, executed in (*_unseen(paths, world), *seen):
         read = settings_read(executed, world)
         reading = world.asked_by(executed, read)
         where = executed.statement.where
@@ -176,19 +169,21 @@ def _changed_in_parts(modules: Iterable[str], world: World) -> Iterator[Finding]
     """Refuse what each rank makes by itself as it imports a module, and the notebook has changed in
     parts since: neither of the two is right in a rank."""
     for module in modules:
-        own, since = world.module(module), world.seen.observer.modules.since_import(module)
-        for name in list(own.namespace) if own else ():
-            if own is None or not since(name):
-                continue
+        own, since = world.modules.of(module), world.seen.observer.modules.since_import(module)
+        changed = [name for name in own.namespace if since(name)] if own else []
+        for name in changed:
+            assert own is not None
             reading = world.asked_in(own, name)
-            for path in _made_by_rank(own, name, world) if reading else ():
-                if since(path) == "changed" and reading and reading.kind == "world":
-                    message = (
-                        f"`{module}.{path}` has changed since the import of {module}, which makes"
-                        f" it by `{reading.what}` ({reading.where}): ranks would miss the change."
-                        " Make it in the cell"
-                    )
-                    yield Finding("capture.not-portable", Severity.ERROR, module, message)
+            if reading is None or reading.kind != "world":
+                continue
+            paths = [p for p in _made_by_rank(own, name, world) if since(p) == "changed"]
+            for path in paths:
+                message = (
+                    f"`{module}.{path}` has changed since the import of {module}, which makes it by"
+                    f" `{reading.what}` ({reading.where}): ranks would miss the change. Make it in"
+                    " the cell"
+                )
+                yield Finding("capture.not-portable", Severity.ERROR, module, message)
 
 
 def _made_by_rank(own: OwnModule, name: str, world: World) -> Iterator[str]:
@@ -227,17 +222,6 @@ def variables_of_the_world(
         yield Finding("capture.left-behind", Severity.WARNING, "", message.format(*parts))
 
 
-_Set = tuple[str, str, "Executed"]
-
-
-def _seen(modules: Collection[str], world: World) -> Iterator[_Set]:
-    for change in world.seen.observer.modules.changes(modules):
-        path = change.path.removeprefix("len(").rstrip(")")
-        for executed in world.history.executed:
-            if is_at(change, executed.statement):
-                yield change.module, path.partition("[")[0], executed
-
-
 def settings_read(executed: Executed, world: World) -> dict[str, list[str]]:
     """Return the names that know the world of which a statement reads only numbers and texts that
     are the same in all ranks: of objects of packages, such as `TrainingArguments`, and of the
@@ -266,7 +250,7 @@ def _stays(name: str, value: Any, executed: Executed, world: World) -> bool:
     if making is None or making.chain[-1].at >= executed.at or world.learned(name) is None:
         return False
     changes = world.seen.observer.changes(name)
-    return all(any(is_at(c, e.statement) for e in making.chain) for c in changes)
+    return all(any(is_at(c[:3], e.statement) for e in making.chain) for c in changes)
 
 
 def _setting(node: ast.expr, value: Any, parents: Mapping[ast.AST, ast.AST]) -> str:
@@ -289,47 +273,39 @@ def _setting(node: ast.expr, value: Any, parents: Mapping[ast.AST, ast.AST]) -> 
     return ast.unparse(node) if plain and not any(n[:1] == "_" for n in names) else ""
 
 
-def _unseen(paths: Iterable[str], world: World) -> Iterator[_Set]:
+def _unseen(paths: Iterable[str], world: World) -> Iterator[tuple[str, str, Executed]]:
+    """Yield the modules, paths and statements of the state that nobody saw being set."""
     for path in paths:
         module, separator, inner = path.partition(":")
         if not separator or module not in sys.modules:
             continue
-        roots = _names_of(sys.modules[module], inner, world.namespace)
+        # The notebook's names for the module and the objects on the way.
+        owner: Any = sys.modules[module]
+        on_the_way, way = {id(owner): ""}, ""
+        for attribute in inner.split("."):
+            owner, way = getattr(owner, attribute, None), f"{way}.{attribute}".lstrip(".")
+            if not isinstance(owner, (str, int, float, type(None))):
+                on_the_way[id(owner)] = way
+        names = world.namespace.items()
+        roots = {name: on_the_way[id(v)] for name, v in names if id(v) in on_the_way}
         for executed in world.history.executed:
             if not world.saw(executed.statement) and _sets(executed.statement.node, inner, roots):
                 yield module, inner, executed
 
 
-def _names_of(module: Any, inner: str, namespace: Mapping[str, Any]) -> dict[str, str]:
-    """Return the notebook's names for a module and the objects on the way, with their paths."""
-    on_the_way, owner, path = {id(module): ""}, module, ""
-    for attribute in inner.split("."):
-        owner, path = getattr(owner, attribute, None), f"{path}.{attribute}".lstrip(".")
-        if not isinstance(owner, (str, int, float, type(None))):
-            on_the_way[id(owner)] = path
-    return {name: on_the_way[id(v)] for name, v in namespace.items() if id(v) in on_the_way}
-
-
 def _sets(node: ast.AST, inner: str, roots: Mapping[str, str]) -> bool:
     """Return whether a statement sets the state at a path, inside of it, or what holds it."""
-    for part in ast.walk(node):
-        owner: ast.expr | None = None
-        if isinstance(part, (ast.Attribute, ast.Subscript)) and not isinstance(part.ctx, ast.Load):
-            owner = part
-        elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
-            owner = part.func.value
-            if isinstance(owner, ast.Name) and not roots.get(owner.id):  # a module's function
-                owner = None
-        elif isinstance(part, ast.Call) and part.args and ast.unparse(part.func) in _SETTERS:
-            owner, *names = part.args
-            for name in (n.value for n in names[:1] if isinstance(n, ast.Constant)):
-                owner = ast.Attribute(owner, str(name))
-        path = _path(owner, roots) if owner else None
-        if path is not None and (
-            not path or f"{path}.".startswith(f"{inner}.") or f"{inner}.".startswith(f"{path}.")
-        ):
+    for owner, method in changed_by(ast.walk(node)):
+        if method and isinstance(owner, ast.Name) and not roots.get(owner.id):
+            continue  # a module's function
+        path = _path(owner, roots)
+        if path == "" or (path and (_is_in(path, inner) or _is_in(inner, path))):
             return True
     return False
+
+
+def _is_in(path: str, outer: str) -> bool:
+    return f"{path}.".startswith(f"{outer}.")
 
 
 def _path(node: ast.AST, roots: Mapping[str, str]) -> str | None:

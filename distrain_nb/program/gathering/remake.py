@@ -76,9 +76,12 @@ class Remade:
 def remake(name: str, value: Any, where: str, world: World) -> Remade:
     """Return whether a name is made again in every rank, and what is wrong where it can't be."""
     reading = world.learned(name)
-    if reading is None:
-        return Remade(_tool(name, value, world) or _choice(name, value, world))
-    return remake_for(name, value, reading, where, world)
+    if reading is not None:
+        return remake_for(name, value, reading, where, world)
+    making = world.makings.of(name) if is_tool(value) else None
+    if making and not making.work:
+        return Remade(SourceCode(making.chain, "is made again by its statements"))
+    return Remade(_choice(name, value, world))
 
 
 def with_fillings(name: str, how: SourceCode, world: World) -> SourceCode:
@@ -97,10 +100,19 @@ def remake_for(name: str, value: Any, reading: Reading, where: str, world: World
     if making and not reading.where and not _shows(making, value, reading):
         making = None
     if making and making.result and (reading.kind == "device" or _is_result(value, making.result)):
-        measured = _measured(name, where, making.result) if reading.kind == "world" else None
-        return Remade(finding=measured)
+        message = (
+            f"`{name}` is captured as the notebook alone computed it"
+            f" ({making.result.statement.where}): nothing in it comes from the run's ranks"
+        )
+        measured = Finding("capture.measured", Severity.WARNING, where, message)
+        return Remade(finding=measured if reading.kind == "world" else None)
     if making and needs_group(value) and not world.begins_group(name):
-        return Remade(finding=_without_group(name, value, where, making))
+        message = (
+            f"`{name}` ({type(value).__name__}) belongs to a process group of the notebook, a world"
+            " of 1; ranks have none before the cell makes theirs: move"
+            f" {making.chain[0].statement.where} into the cell, behind `init_process_group`"
+        )
+        return Remade(finding=Finding("capture.process-bound", Severity.ERROR, where, message))
     work = (making.work or world.worked_on(name, making)) if making else None
     if making and not work:
         on = "world" if reading.kind == "world" else "machine"
@@ -108,7 +120,17 @@ def remake_for(name: str, value: Any, reading: Reading, where: str, world: World
         return Remade(SourceCode(making.chain, why, world=reading.kind == "world"))
     if reading.kind == "device":
         return Remade()
-    return Remade(finding=_refused(name, value, reading, where, making, work))
+    way = "no executed statement is known to create it: create it in the cell"
+    if making and work:
+        reason = f"{work.statement.where} has changed it since"
+        if work in making.chain:
+            reason = "the statement that creates it also trains"
+        made = making.chain[0].statement.where
+        way = f"ranks can't create their own, as {reason}: move {made} into the cell"
+    kind, at = type(value).__name__, f", {reading.where}" if reading.where else ""
+    head = f"`{name}` ({kind}) was created in the notebook, a world of 1 ({reading.what}{at})"
+    message = f"{head}; {way}"
+    return Remade(finding=Finding("capture.process-bound", Severity.ERROR, where, message))
 
 
 def _shows(making: Making, value: Any, reading: Reading) -> bool:
@@ -124,15 +146,6 @@ def _shows(making: Making, value: Any, reading: Reading) -> bool:
 def is_tool(value: Any) -> bool:
     """Return whether a value is made of calls, and is nothing without the process that made it."""
     return any(_TOOLS.fullmatch(name_of(base)) for base in type(value).__mro__)
-
-
-def _tool(name: str, value: Any, world: World) -> SourceCode | None:
-    if not is_tool(value):
-        return None
-    making = world.makings.of(name)
-    if making is None or making.work:
-        return None
-    return SourceCode(making.chain, "is made again by its statements")
 
 
 def _choice(name: str, value: Any, world: World) -> SourceCode | None:
@@ -167,51 +180,6 @@ def _is_result(value: Any, executed: Executed) -> bool:
     return isinstance(value, (float, complex, str)) or name_of(type(value)) in _ARRAYS
 
 
-def _measured(name: str, where: str, work: Executed) -> Finding:
-    return Finding(
-        "capture.measured",
-        Severity.WARNING,
-        where,
-        f"`{name}` is captured as the notebook alone computed it ({work.statement.where}):"
-        " nothing in it comes from the run's ranks",
-    )
-
-
-def _without_group(name: str, value: Any, where: str, making: Making) -> Finding:
-    return Finding(
-        "capture.process-bound",
-        Severity.ERROR,
-        where,
-        f"`{name}` ({type(value).__name__}) belongs to a process group of the notebook, a world of"
-        f" 1; ranks have none before the cell makes theirs: move {making.chain[0].statement.where}"
-        " into the cell, behind `init_process_group`",
-    )
-
-
-def _refused(
-    name: str,
-    value: Any,
-    reading: Reading,
-    where: str,
-    making: Making | None,
-    work: Executed | None,
-) -> Finding:
-    kind = type(value).__name__
-    at = f", {reading.where}" if reading.where else ""
-    head = f"`{name}` ({kind}) was created in the notebook, a world of 1 ({reading.what}{at})"
-    if making is None or work is None:
-        way = "no executed statement is known to create it: create it in the cell"
-    else:
-        made = making.chain[0].statement.where
-        reason = (
-            "the statement that creates it also trains"
-            if work in making.chain
-            else f"{work.statement.where} has changed it since"
-        )
-        way = f"ranks can't create their own, as {reason}: move {made} into the cell"
-    return Finding("capture.process-bound", Severity.ERROR, where, f"{head}; {way}")
-
-
 _Chosen = tuple["How", "PickleTrial | None"]
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -233,17 +201,14 @@ class Choices:
         if name not in self._chosen:
             value = self.definitions.namespace[name]
             how = resolve(name, value, self.history, self.definitions)
-            self._choose_bases(value)
+            # The first base first: a class asks for its own bases, and a hundred of them, one of
+            # the other, would be beyond Python's recursion limit.
+            for base in reversed(value.__mro__[1:] if isinstance(value, type) else ()):
+                if self.definitions.namespace.get(base.__name__) is base:
+                    self.of(base.__name__)
             self._chosen[name] = Value(), None  # as others see it meanwhile
             self._chosen[name] = self._with_state(name, value, how)
         return self._chosen[name]
-
-    def _choose_bases(self, value: Any) -> None:
-        """Choose for the bases of a class, the first one first: a class asks for its own bases, and
-        a hundred of them, one of the other, would be beyond Python's recursion limit."""
-        for base in reversed(value.__mro__[1:] if isinstance(value, type) else ()):
-            if self.definitions.namespace.get(base.__name__) is base:
-                self.of(base.__name__)
 
     def text_of(self, name: str) -> SourceCode | None:
         """Return the statements that give a name, whatever has changed since."""

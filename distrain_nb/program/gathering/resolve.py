@@ -13,8 +13,6 @@ from distrain_nb.program.notebook.making import made_by
 from distrain_nb.worker.fingerprint import dict_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
     from distrain_nb.program.values.pickling import Definitions, PickleTrial
 
@@ -114,17 +112,18 @@ def resolve(name: str, value: Any, history: ExecutionHistory, definitions: Defin
         return defined
     if _is_code(value):
         return _code(name, value, history, definitions)
-    if _is_typing(value):
-        made = by_statement(name, history)
-        if made:
-            return made
-    return as_data(value)
+    # Type variables and aliases are found by name when they are pickled.
+    typing = type(value).__module__ == "typing" or type(value).__name__ == "GenericAlias"
+    return (by_statement(name, history) if typing else None) or as_data(value)
 
 
 def as_data(value: Any) -> Literal | Value:
     """Return a value that travels as data: written out where it is short."""
-    text = _literal(value)
-    return Literal(text) if text else Value()
+    if not _plain(value, 3, set()):
+        return Value()
+    text = repr(value)
+    is_short = len(text) <= _LITERAL_WIDTH and is_literal(text, value)
+    return Literal(text) if is_short else Value()
 
 
 _ASSIGNING = (ast.Assign, ast.AnnAssign)
@@ -165,21 +164,15 @@ def _repeated(name: str, value: Any, history: ExecutionHistory, latest: Executed
     if isinstance(node, ast.ImportFrom):
         if node.level or not _still_gives(node.module or "", alias.name, value):
             return None
-        renamed = f" as {alias.asname}" if alias.asname else ""
-        return Import((f"from {node.module} import {alias.name}{renamed}",))
+        return Import((f"from {node.module} import {ast.unparse(alias)}",))
     if not isinstance(value, ModuleType):
         return None
     if alias.asname:
         return Import((_import_line(alias.name, alias.asname),))
-    return Import(tuple(dict.fromkeys(_plain_imports(name, history))))
-
-
-def _plain_imports(name: str, history: ExecutionHistory) -> Iterator[str]:
-    """`import a.b` and `import a.c` both bind `a`, and both are needed."""
-    for statement in (executed.statement for executed in reversed(history.of(name))):
-        alias = statement.alias(name)
-        if alias and isinstance(statement.node, ast.Import) and not alias.asname:
-            yield f"import {alias.name}"
+    # `import a.b` and `import a.c` both bind `a`, and both are needed.
+    every = [executed.statement for executed in reversed(history.of(name))]
+    aliases = (s.alias(name) for s in every if isinstance(s.node, ast.Import))
+    return Import(tuple(dict.fromkeys(f"import {a.name}" for a in aliases if a and not a.asname)))
 
 
 def _still_gives(module: str, name: str, value: Any) -> bool:
@@ -235,18 +228,6 @@ def _chain(name: str, executed: Executed, history: ExecutionHistory) -> tuple[Ex
 
 
 # -- values ---------------------------------------------------------------------------------------
-
-
-def _is_typing(value: Any) -> bool:
-    """Type variables and aliases: they are found by name when they are pickled."""
-    return type(value).__module__ == "typing" or type(value).__name__ == "GenericAlias"
-
-
-def _literal(value: Any) -> str | None:
-    if not _plain(value, 3, set()):
-        return None
-    text = repr(value)
-    return text if len(text) <= _LITERAL_WIDTH and is_literal(text, value) else None
 
 
 def _plain(value: Any, depth: int, seen: set[int]) -> bool:

@@ -40,11 +40,12 @@ if TYPE_CHECKING:
 def expectation(gathering: Gathering, own: Collection[str]) -> tuple[str, list[str]]:
     """Return the file of what is compared, as JSON, "" for nothing; and lines that say what is not
     compared, or not all of it, and why."""
-    items, exempt = list[dict[str, Any]](), list[str]()
+    items, exempt, own_modules = list[dict[str, Any]](), list[str](), {"__main__", *own}
     for needed in gathering.found.values():
         if not isinstance(needed.how, SourceCode):
             continue
         name, kind, skip = needed.name, type(needed.value).__name__, list[str]()
+        where = needed.how.chain[-1].statement.where
         knows_world = needed.how.world or is_bound(needed.value)
         items += _before_asking(needed, gathering.world)
         if knows_world and _has_settings(needed, gathering):
@@ -57,19 +58,19 @@ def expectation(gathering: Gathering, own: Collection[str]) -> tuple[str, list[s
             continue
         elif is_tool(needed.value):
             exempt.append(f"{name}: {kind}, which belongs to its process")
-            for path in _defaults(needed):
+            # What says the defaults of a parser of arguments, whatever has set them.
+            defaults = (f"{name}._defaults", f"{{a.dest: a.default for a in {name}._actions}}")
+            for path in defaults if isinstance(needed.value, ArgumentParser) else ():
                 value = eval(path, {**gathering.notebook.namespace})
-                where = needed.how.chain[-1].statement.where
-                items.append(_item(path, where, fingerprint(path, value, {"__main__", *own})))
+                items.append(_item(path, where, fingerprint(path, value, own_modules)))
             continue
         else:
             skip = sorted({*asking(needed, gathering.world), *_asking_bases(needed, gathering)})
             exempt += [
                 f"{p}: asks for the world or the machine" for p in skip if "default of" not in p
             ]
-            parts = fingerprint(name, needed.value, {"__main__", *own}, skip)
-        where = needed.how.chain[-1].statement.where
-        items.append(_item(name, where, parts, skip, knows_world=knows_world))
+            parts = fingerprint(name, needed.value, own_modules, skip)
+        items.append(_item(name, where, parts, skip=skip, knows_world=knows_world))
     for path, where in gathering.proofs.items():  # read to set a module's state
         value = eval(path, {**gathering.notebook.namespace})
         items.append(_item(path, where, fingerprint(path, value, ())))
@@ -92,24 +93,9 @@ def _before_asking(needed: Needed, world: World) -> Iterator[dict[str, Any]]:
             return
 
 
-def _defaults(needed: Needed) -> Iterator[str]:
-    """Yield what says the defaults of a parser of arguments, whatever has set them."""
-    if isinstance(needed.value, ArgumentParser):
-        yield f"{needed.name}._defaults"
-        yield f"{{action.dest: action.default for action in {needed.name}._actions}}"
-
-
-def _item(
-    path: str,
-    where: str,
-    parts: Mapping[str, str],
-    skip: Collection[str] = (),
-    *,
-    knows_world: bool = False,
-    before: str = "",
-) -> dict[str, Any]:
-    compared = {"path": path, "where": where, "skip": skip, "before": before}
-    return {**compared, "knows_world": knows_world, "parts": parts}
+def _item(path: str, where: str, parts: Mapping[str, str], **more: Any) -> dict[str, Any]:
+    usual = {"skip": (), "before": "", "knows_world": False}
+    return {"path": path, "where": where, **usual, **more, "parts": parts}
 
 
 def _has_settings(needed: Needed, gathering: Gathering) -> bool:
@@ -135,8 +121,8 @@ def _asking_bases(needed: Needed, gathering: Gathering) -> Iterator[str]:
     """Yield the bases of a class that are compared by themselves, as they ask."""
     for base in getattr(needed.value, "__bases__", ()):
         own = gathering.found.get(base.__name__)
-        text = own and own.value is base and isinstance(own.how, SourceCode)
-        if own and text and (own.how.world or [*asking(own, gathering.world)]):  # type: ignore[union-attr]
+        how = own.how if own and own.value is base else None
+        if own and isinstance(how, SourceCode) and (how.world or [*asking(own, gathering.world)]):
             yield f"the base {base.__qualname__} of {needed.name}"
 
 
@@ -190,13 +176,22 @@ def state_of(
     statements = [executed.statement for executed in needed.how.chain]
     if not is_definition(definition):
         return
+    is_class = isinstance(definition, type)
     seen = world.seen.observer.originals.changed(name, definition)
-    changes = _unseen(name, definition) if seen is None else seen
+    changes = seen or {}
+    if seen is None:  # nobody saw its statement
+        plain = ((p, v) for p, v in parts(name, definition) if not isinstance(v, _METHODS))
+        given = ((p, v) for p, v in plain if p.rpartition(".")[2] not in OF_CLASSES)
+        changes = {path: (value, ("", "", "")) for path, value in given}
     asks = {*asking(needed, world)} if seen is None and changes else set()
     for path, (value, change) in changes.items():
         if path in asks or name in asks:
             continue
-        if base := _base_that_shares(name, path, definition, value):
+        # `A.tags = old` after `old = A.tags`
+        attribute = path[len(name) + 1 :]
+        bases = definition.__mro__[1:] if type(value) in CHANGING and is_class else ()
+        shares = (b.__qualname__ for b in bases if vars(b).get(attribute) is value)
+        if base := next(shares, ""):
             message = (
                 f"`{path}` is the same {type(value).__name__} as `{base}.{path.rpartition('.')[2]}`"
                 f" in the notebook ({statements[0].where}), and would be another one in the run."
@@ -218,21 +213,6 @@ def state_of(
                 f" {why}. Set it in the cell"
             )
             yield Finding("capture.not-portable", Severity.ERROR, where, message)
-
-
-def _base_that_shares(name: str, path: str, definition: Any, value: Any) -> str:
-    """Return the base of a class that has the same changeable object as an attribute of the class
-    set later, as `A.tags = old` does after `old = A.tags`; empty for none."""
-    attribute = path[len(name) + 1 :]
-    bases = definition.__mro__[1:] if isinstance(definition, type) else ()
-    shares = (base for base in bases if vars(base).get(attribute) is value)
-    return next((base.__qualname__ for base in shares if type(value) in CHANGING), "")
-
-
-def _unseen(name: str, definition: Any) -> dict[str, tuple[Any, tuple[str, str, str]]]:
-    values = parts(name, definition)
-    plain = ((p, v) for p, v in values if not isinstance(v, _METHODS))
-    return {p: (v, ("", "", "")) for p, v in plain if p.rpartition(".")[2] not in OF_CLASSES}
 
 
 def caches_of(
@@ -289,7 +269,14 @@ def weights_of(
 
 def _weights_in(name: str, value: Any) -> Iterator[tuple[str, str, Any]]:
     """Models in an object: how the program writes them, how their weights, and the weights."""
-    inside = [(name, value), *_parts(name, value)]
+    inside = [(name, value)]
+    if isinstance(value, (list, tuple)):
+        inside += [(f"{name}[{n}]", part) for n, part in enumerate(value[:_MOST_PARTS])]
+    elif isinstance(value, dict):
+        inside += [(f"{name}[{k!r}]", v) for k, v in value.items() if isinstance(k, (str, int))]
+    elif not (hasattr(type(value), "named_parameters") or isinstance(value, type)):
+        attributes = dict_of(value).items()
+        inside += [(f"{name}.{key}", part) for key, part in attributes if key[:1] != "_"]
     for path, part in {id(part): (path, part) for path, part in reversed(inside)}.values():
         model, way = unwrapped(part), ""
         if hasattr(type(model), "load_state_dict") and hasattr(model, "named_parameters"):
@@ -299,13 +286,3 @@ def _weights_in(name: str, value: Any) -> Iterator[tuple[str, str, Any]]:
         weights = getattr(model, way)() if way and not isinstance(model, type) else None
         if weights:
             yield path, f"{path}.{way}()", weights
-
-
-def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, (list, tuple)):
-        yield from ((f"{name}[{n}]", part) for n, part in enumerate(value[:_MOST_PARTS]))
-    elif isinstance(value, dict):
-        yield from ((f"{name}[{k!r}]", v) for k, v in value.items() if isinstance(k, (str, int)))
-    elif not (hasattr(type(value), "named_parameters") or isinstance(value, type)):
-        inside = dict_of(value)
-        yield from ((f"{name}.{key}", part) for key, part in inside.items() if key[:1] != "_")

@@ -105,14 +105,16 @@ def of_function(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tupl
     if named is not function and (not callable(named) or inspect.unwrap(named) is not plain):
         raise _refused(function)
     own = plain.__globals__ if main else {"__name__": "__main__", name: named}
-    given = {
-        _free(f"{name}_{kind}", own): (stars, values)
-        for kind, stars, values in (("args", "*", args), ("kwargs", "**", kwargs))
-        if values
-    }
-    call = ", ".join(f"{stars}{item}" for item, (stars, _) in given.items())
-    values = {item: value for item, (_, value) in given.items()}
-    return Cell(f"{name}()", f"result = {name}({call})"), _around(plain, own, values, main=main)
+    given, stars = dict[str, Any](), []
+    for kind, star, values in (("args", "*", args), ("kwargs", "**", kwargs)):
+        item = f"{name}_{kind}"
+        while item in own:
+            item += "_"
+        if values:
+            given[item] = values
+            stars.append(f"{star}{item}")
+    call = f"result = {name}({', '.join(stars)})"
+    return Cell(f"{name}()", call), _around(plain, own, given, main=main)
 
 
 def _around(
@@ -125,13 +127,6 @@ def _around(
     path = Path(inspect.getsourcefile(function) or function.__code__.co_filename)
     cells = [Cell(str(path), "".join(linecache.getlines(str(path))))] if main else []
     return Notebook(own, cells, path.absolute().parent, given)
-
-
-def _free(name: str, namespace: Mapping[str, Any]) -> str:
-    """Return the name, or one like it that the function's module doesn't have."""
-    while name in namespace:
-        name += "_"
-    return name
 
 
 def _refused(function: object) -> OptionError:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from distrain_nb.observed import Observer
-    from distrain_nb.observed.changes import PartChange
-    from distrain_nb.observed.definitions import ModuleChange
     from distrain_nb.observed.watch import SeenRead
     from distrain_nb.program.notebook.cells import Cell
     from distrain_nb.program.notebook.local_modules import OwnModule
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
 _MOST_STATEMENTS = 2**15
 _CELL_MAGIC = re.compile(r"\s*%%([\w.]+)")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_IMPORTS = (ast.Import, ast.ImportFrom)
 _RUN_HERE = {"time", "timeit", "capture", "prun"}  # cell magics whose body runs in the notebook
 
 
@@ -84,7 +83,7 @@ class Statement:
 
     @property
     def is_import(self) -> bool:
-        return isinstance(self.node, (ast.Import, ast.ImportFrom))
+        return isinstance(self.node, _IMPORTS)
 
     def inner_definition(self, name: str) -> Statement | None:
         """Return the last `def` or `class` of a name inside a `with`, `for`, `if` or the like."""
@@ -197,14 +196,15 @@ def statements_of(label: str, source: str) -> tuple[Statement, ...]:
     cell = plain(_body(source))
     lines = cell.text.split("\n")
     nodes = cell.tree.body if cell.tree else []
-    imported = frozenset(name for node in nodes for name in _imported_names(node))
-    return tuple(_statement(label, node, lines, cell.notes, imported) for node in nodes)
-
-
-def _imported_names(node: ast.stmt) -> Iterator[str]:
-    for inner in (node, *_inside(node)):
-        if isinstance(inner, (ast.Import, ast.ImportFrom)):
-            yield from bound_names(inner.names)
+    every = (inner for node in nodes for inner in (node, *_inside(node)))
+    imported = frozenset(bound_names(n for n in every if isinstance(n, _IMPORTS)))
+    statements = []
+    for node in nodes:
+        last = node.end_lineno or 0
+        notes = tuple(note for note in cell.notes if first_line(node) <= note.line <= last)
+        binds = frozenset(bound_names([node]))
+        statements.append(Statement(label, node, _text(node, lines), binds, notes, imported))
+    return tuple(statements)
 
 
 def _body(source: str) -> str:
@@ -217,18 +217,6 @@ def _body(source: str) -> str:
         return f"pass  # %%{head}"
     blank = source[: magic.start(1)].count("\n") + 1
     return "\n" * blank + body
-
-
-def _statement(
-    label: str,
-    node: ast.stmt,
-    lines: list[str],
-    notes: tuple[SyntaxNote, ...],
-    imported: frozenset[str],
-) -> Statement:
-    inside = tuple(n for n in notes if first_line(node) <= n.line <= (node.end_lineno or 0))
-    binds = frozenset(bound_names([node]))
-    return Statement(label, node, _text(node, lines), binds, inside, imported)
 
 
 def _text(node: ast.stmt, lines: list[str]) -> str:
@@ -291,7 +279,10 @@ class SeenReads:
         outside = self.only_used(statement, name, value)
         for site in self.sites(statement):
             for read in site.reads:
-                if outside and not _is_inside(read, statement):
+                label, _, line = read.where.rpartition(", line ")
+                last = statement.node.end_lineno or statement.line
+                inside = label == statement.label and statement.line <= int(line) <= last
+                if outside and not inside:
                     continue
                 if read.direct or _counts(value) or name in site.filled:
                     yield read
@@ -304,8 +295,10 @@ class SeenReads:
     def beside(self, statement: Statement) -> SeenRead | None:
         """Return what a thread asked beside the statement that had started it, or by luck within
         one that only starts it."""
-        only = _only_starts(statement.node)
-        sites = (s for s in self.sites(statement) if s.beside or (s.in_thread and only))
+        calls = (node.func for node in ast.walk(statement.node) if isinstance(node, ast.Call))
+        methods = {method.attr for method in calls if isinstance(method, ast.Attribute)}
+        starts = "start" in methods and methods.isdisjoint(("join", "result", "wait"))
+        sites = (s for s in self.sites(statement) if s.beside or (s.in_thread and starts))
         return next((read for site in sites for read in site.reads), None)
 
     def only_used(self, statement: Statement, name: str, value: Any) -> bool:
@@ -319,18 +312,18 @@ class SeenReads:
         or read what knows it."""
         filled = any(name in site.filled for site in self.sites(statement))
         places = self.observer.originals.filled.get(name, ())
-        return filled or any(_is_at(*place, statement) for place in places)
+        return filled or any(is_at(place, statement) for place in places)
 
     def changed(self, statement: Statement, name: str) -> bool:
         """Return whether the statement changed a part of the object of that name, which it may have
         from the world: seen for what knows the world."""
-        return any(is_at(change, statement) for change in self.observer.changes(name))
+        return any(is_at(change[:3], statement) for change in self.observer.changes(name))
 
     def replaced(self, name: str, executed: Iterable[Executed]) -> Executed | None:
         """Return the statement that bound a name, which knew the world, by a function that it
         calls."""
         place = self.observer.replaced(name)
-        return next((p for p in executed if _is_at(*place, p.statement)), None) if place else None
+        return next((p for p in executed if is_at(place, p.statement)), None) if place else None
 
     def known_to(self, statement: Statement) -> set[str]:
         """Return the names that knew the world when a statement read them."""
@@ -357,26 +350,10 @@ class SeenReads:
         yield from (site for site in every if _stands_in(site, statement.node))
 
 
-def _only_starts(node: ast.stmt) -> bool:
-    """Return whether a statement starts threads, and waits for none: `t.start()`."""
-    called = {n.func.attr for n in ast.walk(node)
-              if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)}  # fmt: skip
-    return "start" in called and called.isdisjoint(("join", "result", "wait"))
-
-
-def is_at(change: PartChange | ModuleChange, statement: Statement) -> bool:
-    """Return whether a change was seen when that statement had run."""
-    return _is_at(change.label, change.line, change.column, statement)
-
-
-def _is_at(label: str, line: int, column: int, statement: Statement) -> bool:
+def is_at(place: tuple[str, int, int], statement: Statement) -> bool:
+    """Return whether a place, a cell with a line and a column, is that of a statement."""
+    label, line, column = place
     return label == statement.label and _stands_in(Site(line, column), statement.node)
-
-
-def _is_inside(read: SeenRead, statement: Statement) -> bool:
-    label, _, line = read.where.rpartition(", line ")
-    last = statement.node.end_lineno or statement.line
-    return label == statement.label and statement.line <= int(line) <= last
 
 
 def _counts(value: Any) -> bool:

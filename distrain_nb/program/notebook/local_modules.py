@@ -41,7 +41,9 @@ def locate(root: str, folder: Path, *, as_script: bool = False) -> ModuleLocatio
         return ModuleLocation("stdlib")
     if root == _OWN:
         return ModuleLocation("installed")
-    spec = (_beside(root, folder) if as_script else None) or _spec(root, folder)
+    # A folder without `__init__.py`, such as the one that wandb writes, yields to a package.
+    beside = PathFinder.find_spec(root, [str(folder)]) if as_script else None
+    spec = beside if beside and beside.has_location else _spec(root, folder)
     if spec is None:
         return ModuleLocation("unknown")
     origin = Path(spec.origin) if spec.has_location and spec.origin else None
@@ -55,13 +57,6 @@ def locate(root: str, folder: Path, *, as_script: bool = False) -> ModuleLocatio
     return ModuleLocation("local", tuple(files))
 
 
-def _beside(root: str, folder: Path) -> ModuleSpec | None:
-    """Return a module or package there. A folder without `__init__.py`, such as the one that wandb
-    writes, yields to a package that is installed."""
-    found = PathFinder.find_spec(root, [str(folder)])
-    return found if found and found.has_location else None
-
-
 def _spec(root: str, folder: Path) -> ModuleSpec | None:
     loaded = None if gone_file(root) else getattr(sys.modules.get(root), "__spec__", None)
     if isinstance(loaded, ModuleSpec) and (loaded.origin or loaded.submodule_search_locations):
@@ -70,7 +65,12 @@ def _spec(root: str, folder: Path) -> ModuleSpec | None:
         found = PathFinder.find_spec(root, [str(folder), *sys.path])
     except (ImportError, ValueError):
         return None
-    return found or _by_other_finders(root)
+    for finder in () if found else sys.meta_path:  # editable installs bring finders of their own
+        find = getattr(finder, "find_spec", None)
+        other = find(root, None) if find else None
+        if isinstance(other, ModuleSpec):
+            return other
+    return found
 
 
 def gone_file(module: str) -> Path | None:
@@ -82,27 +82,17 @@ def gone_file(module: str) -> Path | None:
     return None if file.exists() else file
 
 
-def _by_other_finders(root: str) -> ModuleSpec | None:
-    """Editable installs bring finders of their own."""
-    for finder in sys.meta_path:
-        find = getattr(finder, "find_spec", None)
-        found = find(root, None) if find else None
-        if isinstance(found, ModuleSpec):
-            return found
-    return None
-
-
-@lru_cache(maxsize=1)
-def _install_folders() -> tuple[Path, ...]:
-    names = ("stdlib", "platstdlib", "purelib", "platlib")
-    return tuple({Path(sysconfig.get_path(n)).absolute() for n in names})
+_INSTALLED = {
+    Path(sysconfig.get_path(name)).absolute()
+    for name in ("stdlib", "platstdlib", "purelib", "platlib")
+}
 
 
 def is_installed(path: Path) -> bool:
     """Return whether a file belongs to Python or to an installed package."""
     if {"site-packages", "dist-packages"} & set(path.parts):
         return True
-    return any(folder in path.parents for folder in _install_folders())
+    return not _INSTALLED.isdisjoint(path.parents)
 
 
 def _tree(top: Path, *, sources_only: bool = False) -> Iterator[tuple[str, Path]]:

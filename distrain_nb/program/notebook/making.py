@@ -20,11 +20,14 @@ from distrain_nb.observed.frames import is_model
 from distrain_nb.program.notebook.history import at_once
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from distrain_nb.program.notebook.history import Executed, SeenReads, Statement
     from distrain_nb.program.notebook.local_modules import OwnModule
     from distrain_nb.program.notebook.reach import Reaches
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def made_by(statement: Statement, name: str, obj: Any) -> bool:
@@ -36,28 +39,20 @@ def made_by(statement: Statement, name: str, obj: Any) -> bool:
     node = statement.node
     if isinstance(node, ast.ClassDef):
         if isinstance(obj, type):
-            return obj.__name__ == node.name and _has_methods(node, obj)
+            methods = (s for s in node.body if isinstance(s, _FUNCTIONS) and not s.decorator_list)
+            names = {method.name for method in methods if not method.name.startswith("__")}
+            return obj.__name__ == node.name and names <= vars(obj).keys()
         return bool(node.decorator_list)
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    if isinstance(node, _FUNCTIONS):
         function = inspect.unwrap(obj) if node.decorator_list and callable(obj) else obj
         if isinstance(function, FunctionType) and function.__name__ == node.name:
-            replaced = node.decorator_list or statement.notes  # by other code
-            return bool(replaced) or _matches(function.__code__, statement)
+            if node.decorator_list or statement.notes:  # which replace it by other code
+                return True
+            ways = itertools.product((0, __future__.annotations.compiler_flag), (True, False))
+            texts = (_code(statement, flag, alone=alone) for flag, alone in ways)
+            return any(same_code(function.__code__, text) for text in texts)
         return bool(node.decorator_list)
     return name in statement.binds
-
-
-def _has_methods(node: ast.ClassDef, obj: type) -> bool:
-    return all(
-        s.name in vars(obj) or s.name.startswith("__") or s.decorator_list
-        for s in node.body
-        if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef))
-    )
-
-
-def _matches(code: CodeType, statement: Statement) -> bool:
-    ways = itertools.product((0, __future__.annotations.compiler_flag), (True, False))
-    return any(same_code(code, _code(statement, flag, alone=alone)) for flag, alone in ways)
 
 
 @lru_cache(maxsize=4096)
@@ -123,6 +118,7 @@ _MEASURES = {
     *("evaluate", "predict", "predict_proba", "validate", "test", "score", "generate", "inference")
 }
 _PLACES = (ast.Attribute, ast.Subscript)
+_SETTERS = ("setattr", "delattr")
 
 
 @dataclass(frozen=True)
@@ -220,10 +216,10 @@ class Makings:
             statement = executed.statement
             if executed.at <= latest.at or executed.failed:
                 continue
-            mentioned = not names.isdisjoint(statement.mentions())
-            if (mentioned and self._sets_up(statement, names)) or self._was_changed(
-                statement, name
-            ):
+            sets_up = not names.isdisjoint(statement.mentions()) and self._sets_up(statement, names)
+            other = statement.is_import or statement.is_definition
+            changed = not other and self.seen.changed(statement, name)
+            if sets_up or (changed and not self.uses(statement)):
                 if isinstance(statement.node, ast.Assign) and _root(statement.node.value) in names:
                     names |= statement.binds
                 yield executed
@@ -238,40 +234,21 @@ class Makings:
             called = node.value if isinstance(node, ast.Expr) else None
             if not isinstance(called, ast.Call) or not latest.at < at < fillings[0].at:
                 continue
-            shows = isinstance(called.func, ast.Name) and called.func.id in ("print", "display")
-            if name in executed.statement.mentions() and not (
-                shows or executed.failed or self.uses(executed.statement)
-            ):
+            passive = executed.failed or ast.unparse(called.func) in ("print", "display")
+            mentioned = name in executed.statement.mentions()
+            if mentioned and not (passive or self.uses(executed.statement)):
                 yield executed
-
-    def _was_changed(self, statement: Statement, name: str) -> bool:
-        """Return whether a statement was seen to change the object, and not by training or
-        measuring."""
-        if statement.is_import or statement.is_definition or not self.seen.changed(statement, name):
-            return False
-        return not self.uses(statement)
 
     def _sets_up(self, statement: Statement, names: set[str]) -> bool:
         """Return whether a statement plainly changes the object, in a way that can be repeated."""
         if statement.is_definition:
             return any(_root(d) in names for d in getattr(statement.node, "decorator_list", ()))
-        for node in at_once(statement.node):
-            if isinstance(node, _PLACES) and not isinstance(node.ctx, ast.Load):
-                changed: ast.expr = node
-                sets = True
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                changed, sets = node.func, self._method_sets_up(node.func)
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
-                changed, sets = node.args[0], node.func.id in ("setattr", "delattr")
-            else:
-                continue
-            if sets and _root(changed) in names:
+        for changed, method in changed_by(at_once(statement.node)):
+            name = _root(changed)
+            loads = method in _LOADS and is_model(self.module.namespace.get(name))
+            if name in names and not loads and (not method or _SETS_UP.fullmatch(method)):
                 return True
         return False
-
-    def _method_sets_up(self, method: ast.Attribute) -> bool:
-        loads = method.attr in _LOADS and is_model(self.module.namespace.get(_root(method)))
-        return not loads and bool(_SETS_UP.fullmatch(method.attr))
 
     def _reached(self, executed: Executed) -> set[str]:
         """Return the names that a statement reads, and those that their makers read in turn."""
@@ -287,6 +264,20 @@ class Makings:
             if before:
                 waiting += before[0].statement.names(late).needs
         return reached
+
+
+def changed_by(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, str]]:
+    """Yield what nodes may change: `a.b` of `a.b = 1` and of `setattr(a, "b", 1)`, and `a` of
+    `a.append(1)`, with the method's name."""
+    for node in nodes:
+        if isinstance(node, _PLACES) and not isinstance(node.ctx, ast.Load):
+            yield node, ""
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            yield node.func.value, node.func.attr
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in _SETTERS and node.args:
+            owner, *names = node.args
+            key = names[0].value if names and isinstance(names[0], ast.Constant) else ""
+            yield (ast.Attribute(owner, str(key)) if key else owner), ""
 
 
 def _evaluates(node: ast.stmt) -> bool:

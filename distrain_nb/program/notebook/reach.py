@@ -28,8 +28,6 @@ from distrain_nb.worker.fingerprint import dict_of
 from distrain_nb.worker.rank.caches import CACHED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from distrain_nb.program.notebook.history import Statement
     from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
 
@@ -55,6 +53,7 @@ _KEEP_NO_STATE = re.compile(
     r"(fabric|strategies)|transformers\.training_args|torch\.utils\.data|torch\.distributed\."
     r"(device_mesh|distributed_c10d)|torch\._C\._distributed|tensorflow\.python\.distribute|mpi4py)"
 )
+_is_of_process = lru_cache(maxsize=4096)(_TYPES.match)
 _STATEFUL = ("state_dict", "get_weights", "fit", "train", "backward", "assign")
 _MOST_PARTS = 1000
 
@@ -62,7 +61,7 @@ _MOST_PARTS = 1000
 def is_bound(obj: object) -> bool:
     """Return whether an object belongs to one process: to its rank, its world or its device."""
     cls = type(obj)
-    return not issubclass(cls, Enum) and any(_is_bound_name(name_of(c)) for c in cls.__mro__)
+    return not issubclass(cls, Enum) and any(map(_is_of_process, map(name_of, cls.__mro__)))
 
 
 def needs_group(obj: object) -> bool:
@@ -84,11 +83,6 @@ def keeps_state(obj: object, depth: int = 2) -> bool:
     else:
         parts = list(dict_of(obj).values())
     return depth > 0 and any(keeps_state(part, depth - 1) for part in parts)
-
-
-@lru_cache(maxsize=4096)
-def _is_bound_name(name: str) -> bool:
-    return _TYPES.match(name) is not None
 
 
 def name_of(obj: Any) -> str:
@@ -178,7 +172,12 @@ class _Look:
             elif isinstance(node, ast.Call):
                 self._enter(resolve(node.func, self.module.namespace))
                 self._look_up(node)
-                self._pass([*node.args, *(k.value for k in node.keywords)])
+                inside = _Look(self.modules, self.module)
+                for argument in (*node.args, *(k.value for k in node.keywords)):
+                    function = resolve(argument, self.module.namespace)
+                    if isinstance(function, FunctionType):
+                        inside._enter(function)
+                self.reach.passed |= inside.reach.inner
             elif isinstance(node, _DEFINITIONS):
                 self._define(node)
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
@@ -187,7 +186,10 @@ class _Look:
                     self.reach.names[self.module, node.id] = None
                     self._imported(self.module.namespace[node.id])
             elif isinstance(node, ast.Attribute):
-                self._attribute(node)
+                base = resolve(node.value, self.module.namespace)
+                if node.attr != "train" or not hasattr(type(base), "named_parameters"):
+                    self.reach.attributes.add(node.attr)  # a model's `train()` trains nothing
+                self._member(base, node.attr, ast.unparse(node), self.reach.names)
         return self.reach
 
     def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
@@ -206,12 +208,6 @@ class _Look:
         asked = asked_variable(constant)
         if asked:
             self.reach.asks.append(asked)
-
-    def _attribute(self, node: ast.Attribute) -> None:
-        base = resolve(node.value, self.module.namespace)
-        if node.attr != "train" or not hasattr(type(base), "named_parameters"):
-            self.reach.attributes.add(node.attr)  # a model's `train()` trains nothing
-        self._member(base, node.attr, ast.unparse(node), self.reach.names)
 
     def _member(self, base: Any, name: str, written: str, names: dict[Name, None]) -> None:
         found = member(base, name)
@@ -243,14 +239,6 @@ class _Look:
             self._member(base, str(key.value), ast.unparse(call), self.reach.names)
         elif own:
             self.reach.names |= {(own, name): None for name in own.history.bindings}
-
-    def _pass(self, arguments: Iterable[ast.expr]) -> None:
-        inside = _Look(self.modules, self.module)
-        for argument in arguments:
-            function = resolve(argument, self.module.namespace)
-            if isinstance(function, FunctionType):
-                inside._enter(function)
-        self.reach.passed |= inside.reach.inner
 
     # -- what is called -----------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ from distrain_nb.worker.rank.process_state import TABLE, is_set_by
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from distrain_nb.program.notebook.history import Executed, ExecutionHistory
+    from distrain_nb.program.notebook.history import Executed
     from distrain_nb.program.notebook.world import World
 
 AGAIN, VALUE, VARIABLE = "again", "by value", "in the environment"  # how ranks get a setting
@@ -106,19 +106,13 @@ def settings_of(world: World) -> list[Setting]:
     """Return the settings that a notebook made, in order; of a cell that ran again only the last
     run. Ranks have the notebook's environment and process state, so of these only what a statement
     sets that asks for the world, of the state also what nobody saw."""
-    modules = OwnModules(OwnModule(world.namespace, world.history))
-    last = _last_runs(world.history)
-    executed = (item for item in world.history.executed if item.at[0] in last)
-    found = (_setting(item, _Code(modules, world.namespace), world) for item in executed)
-    return [setting for setting in found if setting]
-
-
-def _last_runs(history: ExecutionHistory) -> set[int]:
-    """Return the positions of cells, of those with the same text only the last."""
-    texts: dict[int, list[str]] = {}
-    for executed in history.executed:
+    code = _Code(OwnModules(OwnModule(world.namespace, world.history)), world.namespace)
+    texts: dict[int, list[str]] = {}  # by the positions of cells
+    for executed in world.history.executed:
         texts.setdefault(executed.at[0], []).append(executed.statement.text)
-    return set({tuple(text): position for position, text in texts.items()}.values())
+    last = {tuple(text): position for position, text in texts.items()}.values()
+    executed_last = (item for item in world.history.executed if item.at[0] in last)
+    return [setting for item in executed_last if (setting := _setting(item, code, world))]
 
 
 def settings_findings(
@@ -166,21 +160,15 @@ def _sets(node: ast.stmt, name: str, code: _Code) -> list[tuple[str, str]]:
     way = way_of(name)
     if hasattr(node, "decorator_list"):
         return [(name, AGAIN)]
-    if way == VARIABLE:
-        return [(name, way if _is_inherited(node) else "")]
+    if way == VARIABLE:  # which ranks have from the notebook, if not from their launcher
+        places = (n for n in ast.walk(node) if isinstance(n, ast.Subscript))
+        sets = (n.slice for n in places if not isinstance(n.ctx, ast.Load))
+        keys = [key.value for key in sets if isinstance(key, ast.Constant)]
+        return [(name, way if not keys or any(map(is_inherited, keys)) else "")]
     if isinstance(node, ast.Assign) or name.endswith(_BY_SETATTR):
         return [(name, way or ("" if name.startswith(("os.", "sys.")) else AGAIN))]
     inside = [] if way else _made_by_function(node, code)
     return [(n, VALUE if way_of(n) == VALUE else AGAIN) for n in inside] or [(name, way)]
-
-
-def _is_inherited(node: ast.stmt) -> bool:
-    """Return whether ranks have what a statement sets in the environment from the notebook, rather
-    than from their launcher."""
-    places = (n for n in ast.walk(node) if isinstance(n, ast.Subscript))
-    keys = [n.slice.value for n in places if isinstance(n.slice, ast.Constant)
-            and not isinstance(n.ctx, ast.Load)]  # fmt: skip
-    return not keys or any(map(is_inherited, keys))
 
 
 @dataclass(frozen=True)
@@ -240,11 +228,8 @@ class _Code:
         root = resolve(node, self.names)
         module = root.__name__ if isinstance(root, ModuleType) else getattr(root, "__module__", "")
         is_code = isinstance(root, (ModuleType, type, FunctionType, BuiltinFunctionType))
-        return (
-            is_code
-            and root is not vars(builtins).get(getattr(node, "id", ""))
-            and (self.modules.of(module) is None)
-        )
+        is_builtin = root is vars(builtins).get(getattr(node, "id", ""))
+        return is_code and not is_builtin and self.modules.of(module) is None
 
     def _written(self, node: ast.expr) -> str:
         rest: list[str] = []
@@ -273,7 +258,8 @@ def _made_by_function(node: ast.stmt, code: _Code) -> list[str]:
     inner = _Code(code.modules, {**module.namespace, **_imported(function)})
     body = [s for s in ast.walk(function) if isinstance(s, ast.stmt) and s is not function]
     globals_set = {name for s in body if isinstance(s, ast.Global) for name in s.names}
-    does = (s for s in body if not isinstance(s, _NEUTRAL) and not _is_docstring(s))
+    texts = [s for s in body if isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)]
+    does = (s for s in body if not isinstance(s, _NEUTRAL) and s not in texts)
     sets = [s for s in does if not inner.only_reads(s, but=globals_set)]
     names = [(s, inner.name(s)) for s in sets]
     if all(n and (isinstance(s, ast.Assign) or way_of(n) in (AGAIN, VALUE)) for s, n in names):
@@ -294,10 +280,6 @@ def _imported(function: ast.FunctionDef) -> dict[str, Any]:
                 found = member(sys.modules.get(node.module or ""), alias.name)
                 names[alias.asname or alias.name] = found
     return names
-
-
-def _is_docstring(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _is_plain(name: str, namespace: Mapping[str, Any]) -> bool:

@@ -49,20 +49,20 @@ class World:
     namespace: Mapping[str, Any]
     history: ExecutionHistory
     seen: SeenReads
-    _modules: OwnModules = field(init=False)
+    modules: OwnModules = field(init=False)  # beside the notebook
     _makings: dict[int, Makings] = field(default_factory=dict)
     _known: dict[Name, list[Reading]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._notebook = OwnModule(self.namespace, self.history)
-        self._modules = OwnModules(self._notebook)
-        self._reaches = Reaches(self._modules)
+        self.modules = OwnModules(self._notebook)
+        self._reaches = Reaches(self.modules)
         self.makings = self._makings_of(self._notebook)
 
     @property
     def gone(self) -> set[str]:
         """Modules whose reading of the world can't be seen: their files are there no more."""
-        return {module.partition(".")[0] for module in self._modules.gone}
+        return {module.partition(".")[0] for module in self.modules.gone}
 
     def learned(self, name: str) -> Reading | None:
         """Return the questions on which a notebook's name depends, also through its sources."""
@@ -105,11 +105,10 @@ class World:
         for reading in self._of_text(statement, self._notebook):
             return reading
         reach = self._reaches.of(statement, self._notebook)
-        names = [n for n in reach.names if n not in {(self._notebook, name) for name in but}]
+        others = {(self._notebook, name) for name in but}
+        names = [*(n for n in reach.names if n not in others), *reach.inner]
         as_read = (
-            (module, name)
-            for module, name in (*names, *reach.inner)
-            if module is not self._notebook or not self.is_later(name, executed)
+            n for n in names if n[0] is not self._notebook or not self.is_later(n[1], executed)
         )
         known = _first(self._asked(as_read))
         gone = self.gone_since(executed) - {*but}
@@ -137,10 +136,6 @@ class World:
         """Return the names of the notebook that functions read which a statement calls."""
         reach = self._reaches.of(executed.statement, self._notebook)
         return {name for module, name in reach.inner if module is self._notebook}
-
-    def module(self, name: str) -> OwnModule | None:
-        """Return a module of that name beside the notebook."""
-        return self._modules.of(name)
 
     def worked_on(self, name: str, making: Making) -> Executed | None:
         """Return the statement that has changed it by work since, so that a new one is not the
@@ -204,11 +199,10 @@ class World:
             statement = executed.statement
             for read in self.seen.reads(statement, name, value):
                 yield Reading("world", read.what, read.where)
-            names_known = {
-                n
-                for n in self.seen.known_to(statement) - statement.binds
-                if self.is_later(n, executed) or self.reads(executed, n)
-            }
+            known = self.seen.known_to(statement) - statement.binds
+            names_known = [
+                n for n in known if self.is_later(n, executed) or self.reads(executed, n)
+            ]
             if names_known and not self.seen.only_used(statement, name, value):
                 yield Reading("world", min(names_known), statement.where)
         is_own_code = isinstance(value, _CODE) and module is self._notebook
@@ -252,8 +246,10 @@ def is_settings(value: Any) -> bool:
     """Return whether a value is made of numbers, texts and devices alone: arguments, a
     configuration."""
     waiting, parts = [value], 0
+    made_in_python = 1 << 9  # Py_TPFLAGS_HEAPTYPE: of such classes attributes are all there is
     while waiting:
         part = waiting.pop()
+        bases = type(part).__mro__[:-1] if type(part) is not SimpleNamespace else ()
         parts += 1
         if parts > _MOST_PARTS:
             return False
@@ -263,15 +259,8 @@ def is_settings(value: Any) -> bool:
             waiting += [*part.keys(), *part.values()]
         elif isinstance(part, (list, tuple, set, frozenset)):
             waiting += part
-        elif not isinstance(part, _CODE) and _is_all_python(type(part)):
+        elif not isinstance(part, _CODE) and all(c.__flags__ & made_in_python for c in bases):
             waiting += dict_of(part).values()
         else:
             return False
     return True
-
-
-def _is_all_python(cls: type) -> bool:
-    """Return whether a class and its bases are Python's own code, so that attributes are all there
-    is."""
-    made_in_python = 1 << 9  # Py_TPFLAGS_HEAPTYPE
-    return cls is SimpleNamespace or all(c.__flags__ & made_in_python for c in cls.__mro__[:-1])

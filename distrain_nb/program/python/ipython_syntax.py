@@ -89,11 +89,13 @@ def _replaced(lines: list[str]) -> tuple[list[str], list[SyntaxNote]]:
         end = start + 1
         while lines[end - 1].endswith("\\") and end < len(lines):
             end += 1
-        replacement, severity, message = _replace(lines[start:end])
+        indent = lines[start][: len(lines[start]) - len(lines[start].lstrip())]
+        code = " ".join(line.rstrip("\\").strip() for line in lines[start:end])
+        replacement, severity, message = _translate(code)
         notes.append(SyntaxNote(start + 1, severity, message))
         if lines[start].startswith("%%") and severity is Severity.ERROR:
             end = len(lines)  # the rest is not Python
-        lines[start:end] = [replacement, *[""] * (end - start - 1)]
+        lines[start:end] = [indent + replacement, *[""] * (end - start - 1)]
     return lines, notes
 
 
@@ -113,14 +115,6 @@ def _special(lines: list[str]) -> int | None:
     return min(starts, default=None)
 
 
-def _replace(lines: list[str]) -> tuple[str, Severity, str]:
-    first = lines[0]
-    indent = first[: len(first) - len(first.lstrip())]
-    code = " ".join(line.rstrip("\\").strip() for line in lines)
-    text, severity, message = _translate(code)
-    return indent + text, severity, message
-
-
 def _translate(code: str) -> tuple[str, Severity, str]:
     if not code.startswith(("%", "!", "?")):
         return _refuse(code, code.partition("=")[2].strip() if code[-1] != "?" else code)
@@ -135,15 +129,11 @@ def _translate(code: str) -> tuple[str, Severity, str]:
         return _drop(code)
     if name == "time":
         return rest or "pass", Severity.INFO, f"`{code}` runs as `{rest}`, without the timing"
-    if name in ("env", "set_env"):
-        return _environment(code, rest)
-    return _refuse(code, code)
-
-
-def _environment(code: str, rest: str) -> tuple[str, Severity, str]:
+    text, severity, message = _refuse(code, code)
+    if name not in ("env", "set_env"):
+        return text, severity, message
     parts = _ENV.fullmatch(rest)
     if parts is None or "$" in rest or "{" in rest:
-        text, severity, _ = _refuse(code, code)
         return text, severity, f"`{code}` has no equal in Python: set os.environ[...] instead"
     text = f"import os; os.environ[{parts[1]!r}] = {parts[2].strip()!r}"
     return text, Severity.INFO, f"`{code}` became `{text}`"
@@ -154,19 +144,12 @@ def _drop(code: str) -> tuple[str, Severity, str]:
 
 
 def _refuse(code: str, special: str) -> tuple[str, Severity, str]:
-    return (
-        f"pass  # {code}",
-        Severity.ERROR,
-        f"`{code}` is IPython syntax, not Python: {_advice(special)}",
-    )
-
-
-def _advice(special: str) -> str:
-    if special.startswith("!") and re.match(r"!+\s*(pip|conda|mamba|uv)\b", special):
-        return _ADVICE["pip"]
+    name = next(iter(special.lstrip("%").split()), "")
+    advice = _ADVICE.get(name, "run it in a cell of its own, or write it in Python")
     if special.startswith("!"):
-        return _ADVICE["bash"]
-    if special.startswith("?") or special.endswith("?"):
-        return "ask for help in a cell of its own"
-    name = special.lstrip("%").split()[0] if special.lstrip("%").split() else ""
-    return _ADVICE.get(name, "run it in a cell of its own, or write it in Python")
+        is_pip = re.match(r"!+\s*(pip|conda|mamba|uv)\b", special)
+        advice = _ADVICE["pip" if is_pip else "bash"]
+    elif special.startswith("?") or special.endswith("?"):
+        advice = "ask for help in a cell of its own"
+    message = f"`{code}` is IPython syntax, not Python: {advice}"
+    return f"pass  # {code}", Severity.ERROR, message

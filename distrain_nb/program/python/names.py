@@ -104,7 +104,8 @@ class _Walker(ExpressionWalker, ast.NodeVisitor):
     def visit_Try(self, node: ast.Try) -> None:
         scope = self.scopes[-1]
         start = scope.mark()
-        catches = any(_catches_name_errors(h) for h in node.handlers)
+        caught = [n for h in node.handlers for n in (ast.walk(h.type) if h.type else [None])]
+        catches = any(n is None or getattr(n, "id", "") in _CATCH_NAME_ERRORS for n in caught)
 
         def normal() -> None:
             self.guarded += catches
@@ -128,23 +129,19 @@ class _Walker(ExpressionWalker, ast.NodeVisitor):
             self.bind(node.name)
         self.each(node.body)
         if node.name:
-            self.scopes[-1].unbind(node.name)
+            self.scopes[-1].surely.discard(node.name)
 
     def visit_Match(self, node: ast.Match) -> None:
         self.visit(node.subject)
         last = node.cases[-1]
-        complete = isinstance(last.pattern, ast.MatchAs) and not (
-            last.pattern.pattern or last.guard
-        )
-        cases = [lambda c=c: self._case(c) for c in node.cases]
-        self.alternatives(*cases, *([] if complete else [lambda: None]))
+        catches_all = isinstance(last.pattern, ast.MatchAs) and not last.pattern.pattern
+        cases = [lambda c=c: self.visit(c) for c in node.cases]
+        self.alternatives(*cases, *([] if catches_all and not last.guard else [lambda: None]))
 
-    def _case(self, case: ast.match_case) -> None:
-        self.visit(case.pattern)
-        self.bind(*bound_names([case.pattern]))
-        if case.guard:
-            self.visit(case.guard)
-        self.each(case.body)
+    def visit_match_case(self, node: ast.match_case) -> None:
+        self.visit(node.pattern)
+        self.bind(*bound_names([node.pattern]))
+        self.each([*filter(None, [node.guard]), *node.body])
 
     def _leave(self, node: ast.AST) -> None:
         self.generic_visit(node)
@@ -177,20 +174,17 @@ class _Walker(ExpressionWalker, ast.NodeVisitor):
             self.visit(node.target)
 
     def visit_Delete(self, node: ast.Delete) -> None:
-        for target in node.targets:
-            if isinstance(target, ast.Name):
-                self._delete(target)
-            else:
-                self.visit(target)
-
-    def _delete(self, target: ast.Name) -> None:
         scope = self.scopes[-1]
-        if scope.kind == "module" and scope.alive and target.id not in scope.surely:
-            read = Read(target.id, target.lineno)
-            self.need(read, at_once=True, certain=target.id not in scope.possibly, deleted=True)
-        elif target.id in scope.declared_global:
-            self.read(target.id, target.lineno)
-        scope.unbind(target.id)
+        for target in node.targets:
+            if not isinstance(target, ast.Name):
+                self.visit(target)
+                continue
+            if scope.kind == "module" and scope.alive and target.id not in scope.surely:
+                read, is_new = Read(target.id, target.lineno), target.id not in scope.possibly
+                self.need(read, at_once=True, certain=is_new, deleted=True)
+            elif target.id in scope.declared_global:
+                self.read(target.id, target.lineno)
+            scope.surely.discard(target.id)
 
     def visit_Import(self, node: ast.Import) -> None:
         self.bind(*bound_names([node]))
@@ -249,14 +243,6 @@ class _Walker(ExpressionWalker, ast.NodeVisitor):
             for n in ast.walk(node)
             if isinstance(n, ast.Name) and not any(n.id in scope.local for scope in inner)
         )
-
-
-def _catches_name_errors(handler: ast.ExceptHandler) -> bool:
-    if handler.type is None:
-        return True
-    return any(
-        isinstance(n, ast.Name) and n.id in _CATCH_NAME_ERRORS for n in ast.walk(handler.type)
-    )
 
 
 def _type_parameters(node: ast.AST) -> Scope:

@@ -17,6 +17,7 @@ _IN_QUERY = re.compile(r"@([^\W\d]\w*)")  # pandas: df.query("age > @limit")
 
 
 SUBCLASSES = "__subclasses__"
+_DICTS = ("globals", "vars", "locals")
 
 
 @dataclass(frozen=True)
@@ -166,9 +167,11 @@ class ExpressionWalker(ast.NodeVisitor):
         self.generic_visit(node)
         if isinstance(node.func, ast.Attribute) and node.func.attr == SUBCLASSES:
             self._notes(node, SUBCLASSES)
-        if _binds_any_name(node):
-            self.guarded += 1
-        if isinstance(node.func, ast.Attribute) and node.func.attr in ("query", "eval"):
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        fills = method in ("update", "setdefault") and _is_module_dict(node.func.value)  # type: ignore[attr-defined]
+        # What these bind can't be read off the code.
+        self.guarded += fills or (ast.unparse(node.func) == "exec" and len(node.args) == 1)
+        if method in ("query", "eval"):
             self.guarded += 1
             for text in [a for a in node.args if isinstance(a, ast.Constant)]:
                 for name in _IN_QUERY.findall(str(text.value)):
@@ -273,20 +276,4 @@ class ExpressionWalker(ast.NodeVisitor):
 
 def _is_module_dict(node: ast.AST) -> bool:
     """`globals()`, or `vars()` and `locals()`, which are the same at the top level."""
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id in ("globals", "vars", "locals")
-        and not node.args
-    )
-
-
-def _binds_any_name(call: ast.Call) -> bool:
-    """`exec(...)` and `globals().update(...)`: what they bind can't be read off the code."""
-    if isinstance(call.func, ast.Name):
-        return call.func.id == "exec" and len(call.args) == 1
-    return (
-        isinstance(call.func, ast.Attribute)
-        and call.func.attr in ("update", "setdefault")
-        and _is_module_dict(call.func.value)
-    )
+    return isinstance(node, ast.Call) and not node.args and ast.unparse(node.func) in _DICTS

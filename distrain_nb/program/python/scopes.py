@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -58,9 +58,6 @@ class Scope:
     def bind(self, name: str) -> None:
         self.surely.add(name)
         self.possibly.add(name)
-
-    def unbind(self, name: str) -> None:
-        self.surely.discard(name)
 
     def mark(self) -> Mark:
         return Mark(frozenset(self.surely), self.alive)
@@ -167,23 +164,15 @@ class ImportedModule:
 def imports_of(tree: ast.AST | Iterable[ast.AST]) -> tuple[ImportedModule, ...]:
     """Return the imports in code, those inside functions included, and `import_module("name")`."""
     nodes = [tree] if isinstance(tree, ast.AST) else tree
-    return tuple(found for top in nodes for node in ast.walk(top) for found in _imports(node))
-
-
-def _imports(node: ast.AST) -> Iterator[ImportedModule]:
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            yield ImportedModule(alias.name, (), node.lineno)
-    elif isinstance(node, ast.ImportFrom):
-        names = tuple(a.name for a in node.names if a.name != "*")
-        yield ImportedModule(node.module or "", names, node.lineno, relative=node.level > 0)
-    elif isinstance(node, ast.Call) and _function_name(node) in ("import_module", "__import__"):
-        first = node.args[0] if node.args else None
-        if isinstance(first, ast.Constant) and isinstance(first.value, str):
-            yield ImportedModule(first.value, (), node.lineno, relative=first.value.startswith("."))
-
-
-def _function_name(call: ast.Call) -> str:
-    if isinstance(call.func, ast.Attribute):
-        return call.func.attr
-    return call.func.id if isinstance(call.func, ast.Name) else ""
+    modules: list[ImportedModule] = []
+    for node in (inner for top in nodes for inner in ast.walk(top)):
+        if isinstance(node, ast.Import):
+            modules += [ImportedModule(alias.name, (), node.lineno) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = tuple(a.name for a in node.names if a.name != "*")
+            modules.append(ImportedModule(node.module or "", names, node.lineno, node.level > 0))
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            name, called = node.args[0].value, ast.unparse(node.func).rpartition(".")[2]
+            if isinstance(name, str) and called in ("import_module", "__import__"):
+                modules.append(ImportedModule(name, (), node.lineno, name.startswith(".")))
+    return tuple(modules)
