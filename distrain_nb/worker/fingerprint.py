@@ -23,7 +23,7 @@ _DEEPEST = 12
 _SHOWN = 60  # characters of a value
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), range, slice)
 LIVE = {  # packages whose objects belong to a process
-    *("_thread", "threading", "logging", "weakref", "_weakref", "_weakrefset", "asyncio"),
+    *("_thread", "threading", "logging", "_weakref", "asyncio"),
     *("_asyncio", "contextvars", "_contextvars", "_io", "io", "multiprocessing", "concurrent"),
     *("socket", "ssl", "_socket", "tqdm", "ipywidgets", "traitlets", "matplotlib", "sqlite3"),
     *("subprocess", "ctypes", "_ctypes", "select", "selectors", "_frozen_importlib", "importlib"),
@@ -130,7 +130,8 @@ class _Look:
             return PASSED_OVER, ()
         array = _array(obj)
         if array:
-            return array, ()
+            own = ((f"{path}.{n}", part) for n, part in dict_of(obj).items() if n[:1] != "_")
+            return array, own
         if type(obj).__module__.split(".")[0] in LIVE:
             return PASSED_OVER, ()
         function = None if is_own(type(obj), self.modules) else _wrapped_in(path, obj)
@@ -293,7 +294,8 @@ def _array(obj: Any) -> str:
         data = numpy.ascontiguousarray(obj).reshape(-1).view("u1").data if obj.size else b""
         return f"array of {obj.dtype}, {obj.shape}, {_hash(data)}"
     if torch is not None and hasattr(torch, "Tensor") and isinstance(obj, torch.Tensor):
-        kind = f"tensor of {obj.dtype}, {tuple(obj.shape)}"
+        graph = "" if obj.is_leaf else ", with the graph that computed it"
+        kind = f"tensor of {obj.dtype}, {tuple(obj.shape)}{graph}"
         if obj.layout is not torch.strided or obj.is_quantized or obj.device.type == "meta":
             return kind
         data = obj.detach().cpu().resolve_conj().resolve_neg().contiguous().reshape(-1)

@@ -38,9 +38,9 @@ def only_error(kernel: Kernel, cell: str) -> Finding:
             "create it in the cell",
         ),
         (
-            "import types; v = types.MappingProxyType({})",
+            "import re; v = re.match('a', 'a')",
             "v",
-            "`v` (mappingproxy) is not picklable",
+            "`v` (Match) is not picklable",
             "create it in the",
         ),
     ],
