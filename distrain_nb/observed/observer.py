@@ -45,7 +45,7 @@ from distrain_nb.observed.frames import (
     top_of,
     values_of,
 )
-from distrain_nb.observed.process import Settings
+from distrain_nb.observed.process import Settings, Variables
 from distrain_nb.observed.watch import SeenRead, Site, Watch, asked_by_command, is_inherited
 
 if TYPE_CHECKING:
@@ -100,10 +100,10 @@ class Observer:
         self._asked = False  # since the last statement
         self._knows = False  # what the running statement reads
         self._set: set[str] = set()  # variables, since then
-        self._watch = Watch(self.see, self.sets, self.starts)
+        self.settings, self.variables = Settings(namespace), Variables()
+        self._watch = Watch(self.see, self.sets, self.starts, self.variables)
         self._changes, self._children = Changes(namespace), self._watch.children
         self.originals, self.modules = Originals(namespace), Modules(namespace)
-        self.settings = Settings(namespace)
         self._states: dict[str, dict[str, str]] = {}  # when the statement began
         self._at_work: set[int] = set()  # threads that ran when the statement began
         self._of_threads: list[tuple[int, list[Site]]] = []  # that asked since
@@ -144,9 +144,9 @@ class Observer:
         self._running = label
         if self._before:  # a thread has asked since the last cell
             self._changes.follow(self.filled())
-        self._sites.pop(label, None)
-        self._readers.pop(label, None)
-        self.failed.pop(label, None)
+        kept: tuple[dict[str, Any], ...] = (self._sites, self._readers, self.variables.of)
+        for of_cells in (*kept, self.failed):
+            of_cells.pop(label, None)
 
     def end(self) -> None:
         """Note that the cell has run."""
@@ -186,6 +186,7 @@ class Observer:
             label, *place = self._ran
             self.failed[label] = (place[0], place[1])
         self._again.clear()
+        self.variables.look(self._ran)
         try:
             if read := self._children.question():
                 site, asked = self._site(*self._ran), True

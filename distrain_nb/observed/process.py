@@ -1,19 +1,20 @@
 """Settings of the process: which ones the notebook has made, and what changed them while the world
-was asked."""
+was asked. Variables of the environment: what statements found there."""
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from distrain_nb.observed.frames import run_by
+from distrain_nb.observed.frames import column_of, frames_to, is_top_level, kind_of, run_by
 from distrain_nb.worker.rank.process_state import FIRST, TABLE, is_of_package, is_set_by, read
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
-    from types import CodeType
+    from types import CodeType, FrameType
 
 _FILTERS, _LOGGERS = "warnings:filters", "logging:getLogger()"  # which imports change
 _SET_FILTERS = {"filterwarnings", "simplefilter", "resetwarnings", "filters"}
@@ -101,3 +102,58 @@ def is_brought(module: str, roots: Collection[str]) -> bool:
         for name, loaded in [*sys.modules.copy().items()]
         if name.partition(".")[0] in roots
     )
+
+
+class VariablesRead(NamedTuple):
+    """The variables of the environment that a statement read, with what it found."""
+
+    label: str
+    line: int
+    column: int
+    values: dict[str, str | None]
+
+
+class Variables:
+    """The variables of the environment that the user's own statements read; `of` has the reads of
+    a cell, or a module's file."""
+
+    def __init__(self) -> None:
+        self.known: set[str] = set()  # of the running statement; what is read again is the same
+        self._read: dict[str, str | None] = {}
+        self.of: dict[str, list[VariablesRead]] = {}
+
+    def note(self, variable: str, frame: FrameType) -> None:
+        """Note that a variable is read, also for the modules that are being imported."""
+        try:
+            frames = [item for item in frames_to(frame, None) if kind_of(item)]
+            own = bool(frames) and kind_of(frames[0]) == "own"
+            tops = [f for f in frames if own and is_top_level(f) and kind_of(f) == "own"]
+            modules = [f for f in tops if f.f_globals.get("__name__") != "__main__"]
+            for item in modules:
+                file, values = item.f_code.co_filename, {variable: _value(variable)}
+                read = VariablesRead(file, item.f_lineno, column_of(item), values)
+                self.of.setdefault(file, []).append(read)
+            if own and not modules:
+                self._read.setdefault(variable, _value(variable))
+            if not modules:
+                self.known.add(variable)
+        except Exception:  # whatever is odd about a frame: the user's code goes on
+            return
+
+    def look(self, at: tuple[str, int, int]) -> None:
+        """Keep what the statement at that place has read."""
+        if self._read:
+            self.of.setdefault(at[0], []).append(VariablesRead(*at, self._read))
+            self._read = {}
+        self.known.clear()
+
+
+def _value(variable: str) -> str | None:
+    """Return a variable of the environment; nobody notes that."""
+    key, data = os.environ.encodekey(variable), os.environ._data  # type: ignore[attr-defined]
+    return os.environ.decodevalue(data[key]) if key in data else None
+
+
+def has_changed(read: VariablesRead) -> set[str]:
+    """Return the variables that are others by now."""
+    return {name for name, value in read.values.items() if _value(name) != value}

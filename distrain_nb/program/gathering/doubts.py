@@ -176,22 +176,22 @@ def rebound(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     repeated = {executed.at for _, how in made for executed in how.chain}
     for name, how in made:
         for executed in how.chain:
-            same = world.seen.read_then(executed.statement) if how.world else {}
+            statement, again = executed.statement, f"{name}` is made again with the present"
+            way = f": run {statement.where} again, or move it into the cell" if how.world else ""
+            severity = Severity.ERROR if how.world else Severity.WARNING
+            for variable in sorted(world.changed_variables(statement)):
+                message = f"`{again} os.environ[{variable!r}], which has changed since{way}"
+                yield Finding("capture.rebound", severity, statement.where, message)
+            same = world.seen.read_then(statement) if how.world else {}
             for read, line in _read_by(executed, same, how, world).items():
                 present = found.get(read)  # only what it is made of runs before it
                 chain = present.how.chain if present and isinstance(present.how, SourceCode) else ()
-                again = {e.at for e in chain} if present else repeated
-                since = _set_since(read, executed, again, same.get(read), world)
-                if read == name or not since:
-                    continue
-                where = f"{executed.statement.label}, line {line}"
-                way = f": run {executed.statement.where} again, or move it into the cell"
-                message = (
-                    f"`{name}` is made again with the present `{read}`, which {since} has set"
-                    f" since{way if how.world else ''}"
-                )
-                severity = Severity.ERROR if how.world else Severity.WARNING
-                yield Finding("capture.rebound", severity, where, message)
+                at = {e.at for e in chain} if present else repeated
+                since = _set_since(read, executed, at, same.get(read), world)
+                if read != name and since:
+                    message = f"`{again} `{read}`, which {since} has set since{way}"
+                    where = f"{statement.label}, line {line}"
+                    yield Finding("capture.rebound", severity, where, message)
 
 
 def _read_by(

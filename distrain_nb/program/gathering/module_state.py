@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.observed.process import is_brought
-from distrain_nb.program.gathering.remake import asks_machine, is_tool
+from distrain_nb.program.gathering.remake import asks_anew, is_tool
 from distrain_nb.program.gathering.resolve import is_literal
 from distrain_nb.program.notebook.history import is_at
 from distrain_nb.program.notebook.reach import is_bound
@@ -85,12 +85,13 @@ def module_state(files: Iterable[str], world: World) -> Iterator[tuple[str, Any]
 def _of_module(module: ModuleType, own: OwnModule, world: World) -> Iterator[tuple[str, Any]]:
     since = world.seen.observer.modules.since_import(module.__name__)
     for name, value in list(vars(module).items()):
-        bound = [executed.statement for executed in own.history.of(name)]
+        executed = own.history.of(name)
+        bound = [e.statement for e in executed]
         node = bound[0].node if bound else None
         if name.startswith("__") or isinstance(value, ModuleType) or is_tool(value):
             continue
         is_set = since(name) == "set"
-        if node and (bound[0].is_import or (asks_machine(node) and not is_set)):
+        if node and (bound[0].is_import or (asks_anew(executed[0], world) and not is_set)):
             continue
         made_here = isinstance(value, (type, FunctionType)) and value.__module__ == module.__name__
         if made_here and isinstance(value, type) and isinstance(node, ast.ClassDef):

@@ -143,7 +143,14 @@ def _choice(name: str, value: Any, world: World) -> SourceCode | None:
     latest = next(iter(world.history.of(name)), None)
     if latest is None or world.seen.replaced(name, world.history.executed):
         return None
-    return by_statement(name, world.history) if asks_machine(latest.statement.node) else None
+    return by_statement(name, world.history) if asks_anew(latest, world) else None
+
+
+def asks_anew(executed: Executed, world: World) -> bool:
+    """Return whether a statement asks its machine or its environment, and would find there what it
+    found when it ran."""
+    statement = executed.statement
+    return asks_machine(statement.node) and not world.changed_variables(statement)
 
 
 def asks_machine(node: ast.AST) -> bool:
@@ -278,7 +285,7 @@ class Choices:
             return True
         if self._has_lost_base(value):
             return False
-        asks = readings or any(asks_machine(e.statement.node) for e in how.chain)
+        asks = readings or any(asks_anew(e, self.world) for e in how.chain)
         notes = [note for executed in how.chain for note in executed.statement.notes]
         if asks or any(note.severity is Severity.ERROR for note in notes):
             return True

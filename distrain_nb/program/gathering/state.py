@@ -145,6 +145,8 @@ def asking(needed: Needed, world: World) -> Iterator[str]:
     assert isinstance(needed.how, SourceCode)
     for executed in needed.how.chain:
         node = executed.statement.node
+        if world.changed_variables(executed.statement):
+            continue
         is_class = isinstance(node, ast.ClassDef) and isinstance(needed.value, type)
         if not is_class or issubclass(needed.value, tuple):  # which keep defaults elsewhere
             if world.asked_by(executed) or asks_machine(node):

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from distrain_nb.observed import Observer
-    from distrain_nb.observed.changes import PartChange
-    from distrain_nb.observed.definitions import ModuleChange
     from distrain_nb.observed.watch import SeenRead
     from distrain_nb.program.notebook.cells import Cell
     from distrain_nb.program.notebook.local_modules import OwnModule
@@ -364,7 +362,7 @@ def _only_starts(node: ast.stmt) -> bool:
     return "start" in called and called.isdisjoint(("join", "result", "wait"))
 
 
-def is_at(change: PartChange | ModuleChange, statement: Statement) -> bool:
+def is_at(change: Any, statement: Statement) -> bool:
     """Return whether a change was seen when that statement had run."""
     return _is_at(change.label, change.line, change.column, statement)
 
