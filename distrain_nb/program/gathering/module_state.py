@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.observed.process import is_brought
-from distrain_nb.program.gathering.remake import asks_anew, is_tool
+from distrain_nb.program.gathering.remake import ASKS_MACHINE, asks_anew, is_tool
 from distrain_nb.program.gathering.resolve import is_literal
 from distrain_nb.program.notebook.history import is_at
 from distrain_nb.program.notebook.reach import is_bound
@@ -22,6 +22,7 @@ from distrain_nb.program.notebook.world import is_settings
 from distrain_nb.program.python.scopes import bound_names
 from distrain_nb.program.values.origins import attributes
 from distrain_nb.worker.fingerprint import OF_THE_WORLD, dict_of, text_of
+from distrain_nb.worker.rank.caches import CACHE, caches_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -93,6 +94,10 @@ def _of_module(module: ModuleType, own: OwnModule, world: World) -> Iterator[tup
         is_set = since(name) == "set"
         if node and (bound[0].is_import or (asks_anew(executed[0], world) and not is_set)):
             continue
+        for path, function, results in caches_in(name, value):
+            asks = ASKS_MACHINE.intersection(function.__code__.co_names)
+            if function.__module__ == module.__name__ and not (asks or world.asked_in(own, name)):
+                yield f"{path}{CACHE}", results
         made_here = isinstance(value, (type, FunctionType)) and value.__module__ == module.__name__
         if made_here and isinstance(value, type) and isinstance(node, ast.ClassDef):
             for attribute, part in _of_class(value, node):

@@ -25,7 +25,7 @@ from distrain_nb.program.values.data import CHANGING
 from distrain_nb.program.values.pickling import try_value
 from distrain_nb.worker.files.disk import readable_size
 from distrain_nb.worker.fingerprint import LIVE, dict_of, fingerprint, settings
-from distrain_nb.worker.rank.caches import caches_in
+from distrain_nb.worker.rank.caches import CACHE, caches_in
 from distrain_nb.worker.rank.expected import shown
 from distrain_nb.worker.rank.wrapped import unwrapped
 
@@ -250,7 +250,7 @@ def caches_of(
             map(world.asked_by, executed)
         ):
             continue
-        key = f"{path}.cache_info()"
+        key = f"{path}{CACHE}"
         trial = try_value(key, results, definitions, _MOST_OF_CACHE)
         if trial.problem is None and trial.complete:
             yield Needed(key, results, Value(), (where,), trial, name)
