@@ -4,8 +4,10 @@ was asked. Variables of the environment: what statements found there."""
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
+from dis import get_instructions
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,6 +32,7 @@ class Settings:
         self._of_world: dict[str, tuple[Any, tuple[str, int, int]]] = {}
         self._filters, self._sets_filters = [*warnings.filters], False
         self._own_filters: list[Any] = []
+        self.seeded: list[Seeded] = []
         self._imported()
 
     def keep(self) -> None:
@@ -39,6 +42,7 @@ class Settings:
 
     def look(self, code: CodeType, at: tuple[str, int, int]) -> None:
         """Look what the statement at that place has set."""
+        self.seeded += [Seeded(*at, name) for name in seeds_in(code, self.namespace)]
         before, self._before = self._before, None
         imports = len(sys.modules) != self._modules
         if warnings.filters != self._filters:
@@ -102,6 +106,47 @@ def is_brought(module: str, roots: Collection[str]) -> bool:
         for name, loaded in [*sys.modules.copy().items()]
         if name.partition(".")[0] in roots
     )
+
+
+class Seeded(NamedTuple):
+    """A function that a statement called, itself or in a function, and that seeds a generator."""
+
+    label: str
+    line: int
+    column: int
+    name: str
+
+
+SEEDS = re.compile(r"(\w+\.)*\w*(seed\w*|set_?(rng_)?state)|(\w+\.)*enable_full_determinism")
+_BEGINS = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FAST", "LOAD_DEREF"}
+
+
+def seeds_in(code: CodeType, namespace: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the full names of functions of packages that seed a generator, as code that runs with a
+    statement names them."""
+    for inner, _ in run_by(code, namespace):
+        if not any(map(SEEDS.fullmatch, inner.co_names)):
+            continue
+        written: list[str] = []
+        for instruction in get_instructions(inner):
+            if instruction.opname in _BEGINS:
+                written = [str(instruction.argval)]
+            elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+                written.append(str(instruction.argval))
+            else:
+                continue
+            if SEEDS.fullmatch(written[-1]) and (name := _full_name(written, namespace)):
+                yield name
+
+
+def _full_name(written: list[str], namespace: Mapping[str, Any]) -> str:
+    """Return the name of a package's function with its module; empty for another's."""
+    first, *rest = written
+    value = namespace.get(first, sys.modules.get({"np": "numpy"}.get(first, first)))
+    if isinstance(value, ModuleType):
+        return ".".join((value.__name__, *rest))
+    is_function = callable(value) and getattr(value, "__module__", None) != "__main__"
+    return f"{value.__module__}.{first}" if is_function and not rest else ""
 
 
 class VariablesRead(NamedTuple):

@@ -178,7 +178,7 @@ class _Look:
             except ValueError:  # it is empty
                 pass
         inside += [(f"{path}.{name}", value) for name, value in vars(function).items()]
-        return f"function of the code {_digest(repr(_essence(code)))}", inside
+        return f"function of the code {digest(repr(_essence(code)))}", inside
 
     def _class(self, path: str, cls: type) -> Tuple[str, List[Tuple[str, Any]]]:
         if not is_own(cls, self.modules):
@@ -241,7 +241,7 @@ def text_of(value: Any) -> str | None:
     else:
         text = repr(value)
     if len(text) > _SHOWN:
-        return f"{type(value).__name__} {text[:_SHOWN]}… ({_digest(text)})"
+        return f"{type(value).__name__} {text[:_SHOWN]}… ({digest(text)})"
     return f"{type(value).__name__} {text}"
 
 
@@ -271,7 +271,8 @@ def key_of(key: Any) -> str:
     return repr(key) if isinstance(key, _PLAIN) else ""
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """Return a short hash of a text."""
     from hashlib import sha1  # 3 ms, which `%load_ext` needn't take
 
     return sha1(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
@@ -303,7 +304,7 @@ def _array(obj: Any) -> str:
     pandas: Any = sys.modules.get("pandas")
     if pandas is not None and hasattr(pandas, "DataFrame") and isinstance(obj, pandas.DataFrame):
         rows = pandas.util.hash_pandas_object(obj).to_numpy()
-        return f"frame of {obj.shape}, {_digest(repr(list(obj.columns)))}, {_hash(rows.data)}"
+        return f"frame of {obj.shape}, {digest(repr(list(obj.columns)))}, {_hash(rows.data)}"
     return ""
 
 

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 import sys
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.observed.process import is_brought
+from distrain_nb.observed.process import SEEDS, is_brought
 from distrain_nb.program.gathering.remake import ASKS_MACHINE, asks_anew, is_tool
 from distrain_nb.program.gathering.resolve import is_literal
 from distrain_nb.program.notebook.history import is_at
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
 # Of a module the call that gives its generator's state; `set` in place of `get` sets it.
 _STATES = {"random": "getstate()", "numpy.random": "get_state()", "torch": "get_rng_state()"}
-_SEEDS = re.compile(r"(\w+\.)*\w*(seed\w*|set_?(rng_)?state)|(\w+\.)*enable_full_determinism")
 
 
 def process_state(
@@ -44,11 +42,13 @@ def process_state(
     statements make again in every rank, as they ask for the world; and names such as
     `random:getstate()` with the states of generators that settings seed, last alike in all ranks.
     They are in these packages or in one that they import."""
-    by_rank: dict[str, bool] = {}
     again = [(n, world.asks_for_rank(s.executed)) for s in settings if s.runs for n in s.names]
-    for name, of_world in again:
-        if _SEEDS.fullmatch(name):
-            by_rank.update(dict.fromkeys(_modules(name), of_world))
+    seeds = [(s.executed, n) for s in settings if s.runs for n in s.names if SEEDS.fullmatch(n)]
+    executed, seen = world.history.executed, world.seen.observer.settings.seeded
+    seeds += [(e, seeded.name) for seeded in seen for e in executed if is_at(seeded, e.statement)]
+    by_rank: dict[str, bool] = {}
+    for item, name in sorted(seeds, key=lambda pair: pair[0].at):
+        by_rank.update(dict.fromkeys(_modules(name), world.asks_for_rank(item)))
     seeded = {module for module, of_world in by_rank.items() if not of_world}
     for module in sorted(m for m in seeded & sys.modules.keys() if is_brought(m, roots)):
         state = getattr(sys.modules[module], _STATES[module].removesuffix("()"), None)
