@@ -38,6 +38,7 @@ from distrain_nb.observed.frames import (
     root_of,
     run_by,
     sets_text,
+    shared_with_children,
     state_of,
     stored_by,
     thread_number,
@@ -144,9 +145,8 @@ class Observer:
         self._running = label
         if self._before:  # a thread has asked since the last cell
             self._changes.follow(self.filled())
-        kept: tuple[dict[str, Any], ...] = (self._sites, self._readers, self.variables.of)
-        for of_cells in (*kept, self.failed):
-            of_cells.pop(label, None)
+        for kept in (self._sites, self._readers, self.variables.of, self.failed):
+            kept.pop(label, None)
 
     def end(self) -> None:
         """Note that the cell has run."""
@@ -183,15 +183,16 @@ class Observer:
         asked, self._asked, self._statement = self._asked, False, None
         variables, self._set, self._ran = self._set, set(), self._at(code)
         if failed:
-            label, *place = self._ran
-            self.failed[label] = (place[0], place[1])
+            self.failed[self._ran[0]] = self._ran[1:]
         self._again.clear()
         self.variables.look(self._ran)
         try:
             if read := self._children.question():
                 site, asked = self._site(*self._ran), True
                 site.add(read, idle=False)
-                site.filled |= named_containers(code, self.namespace)
+                shared = shared_with_children(self.namespace)
+                site.beside |= bool(shared)  # and later statements may read it
+                site.filled |= named_containers(code, self.namespace) | shared
             if asked or self._knows:
                 self._watch.learn(variables)
             for part in (self.originals, self.modules, self.settings):

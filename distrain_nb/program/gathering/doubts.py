@@ -217,7 +217,7 @@ def _of_threads(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     for read, needed in reads.items():
         message = (
             f"`{needed.name}` depends on the world ({read.what}, {read.where}), asked by a thread"
-            " that went on beside other statements: ranks can't make it again. Start the thread"
+            " or process that went on beside other statements: ranks can't make it again. Start it"
             " and wait for it in one function, or in the cell"
         )
         yield Finding("capture.thread", Severity.ERROR, needed.where[0], message)
