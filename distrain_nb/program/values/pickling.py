@@ -350,11 +350,11 @@ def _lost(name: str, value: Any, copy: Any, definitions: Definitions) -> Iterato
 
 def _is_kept(owner: str) -> bool:
     """Return whether all that an object has should be in its pickle, by the text of its kind."""
-    return owner.startswith((*_ARRAYS, "builtins.")) or not is_package(owner.rpartition(".")[0])
+    return owner.startswith(_WHOLE) or not is_package(owner.rpartition(".")[0])
 
 
 _END = re.compile(r"(?<=.)[.\[]")  # of what a part is in
-_ARRAYS = ("array of", "tensor of", "frame of")
+_WHOLE = ("__main__.", "builtins.", "array of", "tensor of", "frame of")
 
 _READABLE = "let its class define __reduce__, or create it in the cell"
 
