@@ -196,5 +196,4 @@ def builders(main: Mapping[str, Any]) -> Dict[str, Any]:
         "cell": CellType,
         "class": make_class,
         "method": types.MethodType,
-        "proxy": types.MappingProxyType,
     }

@@ -71,10 +71,6 @@ EQUAL: dict[str, tuple[str, ...]] = {
         "import numpy as np\na = np.broadcast_to(np.array([1]), (3,))",
         "a.strides, a.flags.writeable, a.tolist()",
     ),
-    "a view of a dict": (
-        "import types\nd = {}\np = types.MappingProxyType(d)",
-        "d.update(a=1), p['a']",
-    ),
     "a weak reference": (
         "import weakref\nclass A: pass\na, k = A(), A()\nr, lost = weakref.ref(a), weakref.ref(k)",
         "r() is a, lost() is None",

@@ -38,9 +38,9 @@ def only_error(kernel: Kernel, cell: str) -> Finding:
             "create it in the cell",
         ),
         (
-            "import re; v = re.match('a', 'a')",
+            "import types; v = types.MappingProxyType({})",
             "v",
-            "`v` (Match) is not picklable",
+            "`v` (mappingproxy) is not picklable",
             "create it in the",
         ),
     ],

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import weakref
 from functools import cached_property
-from types import MappingProxyType, MethodType
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.worker.pickles import out_of_band, set_parametrized, set_tensor
@@ -49,7 +48,6 @@ _BY_TYPE: dict[type, Callable[[Any], Any]] = {
         *(cached_property, (prop.func,)),
         {"attrname": prop.attrname, "__doc__": prop.__doc__},
     ),
-    MappingProxyType: lambda proxy: (out_of_band, ("proxy", gc.get_referents(proxy)[0])),
     MethodType: _method,
     weakref.ref: _weak,
     weakref.WeakValueDictionary: _weak,
