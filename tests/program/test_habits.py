@@ -95,6 +95,15 @@ EQUAL: dict[str, tuple[str, ...]] = {
     ),
     "a function's text": ("def f(): 'old'", "f.__doc__ = 'new'", "f.__doc__"),
     "a generator that a function seeds": (_SEED, "random.random()"),
+    "a context that is open": (
+        "import torch\nc = torch.autocast('cpu', dtype=torch.bfloat16)\nc.__enter__()",
+        "(torch.ones(2, 2) @ torch.ones(2, 2)).dtype",
+    ),
+    "kernels that a function turns off": (
+        "import torch\ndef off(k):\n    print(k)\n    k.enable_flash_sdp(False)",
+        "off(torch.backends.cuda)\ntorch.backends.mkldnn.set_flags(False)",
+        "torch.backends.cuda.flash_sdp_enabled(), torch.backends.mkldnn.enabled",
+    ),
     "a time that an object keeps": (f"{_RUN}\nr.t = __import__('time').time()", _RANK, "r.t"),
     "a run's id": (
         "import os, uuid\ncfg = {'id': uuid.uuid4().hex, 'k': [1]}",
