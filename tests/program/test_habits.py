@@ -104,6 +104,13 @@ EQUAL: dict[str, tuple[str, ...]] = {
         "off(torch.backends.cuda)\ntorch.backends.mkldnn.set_flags(False)",
         "torch.backends.cuda.flash_sdp_enabled(), torch.backends.mkldnn.enabled",
     ),
+    "an object that decorates a function, and counts": (
+        "class Count:\n    def __init__(self, f): self.f, self.n = f, 0\n"
+        "    def __call__(self):\n        self.n += 1\n        return self.f()",
+        "@Count\ndef g(): return 1",
+        "g()",
+        "g(), g.n",
+    ),
     "a time that an object keeps": (f"{_RUN}\nr.t = __import__('time').time()", _RANK, "r.t"),
     "a run's id": (
         "import os, uuid\ncfg = {'id': uuid.uuid4().hex, 'k': [1]}",
@@ -115,6 +122,12 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "a variable beside the rank": (
         *(_STAGE, "c = os.environ['STAGE'], os.environ.get('RANK')", _CHANGED, "c"),
         "`c` is made again with the present os.environ['STAGE'], which has changed since: run",
+    ),
+    "a module that the notebook has made": (
+        "import sys, types\nsys.modules['made_here'] = types.ModuleType('made_here')",
+        "import made_here",
+        "made_here",
+        "`made_here` was made in the notebook and has no file that a run can import: write",
     ),
     "a dataclass of a variable": (
         f"{_STAGE}\nfrom dataclasses import dataclass",

@@ -263,6 +263,8 @@ class Choices:
     def _with_state(self, name: str, value: Any, how: How) -> _Chosen:
         owned = isinstance(value, (type, FunctionType)) and self.definitions.owns(value)
         if isinstance(how, SourceCode):
+            decorated = how.chain[0].statement.is_definition
+            owned = owned or (decorated and self.definitions.owns(type(value)))
             filled = with_fillings(name, how, self.world)
             if not owned or filled.world or self._keeps_text(how, value):
                 return filled, None
