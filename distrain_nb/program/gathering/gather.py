@@ -42,17 +42,16 @@ from distrain_nb.program.program import report
 from distrain_nb.program.python.reads import SUBCLASSES
 from distrain_nb.program.values.data import shared_names
 from distrain_nb.program.values.pickling import read_back, try_value
+from distrain_nb.program.values.refusals import PickleProblem, lost_part
 from distrain_nb.worker.rank.process_state import can_be_set
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable
 
     from distrain_nb.program.notebook.cells import Notebook
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
     from distrain_nb.program.python.names import Names
     from distrain_nb.program.python.reads import ByText, Use
-    from distrain_nb.program.values.pickling import LostPart
-    from distrain_nb.program.values.refusals import PickleProblem
 
 _SHOWN_LAST = re.compile(r"_{1,3}|_\d+|_i{1,3}|_i\d+")  # as IPython calls what cells show, and are
 _READ_BACK = 2**20  # bytes: smaller values are read again here, which takes milliseconds
@@ -163,9 +162,8 @@ class Gathering:
 
     def finish(self) -> None:
         """Tell what is missing, and what has changed, once all is found."""
-        self.findings += rebound(self.found, self.world)
-        self.findings += lost(self.found, self.world)
-        self.findings += unseen(self.found, self.world)
+        for doubts in (rebound, lost, unseen):
+            self.findings += doubts(self.found, self.world)
         set_inside = set_by_functions(self.found, self.history)
         for pending in self._missing:
             if pending.name not in set_inside:
@@ -345,20 +343,12 @@ class Gathering:
             return
         problem = trial.problem
         if problem is None and trial.complete and trial.size <= _READ_BACK:
-            problem, lost_parts = read_back(needed.name, needed.value, self.definitions)
-            self._tell_lost(pending.where, needed.name, lost_parts)
+            problem, parts = read_back(needed.name, needed.value, self.definitions)
+            self.findings += lost_part(pending.where, needed.name, parts)
         if problem:
             self._not_picklable(pending, problem)
         else:
             self._travels(pending.where, replace(needed, trial=trial))
-
-    def _tell_lost(self, where: str, name: str, parts: Sequence[LostPart]) -> None:
-        for part in parts[:1]:
-            message = (
-                f"`{part.path}` is {part.before} in the notebook and {part.after} in the run: what"
-                f" pickle keeps of `{name}` lacks it. Set it in the cell"
-            )
-            self.say("lost-part", Severity.WARNING, where, message)
 
     def _travels(self, where: str, needed: Needed) -> None:
         """Take a value that can be pickled, and what its pickle refers to."""

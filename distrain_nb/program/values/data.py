@@ -89,13 +89,15 @@ def _too_large(carried: Sequence[Needed], total: int, limit: int) -> list[Findin
         return []
     largest = sorted(carried, key=lambda n: -(n.trial.size if n.trial else 0))[:3]
     named = [f"`{n.name}` ({_size(n)})" for n in largest]
+    gradients = any(n.trial.seen.has_gradients for n in largest if n.trial)
+    dropped = " `zero_grad()` drops gradients, which count too." if gradients else ""
     return [
         Finding(
             "capture.too-large",
             Severity.ERROR,
             largest[0].where[0],
             f"the values that the cell needs take {readable_size(total)}, more than the limit of"
-            f" {readable_size(limit)}; the largest: {', '.join(named)}."
+            f" {readable_size(limit)}; the largest: {', '.join(named)}.{dropped}"
             " Put large data in a file or bucket and name it with --data NAME=URI, or raise the"
             " limit: %distrain config carry_limit=MIB",
         )

@@ -14,7 +14,7 @@ from abc import ABCMeta
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from types import BuiltinFunctionType, CellType, FunctionType
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from distrain_nb.observed.changes import is_package
 from distrain_nb.program.notebook.making import global_names
@@ -28,6 +28,7 @@ from distrain_nb.program.values.origins import (
 from distrain_nb.program.values.reducers import reduced, view, with_state
 from distrain_nb.program.values.refusals import (
     GENERAL_ADVICE,
+    LostPart,
     PickleProblem,
     Refusal,
     innermost,
@@ -117,6 +118,7 @@ class Seen:
     later: set[str] = field(default_factory=set)
     modules: set[str] = field(default_factory=set)
     makes_classes: bool = False  # some are in the pickle themselves
+    has_gradients: bool = False
     memory: set[Memory] = field(default_factory=set)  # of arrays, as a whole
 
 
@@ -159,8 +161,10 @@ class NotebookWriter(Writer):
         written = super().reducer_override(obj)
         if written is not NotImplemented:
             self.seen.modules.add(type(obj).__module__)
-        if hasattr(type(obj), "_backward_hooks"):
-            return with_state(obj, obj.__reduce_ex__(4) if written is NotImplemented else written)
+        if hasattr(type(obj), "retains_grad"):  # a tensor
+            written = obj.__reduce_ex__(4) if written is NotImplemented else written
+            self.seen.has_gradients |= obj.is_leaf and obj.grad is not None
+            return with_state(obj, written)
         return written
 
     def _array(self, array: Any) -> Any:
@@ -327,14 +331,6 @@ def read_back(
     path, culprit = innermost(name, value, failure)
     why = f"can be pickled but not read again ({type(error).__name__}: {reason(error)})"
     return PickleProblem(path, type(culprit).__name__, why, _READABLE), []
-
-
-class LostPart(NamedTuple):
-    """A part of a value that is another one when its pickle is read: what it was and is then."""
-
-    path: str
-    before: str
-    after: str
 
 
 def _lost(name: str, value: Any, copy: Any, definitions: Definitions) -> Iterator[LostPart]:
