@@ -104,6 +104,11 @@ EQUAL: dict[str, tuple[str, ...]] = {
         "off(torch.backends.cuda)\ntorch.backends.mkldnn.set_flags(False)",
         "torch.backends.cuda.flash_sdp_enabled(), torch.backends.mkldnn.enabled",
     ),
+    "a class that counts as a number": (
+        "import numbers\nclass M: pass",
+        "numbers.Number.register(M)",
+        "isinstance(M(), numbers.Number)",
+    ),
     "an object that decorates a function, and counts": (
         "class Count:\n    def __init__(self, f): self.f, self.n = f, 0\n"
         "    def __call__(self):\n        self.n += 1\n        return self.f()",
@@ -248,3 +253,18 @@ def test_state_of_a_module_that_is_no_text(
     cells = (_STAGE, "import habits_module as m\nm.f(1), m.f(2)", _CHANGED)
     has, run = shown_by(kernel, server, cells, "m.f(2), m.STAGE")
     assert run == has
+
+
+def test_a_module_whose_file_has_changed_is_told(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = kernel.folder / "edited_module.py"
+    file.write_text("class A:\n    def f(self): return 1\n")
+    monkeypatch.syspath_prepend(kernel.folder)
+    kernel.run("import edited_module as m")
+    file.write_text("# moved\n" + file.read_text())
+    assert not kernel.capture("m.A().f()").findings
+    file.write_text(file.read_text().replace("1", "22"))
+    (finding,) = kernel.capture("m.A().f()").findings
+    assert (finding.code, str(finding.severity)) == ("capture.rebound", "warning")
+    assert "`edited_module.A.f` has another text in the module's file by now" in finding.message

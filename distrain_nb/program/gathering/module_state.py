@@ -8,7 +8,8 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from types import FunctionType, ModuleType
+import tokenize
+from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
@@ -16,6 +17,7 @@ from distrain_nb.observed.process import SEEDS, is_brought
 from distrain_nb.program.gathering.remake import ASKS_MACHINE, asks_anew, is_tool
 from distrain_nb.program.gathering.resolve import is_literal
 from distrain_nb.program.notebook.history import is_at
+from distrain_nb.program.notebook.making import same_code
 from distrain_nb.program.notebook.reach import is_bound
 from distrain_nb.program.notebook.world import is_settings
 from distrain_nb.program.python.scopes import bound_names
@@ -175,7 +177,7 @@ def from_the_world(
             f" ({reading.where}). Move that line into the cell"
         )
         sets[module, inner] = Finding("capture.not-portable", Severity.ERROR, module, message)
-    return [*sets.values(), *_changed_in_parts(modules, world)], proofs
+    return [*sets.values(), *_changed_in_parts(modules, world), *_edited(modules)], proofs
 
 
 def _changed_in_parts(modules: Iterable[str], world: World) -> Iterator[Finding]:
@@ -195,6 +197,48 @@ def _changed_in_parts(modules: Iterable[str], world: World) -> Iterator[Finding]
                         " Make it in the cell"
                     )
                     yield Finding("capture.not-portable", Severity.ERROR, module, message)
+
+
+def _edited(modules: Iterable[str]) -> Iterator[Finding]:
+    """Yield a warning for each module whose file has another text for a function than the notebook
+    runs: ranks import the file."""
+    for name in sorted(modules):
+        module = sys.modules.get(name)
+        functions = [*_functions(module)] if module else []
+        texts = _codes_of(functions[0][1].co_filename) if functions else {}
+        for path, code in functions if texts else ():
+            if not any(same_code(text, code) for text in texts.get(code.co_name, ())):
+                message = (
+                    f"`{name}.{path}` has another text in the module's file by now, which the run"
+                    f" imports: run importlib.reload({name}) to see that here too"
+                )
+                yield Finding("capture.rebound", Severity.WARNING, name, message)
+                break
+
+
+def _functions(module: ModuleType) -> Iterator[tuple[str, CodeType]]:
+    """Yield the code of a module's functions, and of its classes' methods, by their paths."""
+    for name, value in [*vars(module).items()]:
+        inside = [*vars(value).items()] if isinstance(value, type) else []
+        for path, part in [(name, value), *((f"{name}.{n}", part) for n, part in inside)]:
+            code = part.__code__ if isinstance(part, FunctionType) else None
+            if code and code.co_filename == module.__file__:
+                yield path, code
+
+
+def _codes_of(file: str) -> dict[str, list[CodeType]]:
+    """Return the code in a file by its names; nothing of a file that can't be read."""
+    found: dict[str, list[CodeType]] = {}
+    try:
+        with tokenize.open(file) as text:
+            waiting = [compile(text.read(), file, "exec", dont_inherit=True)]
+    except (OSError, SyntaxError, ValueError):
+        return found
+    while waiting:
+        code = waiting.pop()
+        found.setdefault(code.co_name, []).append(code)
+        waiting += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
+    return found
 
 
 def _made_by_rank(own: OwnModule, name: str, world: World) -> Iterator[str]:
