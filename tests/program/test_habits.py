@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -268,3 +269,17 @@ def test_a_module_whose_file_has_changed_is_told(
     (finding,) = kernel.capture("m.A().f()").findings
     assert (finding.code, str(finding.severity)) == ("capture.rebound", "warning")
     assert "`edited_module.A.f` has another text in the module's file by now" in finding.message
+
+
+def test_what_a_module_has_cached_of_the_rank_is_each_ranks_own(
+    kernel: Kernel, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "import functools, os\ndef get(): return os.environ.get('RANK')\n"
+    (kernel.folder / "cached_rank.py").write_text(
+        f"{text}@functools.cache\ndef rank(): return get()\n"
+    )
+    monkeypatch.syspath_prepend(kernel.folder)
+    kernel.run("import cached_rank as m")
+    kernel.run("m.rank()")
+    program = replace(kernel.capture("print('SHOWN', m.rank())"), variables={"RANK": "1"})
+    assert server.output(program) == "SHOWN 1\n"

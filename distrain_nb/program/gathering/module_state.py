@@ -87,6 +87,8 @@ def module_state(files: Iterable[str], world: World) -> Iterator[tuple[str, Any]
 
 def _of_module(module: ModuleType, own: OwnModule, world: World) -> Iterator[tuple[str, Any]]:
     since = world.seen.observer.modules.since_import(module.__name__)
+    statements = [e.statement for e in world.history.executed]
+    asked = any(not world.saw(s) or [*world.seen.asked(s)] for s in statements)  # by a cache, maybe
     for name, value in list(vars(module).items()):
         executed = own.history.of(name)
         bound = [e.statement for e in executed]
@@ -97,8 +99,8 @@ def _of_module(module: ModuleType, own: OwnModule, world: World) -> Iterator[tup
         if node and (bound[0].is_import or (asks_anew(executed[0], world) and not is_set)):
             continue
         for path, function, results in caches_in(name, value):
-            asks = ASKS_MACHINE.intersection(function.__code__.co_names)
-            if function.__module__ == module.__name__ and not (asks or world.asked_in(own, name)):
+            asks = asked or ASKS_MACHINE.intersection(function.__code__.co_names)
+            if function.__module__ == module.__name__ and not asks:
                 yield f"{path}{CACHE}", results
         made_here = isinstance(value, (type, FunctionType)) and value.__module__ == module.__name__
         if made_here and isinstance(value, type) and isinstance(node, ast.ClassDef):
