@@ -89,8 +89,7 @@ class Observer:
         self.namespace, self.place, self.unseen = namespace, place, unseen
         self.active, self._lock = True, RLock()
         self.failed: dict[str, tuple[int, int]] = {}  # by cell: where
-        self._running = ""  # the label of a cell
-        self._ran = ("", 0, -1)  # the last statement
+        self._running, self._ran = "", ("", 0, -1)  # the label of a cell; the last statement
         self._sites: dict[str, dict[tuple[int, int], Site]] = defaultdict(dict)
         self._seen: dict[tuple[object, ...], tuple[object, ...]] = {}
         # What a statement's lines asked from where: the way to its frame takes 3 µs.
@@ -98,8 +97,8 @@ class Observer:
         self._statement: FrameType | None = None
         self._before: list[_Before] = []
         self._last: FrameType | None = None
-        self._asked = False  # since the last statement
-        self._knows = False  # what the running statement reads
+        self._asked = self._knows = False  # since the last statement; what the running one reads
+        self.askers: set[CodeType] = set()  # the user's own functions that a question came through
         self._set: set[str] = set()  # variables, since then
         self.settings, self.variables = Settings(namespace), Variables()
         self._watch = Watch(self.see, self.sets, self.starts, self.variables)
@@ -320,6 +319,7 @@ class Observer:
         read = SeenRead(what, "{}, line {}".format(*self._place(frames[0])), direct)
         if self._children.tell(read):
             return
+        self.askers.update(item.f_code for item in frames)
         sites = [*self._sites_of(frames)]
         for site in sites:
             site.add(read, idle=not self._running or (top is None and thread_number() > 0))

@@ -283,3 +283,16 @@ def test_what_a_module_has_cached_of_the_rank_is_each_ranks_own(
     kernel.run("m.rank()")
     program = replace(kernel.capture("print('SHOWN', m.rank())"), variables={"RANK": "1"})
     assert server.output(program) == "SHOWN 1\n"
+
+
+@pytest.mark.parametrize(
+    "call", ["{'k': r}['k']()", "globals()['r']()", "list(map(lambda f: f(), L))", "p()"]
+)
+def test_what_a_function_has_cached_of_the_rank_is_each_ranks_own(
+    kernel: Kernel, server: Server, call: str
+) -> None:
+    kernel.run("import functools, os\ndef get(): return os.environ.get('RANK')")
+    kernel.run("@functools.cache\ndef r(): return get()\nL, p = [r], functools.partial(r)")
+    kernel.run(call)
+    program = replace(kernel.capture("print('SHOWN', r())"), variables={"RANK": "1"})
+    assert server.output(program) == "SHOWN 1\n"

@@ -246,9 +246,9 @@ def caches_of(
     name, chain = needed.name, needed.how.chain
     for path, function, results in caches_in(name, needed.value):
         executed = (e for e in world.history.executed if e not in chain and world.reads(e, name))
-        if ASKS_MACHINE.intersection(function.__code__.co_names) or any(
-            map(world.asked_by, executed)
-        ):
+        code = function.__code__
+        asks = code in world.seen.observer.askers or ASKS_MACHINE.intersection(code.co_names)
+        if asks or any(map(world.asked_by, executed)):
             continue
         key = f"{path}{CACHE}"
         trial = try_value(key, results, definitions, _MOST_OF_CACHE)
