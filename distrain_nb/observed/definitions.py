@@ -35,8 +35,8 @@ def parts(name: str, definition: Any) -> Iterator[tuple[str, Any]]:
     while waiting:
         path, owner = waiting.pop()
         seen.add(id(owner))
-        given = {"__doc__": owner.__doc__} if isinstance(owner, FunctionType) else {}
-        for attribute, value in [*vars(owner).items(), *given.items()]:
+        text = {"__doc__": owner.__doc__} if isinstance(owner, FunctionType) else {}
+        for attribute, value in [*vars(owner).items(), *text.items()]:
             is_given = attribute.startswith("__") and attribute.endswith("__")
             is_of_class = attribute in OF_CLASSES and value is not None
             if is_given and not (is_of_class or isinstance(value, _METHODS)):

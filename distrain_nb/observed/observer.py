@@ -144,8 +144,8 @@ class Observer:
         self._running = label
         if self._before:  # a thread has asked since the last cell
             self._changes.follow(self.filled())
-        for kept in (self._sites, self._readers, self.variables.of, self.failed):
-            kept.pop(label, None)
+        for records in (self._sites, self._readers, self.variables.of, self.failed):
+            records.pop(label, None)
 
     def end(self) -> None:
         """Note that the cell has run."""

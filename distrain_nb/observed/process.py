@@ -163,7 +163,7 @@ class Variables:
     a cell, or a module's file."""
 
     def __init__(self) -> None:
-        self.known: set[str] = set()  # of the running statement; what is read again is the same
+        self.noted: set[str] = set()  # of the running statement; what is read again is the same
         self._read: dict[str, str | None] = {}
         self.of: dict[str, list[VariablesRead]] = {}
 
@@ -171,17 +171,17 @@ class Variables:
         """Note that a variable is read, also for the modules that are being imported."""
         try:
             frames = [item for item in frames_to(frame, None) if kind_of(item)]
-            own = bool(frames) and kind_of(frames[0]) == "own"
-            tops = [f for f in frames if own and is_top_level(f) and kind_of(f) == "own"]
+            is_theirs = bool(frames) and kind_of(frames[0]) == "own"
+            tops = [f for f in frames if is_theirs and is_top_level(f) and kind_of(f) == "own"]
             modules = [f for f in tops if f.f_globals.get("__name__") != "__main__"]
             for item in modules:
                 file, values = item.f_code.co_filename, {variable: _value(variable)}
                 read = VariablesRead(file, item.f_lineno, column_of(item), values)
                 self.of.setdefault(file, []).append(read)
-            if own and not modules:
+            if is_theirs and not modules:
                 self._read.setdefault(variable, _value(variable))
             if not modules:
-                self.known.add(variable)
+                self.noted.add(variable)
         except Exception:  # whatever is odd about a frame: the user's code goes on
             return
 
@@ -190,7 +190,7 @@ class Variables:
         if self._read:
             self.of.setdefault(at[0], []).append(VariablesRead(*at, self._read))
             self._read = {}
-        self.known.clear()
+        self.noted.clear()
 
 
 def _value(variable: str) -> str | None:

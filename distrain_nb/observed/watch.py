@@ -160,7 +160,7 @@ class Watch:
         cls = type(os.environ)
         get, set_, names = cls.__getitem__, cls.__setitem__, cls.__iter__
         see, sets, known = self._see, self._sets, self._asked
-        note, read = self._variables.note, self._variables.known
+        note, read = self._variables.note, self._variables.noted
 
         def getitem(self: Any, key: Any) -> Any:
             try:

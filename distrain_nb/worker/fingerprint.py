@@ -130,8 +130,8 @@ class _Look:
             return PASSED_OVER, ()
         array = _array(obj)
         if array:
-            own = ((f"{path}.{n}", part) for n, part in dict_of(obj).items() if n[:1] != "_")
-            return array, own
+            inside = ((f"{path}.{n}", part) for n, part in dict_of(obj).items() if n[:1] != "_")
+            return array, inside
         if type(obj).__module__.split(".")[0] in LIVE:
             return PASSED_OVER, ()
         function = None if is_own(type(obj), self.modules) else _wrapped_in(path, obj)

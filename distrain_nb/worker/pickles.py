@@ -26,9 +26,9 @@ Memory = Tuple[int, int]  # the address and the bytes of what arrays or tensors 
 
 class Writer(pickle.Pickler):
     """Pickles objects to `objects`, and the bytes of arrays to `arrays`. Small views of memory that
-    is not `whole` there, or not yet, are written as copies."""
+    is not in `entire`, or not yet, are written as copies."""
 
-    whole: Collection[Memory] = ()
+    entire: Collection[Memory] = ()
 
     def __init__(self, objects: BinaryIO, arrays: BinaryIO) -> None:
         super().__init__(objects, protocol=4)
@@ -84,7 +84,7 @@ class Writer(pickle.Pickler):
 
     def shares(self, memory: Memory, size: int) -> bool:
         """Return whether memory is written as a whole for a view of it of so many bytes."""
-        return size * 2 >= memory[1] or memory in self.whole or memory in self.storages
+        return size * 2 >= memory[1] or memory in self.entire or memory in self.storages
 
     def written(self, memory: Memory, owner: Any, data: Callable[[], Any]) -> int:
         """Return where memory is written, of which there is one copy."""

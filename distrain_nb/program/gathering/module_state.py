@@ -46,8 +46,13 @@ def process_state(
     They are in these packages or in one that they import."""
     again = [(n, world.asks_for_rank(s.executed)) for s in settings if s.runs for n in s.names]
     seeds = [(s.executed, n) for s in settings if s.runs for n in s.names if SEEDS.fullmatch(n)]
-    executed, seen = world.history.executed, world.seen.observer.settings.seeded
-    seeds += [(e, seeded.name) for seeded in seen for e in executed if is_at(seeded, e.statement)]
+    executed, observer = world.history.executed, world.seen.observer
+    seeds += [
+        (e, seeded.name)
+        for seeded in observer.settings.seeded
+        for e in executed
+        if is_at(seeded, e.statement)
+    ]
     by_rank: dict[str, bool] = {}
     for item, name in sorted(seeds, key=lambda pair: pair[0].at):
         by_rank.update(dict.fromkeys(_modules(name), world.asks_for_rank(item)))
@@ -230,17 +235,17 @@ def _functions(module: ModuleType) -> Iterator[tuple[str, CodeType]]:
 
 def _codes_of(file: str) -> dict[str, list[CodeType]]:
     """Return the code in a file by its names; nothing of a file that can't be read."""
-    found: dict[str, list[CodeType]] = {}
+    codes: dict[str, list[CodeType]] = {}
     try:
         with tokenize.open(file) as text:
             waiting = [compile(text.read(), file, "exec", dont_inherit=True)]
     except (OSError, SyntaxError, ValueError):
-        return found
+        return codes
     while waiting:
         code = waiting.pop()
-        found.setdefault(code.co_name, []).append(code)
+        codes.setdefault(code.co_name, []).append(code)
         waiting += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
-    return found
+    return codes
 
 
 def _made_by_rank(own: OwnModule, name: str, world: World) -> Iterator[str]:

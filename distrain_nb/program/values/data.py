@@ -79,8 +79,8 @@ def data_of(
     meter = ByteCounter("copying values", sum(sizes.values()))
     objects, arrays = CountedMemory(meter), CountedMemory(meter)
     values = {needed.name: needed.value for needed in carried}
-    whole = {part for n in carried if n.trial for part in n.trial.seen.memory}
-    index = encode(values, gathering.definitions, objects, arrays, whole)
+    memory = {part for n in carried if n.trial for part in n.trial.seen.memory}
+    index = encode(values, gathering.definitions, objects, arrays, memory)
     return Data(index.to_json(), objects.getvalue(), arrays.getvalue()), []
 
 

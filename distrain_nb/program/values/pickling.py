@@ -132,12 +132,12 @@ class NotebookWriter(Writer):
         *,
         definitions: Definitions,
         seen: Seen,
-        whole: Collection[Memory] = (),
+        entire: Collection[Memory] = (),
     ) -> None:
         super().__init__(objects, arrays)
         self.definitions = definitions
         self.seen = seen
-        self.whole = whole
+        self.entire = entire
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, (type, FunctionType)):
@@ -381,9 +381,9 @@ def encode(
     definitions: Definitions,
     objects: BinaryIO,
     arrays: BinaryIO,
-    whole: Collection[Memory],
+    entire: Collection[Memory],
 ) -> Index:
-    """Write values of the notebook; what they share stays shared, as do arrays the `whole` memory
+    """Write values of the notebook; what they share stays shared, as do arrays the `entire` memory
     that is written."""
-    writer = partial(NotebookWriter, definitions=definitions, seen=Seen(), whole=whole)
+    writer = partial(NotebookWriter, definitions=definitions, seen=Seen(), entire=entire)
     return write(values, objects, arrays, together=True, writer=writer)

@@ -22,8 +22,8 @@ def _method(method: MethodType) -> Any:
     owner, function = method.__self__, method.__func__
     classes = owner.__mro__ if isinstance(owner, type) else type(owner).__mro__
     name = getattr(function, "__name__", "")
-    given = next((vars(cls)[name] for cls in classes if name in vars(cls)), None)
-    if getattr(given, "__func__", given) is function:
+    member = next((vars(cls)[name] for cls in classes if name in vars(cls)), None)
+    if getattr(member, "__func__", member) is function:
         return NotImplemented
     return out_of_band, ("method", function, owner)
 
