@@ -46,22 +46,17 @@ def process_state(
     They are in these packages or in one that they import."""
     again = [(n, world.asks_for_rank(s.executed)) for s in settings if s.runs for n in s.names]
     seeds = [(s.executed, n) for s in settings if s.runs for n in s.names if SEEDS.fullmatch(n)]
-    executed, observer = world.history.executed, world.seen.observer
-    seeds += [
-        (e, seeded.name)
-        for seeded in observer.settings.seeded
-        for e in executed
-        if is_at(seeded, e.statement)
-    ]
+    past, state = world.history.executed, world.seen.observer.settings
+    seeds += [(e, s.name) for s in state.seeded for e in past if is_at(s, e.statement)]
     by_rank: dict[str, bool] = {}
     for item, name in sorted(seeds, key=lambda pair: pair[0].at):
         by_rank.update(dict.fromkeys(_modules(name), world.asks_for_rank(item)))
     seeded = {module for module, of_world in by_rank.items() if not of_world}
     for module in sorted(m for m in seeded & sys.modules.keys() if is_brought(m, roots)):
-        state = getattr(sys.modules[module], _STATES[module].removesuffix("()"), None)
-        if state is not None:
-            yield f"{module}:{_STATES[module]}", state()
-    yield from world.seen.observer.settings.changed(roots, [n for n, of_world in again if of_world])
+        read = getattr(sys.modules[module], _STATES[module].removesuffix("()"), None)
+        if read is not None:
+            yield f"{module}:{_STATES[module]}", read()
+    yield from state.changed(roots, [n for n, of_world in again if of_world])
 
 
 def _modules(name: str) -> Iterable[str]:
