@@ -198,7 +198,7 @@ _SETTINGS = {"argparse", "types", "builtins", "collections"}  # whose objects ho
 def _attributes(obj: Any, cls: type) -> Iterator[tuple[str, object]]:
     inside = attributes_of(obj)
     yield from (inside.get("_modules") or {}).items()  # of a model, as one writes it
-    private = cls.__module__ not in _SETTINGS and _is_package(cls.__module__)
+    private = cls.__module__ not in _SETTINGS and is_package(cls.__module__)
     for name, part in inside.items():
         is_weights = "_modules" in inside and name in ("_parameters", "_buffers", "_modules")
         if not (is_weights or (private and (name.startswith("_") or name in _LEFT_OUT))):
@@ -206,7 +206,7 @@ def _attributes(obj: Any, cls: type) -> Iterator[tuple[str, object]]:
 
 
 @lru_cache(maxsize=4096)
-def _is_package(module: str) -> bool:
+def is_package(module: str) -> bool:
     """Return whether a module is installed, so that its private attributes are its own matter."""
     names = vars(sys.modules.get(module, sys))
     return is_installed(names) or root_of(names) in sys.stdlib_module_names - {"__main__"}

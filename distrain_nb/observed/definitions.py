@@ -25,6 +25,7 @@ OF_CLASSES = (
     "__annotations__",
     "__match_args__",
 )  # which their statements give them, and may change
+_METHODS = (FunctionType, staticmethod, classmethod, property)
 
 
 def parts(name: str, definition: Any) -> Iterator[tuple[str, Any]]:
@@ -34,9 +35,11 @@ def parts(name: str, definition: Any) -> Iterator[tuple[str, Any]]:
     while waiting:
         path, owner = waiting.pop()
         seen.add(id(owner))
-        for attribute, value in [*vars(owner).items()]:
+        text = {"__doc__": owner.__doc__} if isinstance(owner, FunctionType) else {}
+        for attribute, value in [*vars(owner).items(), *text.items()]:
             is_given = attribute.startswith("__") and attribute.endswith("__")
-            if is_given and (attribute not in OF_CLASSES or value is None):
+            is_of_class = attribute in OF_CLASSES and value is not None
+            if is_given and not (is_of_class or isinstance(value, _METHODS)):
                 continue
             inner = f"{path}.{attribute}"
             yield inner, value

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import linecache
+import os
 import re
+import stat
 import sys
 import threading
 from dis import get_instructions
@@ -24,6 +26,7 @@ _UNCHANGING = (bool, int, float, complex, str, bytes, type(None))
 _NO_STATE = (*_UNCHANGING, ModuleType, FunctionType, BuiltinFunctionType, CodeType)
 _MOST_PARTS, _MOST_ITEMS = 1000, 100
 _MOST_TEXT = 4096  # bytes of a text that is kept
+_MOST_DESCRIPTORS = 2**16
 _OF_THREADS = {"threading", "concurrent", "queue", "_queue", "multiprocessing", "asyncio"}
 _LOADS = {"LOAD_NAME", "LOAD_GLOBAL"}
 _FUNCTION = 0x1  # CO_OPTIMIZED, which bodies of classes and modules lack
@@ -253,6 +256,22 @@ def _run_with(code: CodeType) -> Iterator[CodeType]:
 def named_containers(code: CodeType, names: Mapping[str, Any]) -> set[str]:
     """Return the names in a statement for what it may fill with what it gets."""
     return {n for n in code.co_names if isinstance(names.get(n), (list, dict, set))}
+
+
+def shared_with_children(names: Mapping[str, Any]) -> set[str]:
+    """Return the names for what a forked process may give its answers by: the ends of pipes, and
+    the queues and the like of `multiprocessing`."""
+    modules = {name: type(value).__module__ for name, value in [*names.items()]}
+    queues = {n for n, module in modules.items() if module.startswith("multiprocessing.")}
+    return queues | {n for n, v in [*names.items()] if type(v) is int and _is_pipe(v)}
+
+
+def _is_pipe(number: int) -> bool:
+    try:
+        mode = os.fstat(number).st_mode if 2 < number < _MOST_DESCRIPTORS else 0
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 @lru_cache(maxsize=4096)

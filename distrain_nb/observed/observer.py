@@ -38,6 +38,7 @@ from distrain_nb.observed.frames import (
     root_of,
     run_by,
     sets_text,
+    shared_with_children,
     state_of,
     stored_by,
     thread_number,
@@ -45,7 +46,7 @@ from distrain_nb.observed.frames import (
     top_of,
     values_of,
 )
-from distrain_nb.observed.process import Settings
+from distrain_nb.observed.process import Settings, Variables
 from distrain_nb.observed.watch import SeenRead, Site, Watch, asked_by_command, is_inherited
 
 if TYPE_CHECKING:
@@ -88,8 +89,7 @@ class Observer:
         self.namespace, self.place, self.unseen = namespace, place, unseen
         self.active, self._lock = True, RLock()
         self.failed: dict[str, tuple[int, int]] = {}  # by cell: where
-        self._running = ""  # the label of a cell
-        self._ran = ("", 0, -1)  # the last statement
+        self._running, self._ran = "", ("", 0, -1)  # the label of a cell; the last statement
         self._sites: dict[str, dict[tuple[int, int], Site]] = defaultdict(dict)
         self._seen: dict[tuple[object, ...], tuple[object, ...]] = {}
         # What a statement's lines asked from where: the way to its frame takes 3 µs.
@@ -97,13 +97,13 @@ class Observer:
         self._statement: FrameType | None = None
         self._before: list[_Before] = []
         self._last: FrameType | None = None
-        self._asked = False  # since the last statement
-        self._knows = False  # what the running statement reads
+        self._asked = self._knows = False  # since the last statement; what the running one reads
+        self.askers: set[CodeType] = set()  # the user's own functions that a question came through
         self._set: set[str] = set()  # variables, since then
-        self._watch = Watch(self.see, self.sets, self.starts)
+        self.settings, self.variables = Settings(namespace), Variables()
+        self._watch = Watch(self.see, self.sets, self.starts, self.variables)
         self._changes, self._children = Changes(namespace), self._watch.children
         self.originals, self.modules = Originals(namespace), Modules(namespace)
-        self.settings = Settings(namespace)
         self._states: dict[str, dict[str, str]] = {}  # when the statement began
         self._at_work: set[int] = set()  # threads that ran when the statement began
         self._of_threads: list[tuple[int, list[Site]]] = []  # that asked since
@@ -144,9 +144,8 @@ class Observer:
         self._running = label
         if self._before:  # a thread has asked since the last cell
             self._changes.follow(self.filled())
-        self._sites.pop(label, None)
-        self._readers.pop(label, None)
-        self.failed.pop(label, None)
+        for records in (self._sites, self._readers, self.variables.of, self.failed):
+            records.pop(label, None)
 
     def end(self) -> None:
         """Note that the cell has run."""
@@ -183,14 +182,16 @@ class Observer:
         asked, self._asked, self._statement = self._asked, False, None
         variables, self._set, self._ran = self._set, set(), self._at(code)
         if failed:
-            label, *place = self._ran
-            self.failed[label] = (place[0], place[1])
+            self.failed[self._ran[0]] = self._ran[1:]
         self._again.clear()
+        self.variables.look(self._ran)
         try:
             if read := self._children.question():
                 site, asked = self._site(*self._ran), True
                 site.add(read, idle=False)
-                site.filled |= named_containers(code, self.namespace)
+                shared = shared_with_children(self.namespace)
+                site.beside |= bool(shared)  # and later statements may read it
+                site.filled |= named_containers(code, self.namespace) | shared
             if asked or self._knows:
                 self._watch.learn(variables)
             for part in (self.originals, self.modules, self.settings):
@@ -318,6 +319,7 @@ class Observer:
         read = SeenRead(what, "{}, line {}".format(*self._place(frames[0])), direct)
         if self._children.tell(read):
             return
+        self.askers.update(item.f_code for item in frames)
         sites = [*self._sites_of(frames)]
         for site in sites:
             site.add(read, idle=not self._running or (top is None and thread_number() > 0))

@@ -1,19 +1,22 @@
 """Settings of the process: which ones the notebook has made, and what changed them while the world
-was asked."""
+was asked. Variables of the environment: what statements found there."""
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 import warnings
+from dis import get_instructions
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from distrain_nb.observed.frames import run_by
+from distrain_nb.observed.frames import column_of, frames_to, is_top_level, kind_of, run_by
 from distrain_nb.worker.rank.process_state import FIRST, TABLE, is_of_package, is_set_by, read
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
-    from types import CodeType
+    from types import CodeType, FrameType
 
 _FILTERS, _LOGGERS = "warnings:filters", "logging:getLogger()"  # which imports change
 _SET_FILTERS = {"filterwarnings", "simplefilter", "resetwarnings", "filters"}
@@ -29,6 +32,7 @@ class Settings:
         self._of_world: dict[str, tuple[Any, tuple[str, int, int]]] = {}
         self._filters, self._sets_filters = [*warnings.filters], False
         self._own_filters: list[Any] = []
+        self.seeded: list[Seeded] = []
         self._imported()
 
     def keep(self) -> None:
@@ -38,6 +42,7 @@ class Settings:
 
     def look(self, code: CodeType, at: tuple[str, int, int]) -> None:
         """Look what the statement at that place has set."""
+        self.seeded += [Seeded(*at, name) for name in seeds_in(code, self.namespace)]
         before, self._before = self._before, None
         imports = len(sys.modules) != self._modules
         if warnings.filters != self._filters:
@@ -101,3 +106,99 @@ def is_brought(module: str, roots: Collection[str]) -> bool:
         for name, loaded in [*sys.modules.copy().items()]
         if name.partition(".")[0] in roots
     )
+
+
+class Seeded(NamedTuple):
+    """A function that a statement called, itself or in a function, and that seeds a generator."""
+
+    label: str
+    line: int
+    column: int
+    name: str
+
+
+SEEDS = re.compile(r"(\w+\.)*\w*(seed\w*|set_?(rng_)?state)|(\w+\.)*enable_full_determinism")
+_BEGINS = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FAST", "LOAD_DEREF"}
+
+
+def seeds_in(code: CodeType, namespace: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the full names of functions of packages that seed a generator, as code that runs with a
+    statement names them."""
+    for inner, _ in run_by(code, namespace):
+        if not any(map(SEEDS.fullmatch, inner.co_names)):
+            continue
+        written: list[str] = []
+        for instruction in get_instructions(inner):
+            if instruction.opname in _BEGINS:
+                written = [str(instruction.argval)]
+            elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+                written.append(str(instruction.argval))
+            else:
+                continue
+            if SEEDS.fullmatch(written[-1]) and (name := _full_name(written, namespace)):
+                yield name
+
+
+def _full_name(written: list[str], namespace: Mapping[str, Any]) -> str:
+    """Return the name of a package's function with its module; empty for another's."""
+    first, *rest = written
+    value = namespace.get(first, sys.modules.get({"np": "numpy"}.get(first, first)))
+    if isinstance(value, ModuleType):
+        return ".".join((value.__name__, *rest))
+    is_function = callable(value) and getattr(value, "__module__", None) != "__main__"
+    return f"{value.__module__}.{first}" if is_function and not rest else ""
+
+
+class VariablesRead(NamedTuple):
+    """The variables of the environment that a statement read, with what it found."""
+
+    label: str
+    line: int
+    column: int
+    values: dict[str, str | None]
+
+
+class Variables:
+    """The variables of the environment that the user's own statements read; `of` has the reads of
+    a cell, or a module's file."""
+
+    def __init__(self) -> None:
+        self.noted: set[str] = set()  # of the running statement; what is read again is the same
+        self._read: dict[str, str | None] = {}
+        self.of: dict[str, list[VariablesRead]] = {}
+
+    def note(self, variable: str, frame: FrameType) -> None:
+        """Note that a variable is read, also for the modules that are being imported."""
+        try:
+            frames = [item for item in frames_to(frame, None) if kind_of(item)]
+            is_theirs = bool(frames) and kind_of(frames[0]) == "own"
+            tops = [f for f in frames if is_theirs and is_top_level(f) and kind_of(f) == "own"]
+            modules = [f for f in tops if f.f_globals.get("__name__") != "__main__"]
+            for item in modules:
+                file, values = item.f_code.co_filename, {variable: _value(variable)}
+                read = VariablesRead(file, item.f_lineno, column_of(item), values)
+                self.of.setdefault(file, []).append(read)
+            if is_theirs and not modules:
+                self._read.setdefault(variable, _value(variable))
+            if not modules:
+                self.noted.add(variable)
+        except Exception:  # whatever is odd about a frame: the user's code goes on
+            return
+
+    def look(self, at: tuple[str, int, int]) -> None:
+        """Keep what the statement at that place has read."""
+        if self._read:
+            self.of.setdefault(at[0], []).append(VariablesRead(*at, self._read))
+            self._read = {}
+        self.noted.clear()
+
+
+def _value(variable: str) -> str | None:
+    """Return a variable of the environment; nobody notes that."""
+    key, data = os.environ.encodekey(variable), os.environ._data  # type: ignore[attr-defined]
+    return os.environ.decodevalue(data[key]) if key in data else None
+
+
+def has_changed(read: VariablesRead) -> set[str]:
+    """Return the variables that are others by now."""
+    return {name for name, value in read.values.items() if _value(name) != value}

@@ -23,6 +23,8 @@ from distrain_nb.worker.rank.on_import import on_import
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from distrain_nb.observed.process import Variables
+
 _SIZE, _END = 4096, "\0"  # of a question that a child tells
 _LAUNCHER = (  # `re` compiles it when a variable is asked for
     r"(\w*_)?(RANK|RANKS|WORLD_SIZE|LOCAL_SIZE|NNODES|NODEID|NTASKS|PROCID|LOCALID)(_\w+)?"
@@ -125,12 +127,16 @@ _MOST_VARIABLES = 4096
 class Watch:
     """Calls `see` with what is asked, the frame that asks, and the package that answers, before
     it is answered; `sets` with a variable of the environment and the frame that sets it; `starts`
-    with the command of a process and the frame that starts it."""
+    with the command of a process and the frame that starts it; `variables` note the others."""
 
     def __init__(
-        self, see: Callable[..., None], sets: Callable[..., None], starts: Callable[..., None]
+        self,
+        see: Callable[..., None],
+        sets: Callable[..., None],
+        starts: Callable[..., None],
+        variables: Variables,
     ) -> None:
-        self._see, self._sets, self._starts = see, sets, starts
+        self._see, self._sets, self._starts, self._variables = see, sets, starts, variables
         self.children = Children()
         self._asked: dict[Any, str] = {}  # by the variable: how it is asked for, empty for others
         self._undo: list[Callable[[], None]] = []
@@ -154,6 +160,7 @@ class Watch:
         cls = type(os.environ)
         get, set_, names = cls.__getitem__, cls.__setitem__, cls.__iter__
         see, sets, known = self._see, self._sets, self._asked
+        note, read = self._variables.note, self._variables.noted
 
         def getitem(self: Any, key: Any) -> Any:
             try:
@@ -164,6 +171,8 @@ class Watch:
                     known[key] = asked
             if asked:
                 see(asked, sys._getframe(1))
+            elif type(key) is str and key not in read:
+                note(key, sys._getframe(1))
             return get(self, key)
 
         def setitem(self: Any, key: Any, value: Any) -> None:

@@ -194,8 +194,15 @@ def unknown_modules(
     for root in roots:
         where = f"{label}, line {lines[root]}" if lines.get(root) else label
         message, fixes = _what_is_missing(root, for_image=for_image)
-        findings.append(Finding("capture.unknown-module", Severity.WARNING, where, message, fixes))
+        severity = Severity.ERROR if _is_made_here(root) else Severity.WARNING
+        findings.append(Finding("capture.unknown-module", severity, where, message, fixes))
     return findings
+
+
+def _is_made_here(module: str) -> bool:
+    """Return whether the notebook has made a module and put it into `sys.modules`."""
+    names = vars(sys.modules.get(module, sys))
+    return not (names.get("__file__") or names.get("__spec__"))
 
 
 def _what_is_missing(module: str, *, for_image: bool) -> tuple[str, tuple[Fix[str], ...]]:
@@ -203,6 +210,12 @@ def _what_is_missing(module: str, *, for_image: bool) -> tuple[str, tuple[Fix[st
     if file:
         way = "put it back, or restart and import it from where it is now"
         return f"`{module}` was loaded from {file}, which is gone: {way}", ()
+    if _is_made_here(module):
+        way = f"write its text to {module}.py beside the notebook, and import that"
+        return (
+            f"`{module}` was made in the notebook and has no file that a run can import: {way}",
+            (),
+        )
     if for_image:
         way = "unless the image has it, name its package with --require"
         return f"`{module}` is not installed here: {way}", (add_option(f"--require {module}"),)

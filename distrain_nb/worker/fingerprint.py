@@ -23,7 +23,7 @@ _DEEPEST = 12
 _SHOWN = 60  # characters of a value
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), range, slice)
 LIVE = {  # packages whose objects belong to a process
-    *("_thread", "threading", "logging", "weakref", "_weakref", "_weakrefset", "asyncio"),
+    *("_thread", "threading", "logging", "_weakref", "asyncio"),
     *("_asyncio", "contextvars", "_contextvars", "_io", "io", "multiprocessing", "concurrent"),
     *("socket", "ssl", "_socket", "tqdm", "ipywidgets", "traitlets", "matplotlib", "sqlite3"),
     *("subprocess", "ctypes", "_ctypes", "select", "selectors", "_frozen_importlib", "importlib"),
@@ -130,7 +130,8 @@ class _Look:
             return PASSED_OVER, ()
         array = _array(obj)
         if array:
-            return array, ()
+            inside = ((f"{path}.{n}", part) for n, part in dict_of(obj).items() if n[:1] != "_")
+            return array, inside
         if type(obj).__module__.split(".")[0] in LIVE:
             return PASSED_OVER, ()
         function = None if is_own(type(obj), self.modules) else _wrapped_in(path, obj)
@@ -177,7 +178,7 @@ class _Look:
             except ValueError:  # it is empty
                 pass
         inside += [(f"{path}.{name}", value) for name, value in vars(function).items()]
-        return f"function of the code {_digest(repr(_essence(code)))}", inside
+        return f"function of the code {digest(repr(_essence(code)))}", inside
 
     def _class(self, path: str, cls: type) -> Tuple[str, List[Tuple[str, Any]]]:
         if not is_own(cls, self.modules):
@@ -237,7 +238,7 @@ def text_of(value: Any) -> str | None:
     else:
         text = repr(value)
     if len(text) > _SHOWN:
-        return f"{type(value).__name__} {text[:_SHOWN]}… ({_digest(text)})"
+        return f"{type(value).__name__} {text[:_SHOWN]}… ({digest(text)})"
     return f"{type(value).__name__} {text}"
 
 
@@ -267,7 +268,8 @@ def key_of(key: Any) -> str:
     return repr(key) if isinstance(key, _PLAIN) else ""
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """Return a short hash of a text."""
     from hashlib import sha1  # 3 ms, which `%load_ext` needn't take
 
     return sha1(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
@@ -290,7 +292,8 @@ def _array(obj: Any) -> str:
         data = numpy.ascontiguousarray(obj).reshape(-1).view("u1").data if obj.size else b""
         return f"array of {obj.dtype}, {obj.shape}, {_hash(data)}"
     if torch is not None and hasattr(torch, "Tensor") and isinstance(obj, torch.Tensor):
-        kind = f"tensor of {obj.dtype}, {tuple(obj.shape)}"
+        graph = "" if obj.is_leaf else ", with the graph that computed it"
+        kind = f"tensor of {obj.dtype}, {tuple(obj.shape)}{graph}"
         if obj.layout is not torch.strided or obj.is_quantized or obj.device.type == "meta":
             return kind
         data = obj.detach().cpu().resolve_conj().resolve_neg().contiguous().reshape(-1)
@@ -298,7 +301,7 @@ def _array(obj: Any) -> str:
     pandas: Any = sys.modules.get("pandas")
     if pandas is not None and hasattr(pandas, "DataFrame") and isinstance(obj, pandas.DataFrame):
         rows = pandas.util.hash_pandas_object(obj).to_numpy()
-        return f"frame of {obj.shape}, {_digest(repr(list(obj.columns)))}, {_hash(rows.data)}"
+        return f"frame of {obj.shape}, {digest(repr(list(obj.columns)))}, {_hash(rows.data)}"
     return ""
 
 

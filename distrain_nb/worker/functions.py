@@ -196,4 +196,5 @@ def builders(main: Mapping[str, Any]) -> Dict[str, Any]:
         "function": lambda *state: make_function(main, *state),
         "cell": CellType,
         "class": make_class,
+        "method": types.MethodType,
     }

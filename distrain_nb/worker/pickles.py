@@ -13,21 +13,28 @@ import importlib
 import pickle
 import sys
 from types import ModuleType
-from typing import Any, BinaryIO, Callable, Dict, List, Mapping, Tuple
+from typing import Any, BinaryIO, Callable, Collection, Dict, List, Mapping, Tuple
 
 from distrain_nb.worker.functions import builders
 
 _ALIGNMENT = 64
+_alive: List[Any] = []  # what the notebook keeps alive, of which the program has weak references
+
+
+Memory = Tuple[int, int]  # the address and the bytes of what arrays or tensors share
 
 
 class Writer(pickle.Pickler):
-    """Pickles objects to `objects`, and the bytes of arrays to `arrays`."""
+    """Pickles objects to `objects`, and the bytes of arrays to `arrays`. Small views of memory that
+    is not in `entire`, or not yet, are written as copies."""
+
+    entire: Collection[Memory] = ()
 
     def __init__(self, objects: BinaryIO, arrays: BinaryIO) -> None:
         super().__init__(objects, protocol=4)
         self.arrays = arrays
-        self.storages: Dict[Tuple[int, int], int] = {}
-        self._storages: List[Any] = []  # storages stay alive, so that addresses stay unique
+        self.storages: Dict[Memory, int] = {}
+        self._owners: List[Any] = []  # which stay alive, so that addresses stay unique
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, ModuleType):
@@ -63,24 +70,50 @@ class Writer(pickle.Pickler):
         if data.device.type not in ("cpu", "cuda"):
             data = data.cpu()
         storage = data.untyped_storage()
-        if data.numel() * data.element_size() * 2 < storage.nbytes():  # a small view of much
+        memory = (storage.data_ptr(), storage.nbytes())
+        if not self.shares(memory, data.numel() * data.element_size()):
             data = data.clone(memory_format=torch.contiguous_format)
             storage = data.untyped_storage()
-        start = self._storage(storage)
+            memory = (storage.data_ptr(), storage.nbytes())
+        start = self.written(memory, storage, lambda: _bytes_of(storage))
         layout = (data.storage_offset(), tuple(data.shape), data.stride())
         dtype = str(data.dtype).split(".")[1]
         parameter = type(tensor) is torch.nn.Parameter
         state = (layout, parameter, tensor.requires_grad)
         return out_of_band, ("tensor", start, storage.nbytes(), dtype, *state)
 
-    def _storage(self, storage: Any) -> int:
-        key = (storage.data_ptr(), storage.nbytes())
-        if key not in self.storages:
-            torch = sys.modules["torch"]
-            data = torch.empty(0, dtype=torch.uint8, device="cpu").set_(storage.cpu())
-            self.storages[key] = self._append(data.numpy().data if storage.nbytes() else b"")
-            self._storages.append(storage)
-        return self.storages[key]
+    def shares(self, memory: Memory, size: int) -> bool:
+        """Return whether memory is written as a whole for a view of it of so many bytes."""
+        return size * 2 >= memory[1] or memory in self.entire or memory in self.storages
+
+    def written(self, memory: Memory, owner: Any, data: Callable[[], Any]) -> int:
+        """Return where memory is written, of which there is one copy."""
+        if memory not in self.storages:
+            self.storages[memory] = self._append(data())
+            self._owners.append(owner)
+        return self.storages[memory]
+
+
+def _bytes_of(storage: Any) -> Any:
+    torch = sys.modules["torch"]
+    data = torch.empty(0, dtype=torch.uint8, device="cpu").set_(storage.cpu())
+    return data.numpy().data if storage.nbytes() else b""
+
+
+def set_tensor(tensor: Any, state: Mapping[str, Any]) -> None:
+    """Give a tensor its gradient, and what is called with it."""
+    for name, value in state.items():
+        setattr(tensor, name, value)
+
+
+def set_parametrized(module: Any, state: Mapping[str, Any]) -> None:
+    """Give a parametrized module its attributes, and the class that PyTorch makes for it."""
+    from torch.nn.utils import parametrize
+
+    vars(module).update(state)
+    parametrize._inject_new_class(module)
+    for name in state["_modules"]["parametrizations"]:
+        parametrize._inject_property(module, name)
 
 
 class OutOfBounds(ValueError):
@@ -126,9 +159,11 @@ class Restoring:
     def restore(self, kind: str, *state: Any) -> Any:
         restore: Dict[str, Callable[..., Any]] = {
             "array": self._array,
+            "view": self._view,
             "tensor": self._tensor,
             "notebook": self._notebook,
             "inside": lambda module: module,
+            "weak": self._weak,
             **builders(self.namespace),
         }
         return restore[kind](*state)
@@ -140,6 +175,14 @@ class Restoring:
             raise OutOfBounds(f"an array of {dtype!r}")
         room = self._room(start, count_of(shape) * dtype.itemsize)
         return numpy.ndarray(shape, dtype, room, 0, order=order)
+
+    def _view(self, start: int, size: int, dtype: Any, layout: Tuple[Any, ...]) -> Any:
+        import numpy
+
+        offset, shape, strides, writeable = layout
+        array = numpy.ndarray(shape, dtype, self._room(start, size), offset, strides)
+        array.flags.writeable = writeable
+        return array
 
     def _tensor(
         self,
@@ -181,6 +224,10 @@ class Restoring:
             have = f"{len(self.arrays):,} bytes"
             raise OutOfBounds(f"{size} bytes from byte {start} on, of a file of {have}")
         return memoryview(self.arrays)[start : start + size] if size else bytearray()
+
+    def _weak(self, kind: Any, content: Any) -> Any:
+        _alive.append(content)
+        return kind(content)
 
     def _notebook(self, path: str) -> Any:
         name, *rest = path.split(".")

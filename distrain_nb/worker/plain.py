@@ -7,15 +7,17 @@ rank, take long or print, and nobody wrote that call. `isinstance` would ask `__
 from __future__ import annotations
 
 import re
+import sys
 from argparse import Namespace
 from collections import deque
 from itertools import islice
 from types import SimpleNamespace
 from typing import Any, Deque, Dict, Iterable, Tuple
 
-from distrain_nb.worker.fingerprint import BY_USE, OF_THE_WORLD, dict_of, key_of, text_of
+from distrain_nb.worker.fingerprint import BY_USE, OF_THE_WORLD, dict_of, digest, key_of, text_of
 
-_MOST_PARTS, _MOST_ITEMS, _MOST_TEXT = 100, 50, 4096
+_MOST_PARTS, _MOST_ITEMS, _MOST_TEXT, _MOST_NUMBERS = 100, 50, 4096, 64
+_OF_MODELS = {"_parameters", "_buffers"}  # which travel
 _SETS = (set, frozenset)
 _SEQUENCES = (list, tuple, deque)
 _COLLECTIONS = (*_SETS, *_SEQUENCES, dict)
@@ -31,8 +33,8 @@ def is_plain_object(obj: Any) -> bool:
 
 
 def plain_parts(name: str, obj: Any) -> Dict[str, str]:
-    """Return the texts of an object's parts by their paths; of many only the first. It takes some
-    hundred microseconds at most."""
+    """Return the texts of an object's parts by their paths, empty for what has none; of many only
+    the first. It takes some hundred microseconds at most."""
     texts: Dict[str, str] = {}
     waiting: Deque[Tuple[str, Any]] = deque([(name, obj)])
     visited = set()
@@ -42,14 +44,28 @@ def plain_parts(name: str, obj: Any) -> Dict[str, str]:
         if base is not None:
             texts[f"len({path})"] = text_of(base.__len__(part)) or ""
         elif type(part) not in (str, bytes) or len(part) < _MOST_TEXT:
-            text = text_of(part)
-            if text is not None:
+            text = text_of(part) or _text_of_array(part)
+            if text or not is_plain_object(part):
                 texts[path] = text
         if id(part) not in visited and is_plain_object(part):
             visited.add(id(part))
             waiting.extend(islice(_inside(path, part), max(0, _MOST_PARTS - len(waiting))))
     differs = re.compile(_MEANT_TO_DIFFER).search
     return {path: text for path, text in texts.items() if not differs(path)}
+
+
+def _text_of_array(obj: Any) -> str:
+    """Return what tells of an array or tensor, by some of its numbers; empty for others. Weights
+    travel."""
+    cls, torch = type(obj), sys.modules.get("torch")
+    if cls.__module__ == "numpy" and cls.__name__ == "ndarray" and not obj.dtype.hasobject:
+        flat, count = obj.reshape(-1), obj.size
+    elif cls is getattr(torch, "Tensor", None) and obj.layout is torch.strided and obj.is_cpu:  # type: ignore[union-attr]
+        flat, count = obj.detach().reshape(-1), obj.numel()
+    else:
+        return ""
+    numbers = flat[:: max(1, count // _MOST_NUMBERS)].tolist()
+    return f"{cls.__name__} of {obj.dtype}, {tuple(obj.shape)}: {digest(repr(numbers))}"
 
 
 def _collection(obj: Any) -> Any:
@@ -69,4 +85,4 @@ def _inside(path: str, obj: Any) -> Iterable[Tuple[str, Any]]:
         items = ((key_of(key), part) for key, part in islice(dict.items(obj), _MOST_ITEMS))
         yield from ((f"{path}[{key}]", part) for key, part in items if key)
     attributes = islice(dict_of(obj).items(), _MOST_ITEMS)
-    yield from ((f"{path}.{name}", part) for name, part in attributes)
+    yield from ((f"{path}.{name}", part) for name, part in attributes if name not in _OF_MODELS)

@@ -53,6 +53,12 @@ _UNDO: dict[str, Callable[[Any, Any, Any], object]] = {
     "torch._tensor_str:PRINT_OPTS": lambda *_: sys.modules["torch"].set_printoptions(
         profile="default"
     ),
+    "torch:autocast()": lambda module, now, _: [
+        module.set_autocast_enabled(kind, False) for kind in now
+    ],
+    "torch.backends.cuda:enable_sdp()": lambda module, now, _: write(
+        "torch.backends.cuda:enable_sdp()", module, dict.fromkeys(now, True)
+    ),
     "pandas:options": lambda module, now, _: [module.reset_option(key) for key in now],
 }
 

@@ -165,6 +165,13 @@ def rebound(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     for needed, executed in _made_again(found):
         knows_world, statement = _knows_world(needed), executed.statement
         compared = not knows_world and needed.name not in {*asking(needed, world)}
+        # What is compared at the start is refused there, if it makes a difference.
+        severity = Severity.WARNING if compared else Severity.ERROR
+        way = "" if compared else f": run {statement.where} again, or move it into the cell"
+        again = f"`{needed.name}` is made again with the present"
+        for variable in sorted(world.changed_variables(statement)):
+            message = f"{again} os.environ[{variable!r}], which has changed since{way}"
+            yield Finding("capture.rebound", severity, statement.where, message)
         same = world.seen.read_then(statement) if knows_world else {}
         # What functions read which it calls counts where nothing else would tell.
         inside = {*(same or world.read_inside(executed))} if knows_world else set()
@@ -174,19 +181,12 @@ def rebound(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
         for read, line in lines.items():
             present = found.get(read)  # only what it is made of runs before it
             chain = present.how.chain if present and isinstance(present.how, SourceCode) else ()
-            again = {e.at for e in chain} if present else repeated
-            since = _set_since(read, executed, again, same.get(read), world)
-            if read == needed.name or not since:
-                continue
-            way = "" if compared else f": run {statement.where} again, or move it into the cell"
-            message = (
-                f"`{needed.name}` is made again with the present `{read}`, which {since} has set"
-                f" since{way}"
-            )
-            # What is compared at the start is refused there, if it makes a difference.
-            severity = Severity.WARNING if compared else Severity.ERROR
-            where = f"{statement.label}, line {line}"
-            yield Finding("capture.rebound", severity, where, message)
+            runs = {e.at for e in chain} if present else repeated
+            since = _set_since(read, executed, runs, same.get(read), world)
+            if read != needed.name and since:
+                message = f"{again} `{read}`, which {since} has set since{way}"
+                where = f"{statement.label}, line {line}"
+                yield Finding("capture.rebound", severity, where, message)
 
 
 def _knows_world(needed: Needed) -> bool:
@@ -203,7 +203,7 @@ def _of_threads(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     for read, needed in reads.items():
         message = (
             f"`{needed.name}` depends on the world ({read.what}, {read.where}), asked by a thread"
-            " that went on beside other statements: ranks can't make it again. Start the thread"
+            " or process that went on beside other statements: ranks can't make it again. Start it"
             " and wait for it in one function, or in the cell"
         )
         yield Finding("capture.thread", Severity.ERROR, needed.where[0], message)

@@ -41,7 +41,8 @@ from distrain_nb.program.notebook.world import World
 from distrain_nb.program.program import report
 from distrain_nb.program.python.reads import SUBCLASSES
 from distrain_nb.program.values.data import shared_names
-from distrain_nb.program.values.pickling import try_value, unreadable
+from distrain_nb.program.values.pickling import read_back, try_value
+from distrain_nb.program.values.refusals import PickleProblem, lost_part
 from distrain_nb.worker.rank.process_state import can_be_set
 
 if TYPE_CHECKING:
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
     from distrain_nb.program.python.names import Names
     from distrain_nb.program.python.reads import ByText, Use
-    from distrain_nb.program.values.refusals import PickleProblem
 
 _SHOWN_LAST = re.compile(r"_{1,3}|_\d+|_i{1,3}|_i\d+")  # as IPython calls what cells show, and are
 _READ_BACK = 2**20  # bytes: smaller values are read again here, which takes milliseconds
@@ -162,9 +162,8 @@ class Gathering:
 
     def finish(self) -> None:
         """Tell what is missing, and what has changed, once all is found."""
-        self.findings += rebound(self.found, self.world)
-        self.findings += lost(self.found, self.world)
-        self.findings += unseen(self.found, self.world)
+        for doubts in (rebound, lost, unseen):
+            self.findings += doubts(self.found, self.world)
         set_inside = set_by_functions(self.found, self.history)
         for pending in self._missing:
             if pending.name not in set_inside:
@@ -341,7 +340,8 @@ class Gathering:
             return
         problem = trial.problem
         if problem is None and trial.complete and trial.size <= _READ_BACK:
-            problem = unreadable(needed.name, needed.value, self.definitions)
+            problem, parts = read_back(needed.name, needed.value, self.definitions)
+            self.findings += lost_part(pending.where, needed.name, parts)
         if problem:
             self._not_picklable(pending, problem)
         else:

@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 import sys
-from types import FunctionType, ModuleType
+import tokenize
+from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.observed.process import is_brought
-from distrain_nb.program.gathering.remake import asks_machine, is_tool
+from distrain_nb.observed.process import SEEDS, is_brought
+from distrain_nb.program.gathering.remake import ASKS_MACHINE, asks_anew, is_tool
 from distrain_nb.program.gathering.resolve import is_literal
 from distrain_nb.program.notebook.history import is_at
-from distrain_nb.program.notebook.making import changed_by
+from distrain_nb.program.notebook.making import changed_by, same_code
 from distrain_nb.program.notebook.reach import is_bound
 from distrain_nb.program.notebook.world import is_settings
 from distrain_nb.program.python.scopes import bound_names
 from distrain_nb.program.values.origins import attributes
 from distrain_nb.worker.fingerprint import OF_THE_WORLD, dict_of, text_of
+from distrain_nb.worker.rank.caches import CACHE, caches_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 # Of a module the call that gives its generator's state; `set` in place of `get` sets it.
 _STATES = {"random": "getstate()", "numpy.random": "get_state()", "torch": "get_rng_state()"}
-_SEEDS = re.compile(r"(\w+\.)*\w*(seed\w*|set_?(rng_)?state)|(\w+\.)*enable_full_determinism")
 
 
 def process_state(
@@ -44,19 +44,22 @@ def process_state(
     statements make again in every rank, as they ask for the world; and names such as
     `random:getstate()` with the states of generators that settings seed, last alike in all ranks.
     They are in these packages or in one that they import."""
-    by_rank: dict[str, bool] = {}
     again = [(n, world.asks_for_rank(s.executed)) for s in settings if s.runs for n in s.names]
-    for name, of_world in again:
-        if _SEEDS.fullmatch(name):  # those whose generators it seeds; one elsewhere may seed all
-            of_cuda = name.startswith("torch.cuda")
-            named = [m for m in _STATES if name.startswith(f"{m}.") and not of_cuda]
-            by_rank.update(dict.fromkeys(named or _STATES, of_world))
+    seeds = [(s.executed, n) for s in settings if s.runs for n in s.names if SEEDS.fullmatch(n)]
+    past, state = world.history.executed, world.seen.observer.settings
+    seeds += [(e, s.name) for s in state.seeded for e in past if is_at(s[:3], e.statement)]
+    by_rank: dict[str, bool] = {}
+    for executed, name in sorted(seeds, key=lambda pair: pair[0].at):
+        of_cuda = name.startswith("torch.cuda")
+        named = [m for m in _STATES if name.startswith(f"{m}.") and not of_cuda]
+        # One of another package may seed all generators.
+        by_rank.update(dict.fromkeys(named or _STATES, world.asks_for_rank(executed)))
     seeded = {module for module, of_world in by_rank.items() if not of_world}
     for module in sorted(m for m in seeded & sys.modules.keys() if is_brought(m, roots)):
-        state = getattr(sys.modules[module], _STATES[module].removesuffix("()"), None)
-        if state is not None:
-            yield f"{module}:{_STATES[module]}", state()
-    yield from world.seen.observer.settings.changed(roots, [n for n, of_world in again if of_world])
+        read = getattr(sys.modules[module], _STATES[module].removesuffix("()"), None)
+        if read is not None:
+            yield f"{module}:{_STATES[module]}", read()
+    yield from state.changed(roots, [n for n, of_world in again if of_world])
 
 
 def modules_in(files: Iterable[str]) -> set[str]:
@@ -77,14 +80,21 @@ def module_state(files: Iterable[str], world: World) -> Iterator[tuple[str, Any]
 
 def _of_module(module: ModuleType, own: OwnModule, world: World) -> Iterator[tuple[str, Any]]:
     since = world.seen.observer.modules.since_import(module.__name__)
+    statements = [e.statement for e in world.history.executed]
+    asked = any(not world.saw(s) or [*world.seen.asked(s)] for s in statements)  # by a cache, maybe
     for name, value in list(vars(module).items()):
-        bound = [executed.statement for executed in own.history.of(name)]
+        executed = own.history.of(name)
+        bound = [e.statement for e in executed]
         node = bound[0].node if bound else None
         if name.startswith("__") or isinstance(value, ModuleType) or is_tool(value):
             continue
         is_set = since(name) == "set"
-        if node and (bound[0].is_import or (asks_machine(node) and not is_set)):
+        if node and (bound[0].is_import or (asks_anew(executed[0], world) and not is_set)):
             continue
+        for path, function, results in caches_in(name, value):
+            asks = asked or ASKS_MACHINE.intersection(function.__code__.co_names)
+            if function.__module__ == module.__name__ and not asks:
+                yield f"{path}{CACHE}", results
         made_here = isinstance(value, (type, FunctionType)) and value.__module__ == module.__name__
         if made_here and isinstance(value, type) and isinstance(node, ast.ClassDef):
             for attribute, part in _of_class(value, node):
@@ -162,7 +172,7 @@ def from_the_world(
             f" ({reading.where}). Move that line into the cell"
         )
         sets[module, inner] = Finding("capture.not-portable", Severity.ERROR, module, message)
-    return [*sets.values(), *_changed_in_parts(modules, world)], proofs
+    return [*sets.values(), *_changed_in_parts(modules, world), *_edited(modules)], proofs
 
 
 def _changed_in_parts(modules: Iterable[str], world: World) -> Iterator[Finding]:
@@ -184,6 +194,48 @@ def _changed_in_parts(modules: Iterable[str], world: World) -> Iterator[Finding]
                     " the cell"
                 )
                 yield Finding("capture.not-portable", Severity.ERROR, module, message)
+
+
+def _edited(modules: Iterable[str]) -> Iterator[Finding]:
+    """Yield a warning for each module whose file has another text for a function than the notebook
+    runs: ranks import the file."""
+    for name in sorted(modules):
+        module = sys.modules.get(name)
+        functions = [*_functions(module)] if module else []
+        texts = _codes_of(functions[0][1].co_filename) if functions else {}
+        for path, code in functions if texts else ():
+            if not any(same_code(text, code) for text in texts.get(code.co_name, ())):
+                message = (
+                    f"`{name}.{path}` has another text in the module's file by now, which the run"
+                    f" imports: run importlib.reload({name}) to see that here too"
+                )
+                yield Finding("capture.rebound", Severity.WARNING, name, message)
+                break
+
+
+def _functions(module: ModuleType) -> Iterator[tuple[str, CodeType]]:
+    """Yield the code of a module's functions, and of its classes' methods, by their paths."""
+    for name, value in [*vars(module).items()]:
+        inside = [*vars(value).items()] if isinstance(value, type) else []
+        for path, part in [(name, value), *((f"{name}.{n}", part) for n, part in inside)]:
+            code = part.__code__ if isinstance(part, FunctionType) else None
+            if code and code.co_filename == module.__file__:
+                yield path, code
+
+
+def _codes_of(file: str) -> dict[str, list[CodeType]]:
+    """Return the code in a file by its names; nothing of a file that can't be read."""
+    codes: dict[str, list[CodeType]] = {}
+    try:
+        with tokenize.open(file) as text:
+            waiting = [compile(text.read(), file, "exec", dont_inherit=True)]
+    except (OSError, SyntaxError, ValueError):
+        return codes
+    while waiting:
+        code = waiting.pop()
+        codes.setdefault(code.co_name, []).append(code)
+        waiting += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
+    return codes
 
 
 def _made_by_rank(own: OwnModule, name: str, world: World) -> Iterator[str]:

@@ -156,7 +156,14 @@ def _choice(name: str, value: Any, world: World) -> SourceCode | None:
     latest = next(iter(world.history.of(name)), None)
     if latest is None or world.seen.replaced(name, world.history.executed):
         return None
-    return by_statement(name, world.history) if asks_machine(latest.statement.node) else None
+    return by_statement(name, world.history) if asks_anew(latest, world) else None
+
+
+def asks_anew(executed: Executed, world: World) -> bool:
+    """Return whether a statement asks its machine or its environment, and would find there what it
+    found when it ran."""
+    statement = executed.statement
+    return asks_machine(statement.node) and not world.changed_variables(statement)
 
 
 def asks_machine(node: ast.AST) -> bool:
@@ -221,6 +228,8 @@ class Choices:
     def _with_state(self, name: str, value: Any, how: How) -> _Chosen:
         owned = isinstance(value, (type, FunctionType)) and self.definitions.owns(value)
         if isinstance(how, SourceCode):
+            decorated = how.chain[0].statement.is_definition
+            owned = owned or (decorated and self.definitions.owns(type(value)))
             filled = with_fillings(name, how, self.world)
             if not owned or filled.world or self._keeps_text(how, value):
                 return filled, None
@@ -243,7 +252,7 @@ class Choices:
             return True
         if self._has_lost_base(value):
             return False
-        asks = readings or any(asks_machine(e.statement.node) for e in how.chain)
+        asks = readings or any(asks_anew(e, self.world) for e in how.chain)
         notes = [note for executed in how.chain for note in executed.statement.notes]
         if asks or any(note.severity is Severity.ERROR for note in notes):
             return True

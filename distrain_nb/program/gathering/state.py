@@ -25,7 +25,7 @@ from distrain_nb.program.values.data import CHANGING
 from distrain_nb.program.values.pickling import try_value
 from distrain_nb.worker.files.disk import readable_size
 from distrain_nb.worker.fingerprint import LIVE, dict_of, fingerprint, settings
-from distrain_nb.worker.rank.caches import caches_in
+from distrain_nb.worker.rank.caches import CACHE, caches_in
 from distrain_nb.worker.rank.expected import shown
 from distrain_nb.worker.rank.wrapped import unwrapped
 
@@ -131,6 +131,8 @@ def asking(needed: Needed, world: World) -> Iterator[str]:
     assert isinstance(needed.how, SourceCode)
     for executed in needed.how.chain:
         node = executed.statement.node
+        if world.changed_variables(executed.statement):
+            continue
         is_class = isinstance(node, ast.ClassDef) and isinstance(needed.value, type)
         if not is_class or issubclass(needed.value, tuple):  # which keep defaults elsewhere
             if world.asked_by(executed) or asks_machine(node):
@@ -224,11 +226,11 @@ def caches_of(
     name, chain = needed.name, needed.how.chain
     for path, function, results in caches_in(name, needed.value):
         executed = (e for e in world.history.executed if e not in chain and world.reads(e, name))
-        if ASKS_MACHINE.intersection(function.__code__.co_names) or any(
-            map(world.asked_by, executed)
-        ):
+        code = function.__code__
+        asks = code in world.seen.observer.askers or ASKS_MACHINE.intersection(code.co_names)
+        if asks or any(map(world.asked_by, executed)):
             continue
-        key = f"{path}.cache_info()"
+        key = f"{path}{CACHE}"
         trial = try_value(key, results, definitions, _MOST_OF_CACHE)
         if trial.problem is None and trial.complete:
             yield Needed(key, results, Value(), (where,), trial, name)

@@ -41,6 +41,7 @@ _CALLS = re.compile(
     r"|random\.(Random\.)?(seed|setstate)|numpy\.random\.(\w+\.)*(seed|set_state)"
     r"|logging\.(basicConfig|captureWarnings|addLevelName|setLoggerClass|config\.\w+"
     r"|getLogger\.\w+(Handler|Filter))"
+    r"|(numbers|(_?collections[._])?abc)\.(\w+\.)*register"
     r"|_?(csv|codecs)\.(un)?register\w*|unittest\.mock\.patch(\.\w+)?\.start"
     r"|sklearn\.(\w+\.)*set_config|faulthandler\.enable|gc\.freeze"
     r"|matplotlib\.(pyplot\.)?(use|switch_backend)"

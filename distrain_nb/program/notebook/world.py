@@ -14,6 +14,8 @@ from pathlib import PurePath
 from types import BuiltinFunctionType, FunctionType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.observed.process import has_changed
+from distrain_nb.program.notebook.history import is_at
 from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.making import Making, Makings
 from distrain_nb.program.notebook.reach import (
@@ -121,6 +123,12 @@ class World:
         something else since."""
         read = self.seen.known_to(executed.statement)
         return {name for name in read if self.is_later(name, executed)}
+
+    def changed_variables(self, statement: Statement) -> set[str]:
+        """Return the variables of the environment that a statement read, and that have changed
+        since: the machine would give it something else."""
+        reads = self.seen.observer.variables.of.get(statement.label, ())
+        return {name for r in reads if is_at(r[:3], statement) for name in has_changed(r)}
 
     def is_later(self, name: str, executed: Executed) -> bool:
         """Return whether a name was set, or deleted, after a statement ran."""

@@ -79,7 +79,8 @@ def data_of(
     meter = ByteCounter("copying values", sum(sizes.values()))
     objects, arrays = CountedMemory(meter), CountedMemory(meter)
     values = {needed.name: needed.value for needed in carried}
-    index = encode(values, gathering.definitions, objects, arrays)
+    memory = {part for n in carried if n.trial for part in n.trial.seen.memory}
+    index = encode(values, gathering.definitions, objects, arrays, memory)
     return Data(index.to_json(), objects.getvalue(), arrays.getvalue()), []
 
 
@@ -88,13 +89,15 @@ def _too_large(carried: Sequence[Needed], total: int, limit: int) -> list[Findin
         return []
     largest = sorted(carried, key=lambda n: -(n.trial.size if n.trial else 0))[:3]
     named = [f"`{n.name}` ({_size(n)})" for n in largest]
+    gradients = any(n.trial.seen.has_gradients for n in largest if n.trial)
+    dropped = " `zero_grad()` drops gradients, which count too." if gradients else ""
     return [
         Finding(
             "capture.too-large",
             Severity.ERROR,
             largest[0].where[0],
             f"the values that the cell needs take {readable_size(total)}, more than the limit of"
-            f" {readable_size(limit)}; the largest: {', '.join(named)}."
+            f" {readable_size(limit)}; the largest: {', '.join(named)}.{dropped}"
             " Put large data in a file or bucket and name it with --data NAME=URI, or raise the"
             " limit: %distrain config carry_limit=MIB",
         )

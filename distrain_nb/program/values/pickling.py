@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import io
+import re
 import sys
 from abc import ABCMeta
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from functools import cached_property, partial
 from types import BuiltinFunctionType, CellType, FunctionType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from distrain_nb.observed.changes import is_package
 from distrain_nb.program.notebook.making import global_names
 from distrain_nb.program.notebook.reach import is_bound
 from distrain_nb.program.values.origins import (
@@ -23,30 +25,23 @@ from distrain_nb.program.values.origins import (
     held,
     made_with,
 )
+from distrain_nb.program.values.reducers import reduced, view, with_state
 from distrain_nb.program.values.refusals import (
     GENERAL_ADVICE,
+    LostPart,
     PickleProblem,
     Refusal,
     innermost,
     refusal,
 )
+from distrain_nb.worker.fingerprint import PASSED_OVER, fingerprint
 from distrain_nb.worker.functions import set_cell, set_class, set_function
-from distrain_nb.worker.pickles import Reader, Restoring, Writer, out_of_band
+from distrain_nb.worker.pickles import Memory, Reader, Restoring, Writer, out_of_band
+from distrain_nb.worker.rank.expected import shown
 from distrain_nb.worker.rank.values import Index, reason, write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-# What classes hold that pickle has no way for.
-_WRAPPERS: dict[type, Callable[[Any], Any]] = {
-    staticmethod: lambda method: (staticmethod, (method.__func__,)),
-    classmethod: lambda method: (classmethod, (method.__func__,)),
-    property: lambda prop: (property, (prop.fget, prop.fset, prop.fdel, prop.__doc__)),
-    cached_property: lambda prop: (
-        *(cached_property, (prop.func,)),
-        {"attrname": prop.attrname, "__doc__": prop.__doc__},
-    ),
-}
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
 
 class _LocalFunction(Exception):
@@ -123,17 +118,26 @@ class Seen:
     later: set[str] = field(default_factory=set)
     modules: set[str] = field(default_factory=set)
     makes_classes: bool = False  # some are in the pickle themselves
+    has_gradients: bool = False
+    memory: set[Memory] = field(default_factory=set)  # of arrays, as a whole
 
 
 class NotebookWriter(Writer):
     """Pickles values of a notebook."""
 
     def __init__(
-        self, objects: BinaryIO, arrays: BinaryIO, *, definitions: Definitions, seen: Seen
+        self,
+        objects: BinaryIO,
+        arrays: BinaryIO,
+        *,
+        definitions: Definitions,
+        seen: Seen,
+        entire: Collection[Memory] = (),
     ) -> None:
         super().__init__(objects, arrays)
         self.definitions = definitions
         self.seen = seen
+        self.entire = entire
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, (type, FunctionType)):
@@ -146,18 +150,25 @@ class NotebookWriter(Writer):
         if type(obj).__module__ == "typing" and self.definitions.names(obj):
             self.seen.names.add(obj.__name__)
             return out_of_band, ("notebook", obj.__name__)
-        wrapper = _WRAPPERS.get(type(obj))
-        if wrapper is not None:
-            return wrapper(obj)
+        written = reduced(obj)
+        if written is not NotImplemented:
+            return written
         if is_bound(obj):
             raise Bound(type(obj).__name__)
         found = refusal(obj)
         if found is not None:
             raise found
-        reduced = super().reducer_override(obj)
-        if reduced is not NotImplemented:
+        written = super().reducer_override(obj)
+        if written is not NotImplemented:
             self.seen.modules.add(type(obj).__module__)
-        return reduced
+        if hasattr(type(obj), "retains_grad"):  # a tensor
+            written = obj.__reduce_ex__(4) if written is NotImplemented else written
+            self.seen.has_gradients |= obj.is_leaf and obj.grad is not None
+            return with_state(obj, written)
+        return written
+
+    def _array(self, array: Any) -> Any:
+        return view(array, self) or super()._array(array)
 
     def _definition(self, obj: Any) -> Any:
         if not self.definitions.owns(obj):
@@ -276,7 +287,9 @@ def try_value(name: str, value: Any, definitions: Definitions, limit: int) -> Pi
     seen = Seen()
     objects, arrays = _Counter(limit), _Counter()
     try:
-        NotebookWriter(objects, arrays, definitions=definitions, seen=seen).dump(value)  # type: ignore[arg-type]
+        writer = NotebookWriter(objects, arrays, definitions=definitions, seen=seen)  # type: ignore[arg-type]
+        writer.dump(value)
+        seen.memory.update(writer.storages)
     except _TooLarge:
         return PickleTrial(objects.size + arrays.size, seen, complete=False)
     except _LocalFunction:
@@ -288,12 +301,15 @@ def try_value(name: str, value: Any, definitions: Definitions, limit: int) -> Pi
     return PickleTrial(objects.size + arrays.size, seen)
 
 
-def unreadable(name: str, value: Any, definitions: Definitions) -> PickleProblem | None:
-    """Return why a pickled value can't be read, by reading it here.
+def read_back(
+    name: str, value: Any, definitions: Definitions
+) -> tuple[PickleProblem | None, list[LostPart]]:
+    """Read a pickled value here: return why it can't be read, or the parts that it lacks then.
 
     Functions and classes of the notebook stand for themselves, so that none of its code runs but
     what reading the value runs.
     """
+    read: list[Any] = []
 
     def failure(obj: Any) -> Exception | None:
         objects, arrays, seen = io.BytesIO(), io.BytesIO(), Seen()
@@ -301,7 +317,7 @@ def unreadable(name: str, value: Any, definitions: Definitions) -> PickleProblem
         objects.seek(0)
         restoring = Restoring(bytearray(arrays.getvalue()), definitions.namespace)
         try:
-            Reader(objects, restoring).load()
+            read[:] = [Reader(objects, restoring).load()]
         except Exception as error:
             return error
         finally:
@@ -311,11 +327,30 @@ def unreadable(name: str, value: Any, definitions: Definitions) -> PickleProblem
 
     error = failure(value)
     if error is None:
-        return None
+        return None, [*_lost(name, value, read[0], definitions)]
     path, culprit = innermost(name, value, failure)
     why = f"can be pickled but not read again ({type(error).__name__}: {reason(error)})"
-    return PickleProblem(path, type(culprit).__name__, why, _READABLE)
+    return PickleProblem(path, type(culprit).__name__, why, _READABLE), []
 
+
+def _lost(name: str, value: Any, copy: Any, definitions: Definitions) -> Iterator[LostPart]:
+    """Yield what differs in a value that was read again. What a package's object loses is its own
+    matter, such as a cache."""
+    before, after = (fingerprint(name, obj, {definitions.module}) for obj in (value, copy))
+    for path, text in before.items():
+        now = after.get(path, "nothing")
+        owners = (before.get(path[: end.start()].split()[-1], "") for end in _END.finditer(path))
+        if text != now and PASSED_OVER not in (text, now) and all(map(_is_kept, owners)):
+            yield LostPart(path, shown(text), shown(now))
+
+
+def _is_kept(owner: str) -> bool:
+    """Return whether all that an object has should be in its pickle, by the text of its kind."""
+    return owner.startswith(_WHOLE) or not is_package(owner.rpartition(".")[0])
+
+
+_END = re.compile(r"(?<=.)[.\[]")  # of what a part is in
+_WHOLE = ("__main__.", "builtins.", "array of", "tensor of", "frame of")
 
 _READABLE = "let its class define __reduce__, or create it in the cell"
 
@@ -342,8 +377,13 @@ def _problem(name: str, value: Any, definitions: Definitions) -> PickleProblem:
 
 
 def encode(
-    values: Mapping[str, Any], definitions: Definitions, objects: BinaryIO, arrays: BinaryIO
+    values: Mapping[str, Any],
+    definitions: Definitions,
+    objects: BinaryIO,
+    arrays: BinaryIO,
+    entire: Collection[Memory],
 ) -> Index:
-    """Write values of the notebook; what they share stays shared."""
-    writer = partial(NotebookWriter, definitions=definitions, seen=Seen())
+    """Write values of the notebook; what they share stays shared, as do arrays the `entire` memory
+    that is written."""
+    writer = partial(NotebookWriter, definitions=definitions, seen=Seen(), entire=entire)
     return write(values, objects, arrays, together=True, writer=writer)

@@ -7,13 +7,15 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from distrain_nb.findings import Finding, Severity
 from distrain_nb.worker.fingerprint import dict_of, key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 GENERAL_ADVICE = "create it in the cell, or capture what it is made from"
 
@@ -168,3 +170,24 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
             yield from part.items()  # model.layer.weight, as one writes it
         else:
             yield attribute, part
+
+
+# -- what pickle drops ----------------------------------------------------------------------------
+
+
+class LostPart(NamedTuple):
+    """A part of a value that is another one when its pickle is read: what it was and is then."""
+
+    path: str
+    before: str
+    after: str
+
+
+def lost_part(where: str, name: str, parts: Iterable[LostPart]) -> Iterator[Finding]:
+    """Yield a warning for the first part that the pickle of a value drops."""
+    for part in islice(parts, 1):
+        message = (
+            f"`{part.path}` is {part.before} in the notebook and {part.after} in the run: what"
+            f" pickle keeps of `{name}` lacks it. Set it in the cell"
+        )
+        yield Finding("capture.lost-part", Severity.WARNING, where, message)

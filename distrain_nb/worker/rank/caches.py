@@ -11,8 +11,7 @@ import gc
 from types import FunctionType
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from distrain_nb.worker.fingerprint import text_of
-
+CACHE = ".cache_info()"  # of a function, in the name of what it has cached
 CACHED = type(functools.lru_cache(maxsize=None)(len))
 _Call = Tuple[Tuple[Any, ...], Dict[str, Any], Any]
 
@@ -42,13 +41,12 @@ class CachedResults(NamedTuple):
 
 
 def caches_in(name: str, definition: Any) -> Iterator[Tuple[str, Any, CachedResults]]:
-    """Yield a function, or those in a class, by their paths, with what they have cached: where that
-    can change, as another one that is computed again lacks changes and is another object."""
+    """Yield a function, or those in a class, by their paths, with what they have cached."""
     inside = vars(definition).items() if isinstance(definition, type) else ()
     for path, part in [(name, definition), *((f"{name}.{n}", part) for n, part in inside)]:
         function = getattr(part, "__func__", part)
         results = cached_results(function)
-        if results and any(text_of(result) is None for *_, result in results.calls):
+        if results:
             yield path, function.__wrapped__, results
 
 

@@ -14,6 +14,7 @@ import sys
 from types import FunctionType
 from typing import Any, Callable, Collection, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
 
+from distrain_nb.worker.rank import torch_state
 from distrain_nb.worker.rank.on_import import on_import
 
 FIRST = object()  # as it was when it was read first
@@ -221,15 +222,6 @@ def _set_letters(module: Any, values: Mapping[str, Any]) -> None:
         module.get_named_colors_mapping()[letter] = color
 
 
-def _torch_printing(module: Any) -> Dict[str, Any]:
-    return {k: v for k, v in vars(module.PRINT_OPTS).items() if v != _PRINTS.get(k)}
-
-
-def _set_torch_printing(module: Any, values: Mapping[str, Any]) -> None:
-    vars(module.PRINT_OPTS).update(values)
-
-
-_PRINTS = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
 _NUMPY_PRINTS = {
     "edgeitems": 3,
     "threshold": 1000,
@@ -321,6 +313,7 @@ TABLE: Dict[str, ProcessState] = {
     "mimetypes:types_map": ProcessState(_types, _add_types, {}, "add_type|init"),
     "numpy:geterr()": _keywords("geterr", "seterr", _ERRORS),
     "numpy:get_printoptions()": _keywords("get_printoptions", "set_printoptions", _NUMPY_PRINTS),
+    "numpy:geterrcall()": _called("geterrcall", "seterrcall", None),
     "numpy:getbufsize()": _called("getbufsize", "setbufsize", 8192),
     "pandas:options": ProcessState(_pandas, _set_pandas, {}, r"(re)?set_option|options(\.\w+)+"),
     "matplotlib:rcParams": ProcessState(
@@ -357,8 +350,14 @@ TABLE: Dict[str, ProcessState] = {
         "set_detect_anomaly",
     ),
     "torch._tensor_str:PRINT_OPTS": ProcessState(
-        _torch_printing, _set_torch_printing, {}, "set_printoptions"
+        torch_state.printing, torch_state.set_printing, {}, "set_printoptions"
     ),
+    "torch:autocast()": ProcessState(torch_state.autocast, torch_state.set_autocast, {}),
+    "torch:inference_mode()": ProcessState(
+        lambda module: module.is_inference_mode_enabled(), torch_state.set_inference, False
+    ),
+    "torch.backends.cuda:enable_sdp()": ProcessState(torch_state.sdp, torch_state.set_sdp, {}),
+    "torch.backends.mkldnn:enabled": _attribute("enabled", FIRST),
     "torch.backends.cudnn:benchmark": _attribute("benchmark", False),
     "torch.backends.cudnn:deterministic": _attribute("deterministic", False),
     "torch.backends.cudnn:enabled": _attribute("enabled", True),

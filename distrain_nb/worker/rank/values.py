@@ -38,7 +38,7 @@ from distrain_nb.worker.files.disk import replace
 from distrain_nb.worker.fingerprint import fingerprint, text_of
 from distrain_nb.worker.functions import NoAttribute
 from distrain_nb.worker.pickles import Reader, Restoring, Writer
-from distrain_nb.worker.rank.caches import CachedResults
+from distrain_nb.worker.rank.caches import CACHE, CachedResults
 from distrain_nb.worker.rank.expected import NotAsInNotebook
 from distrain_nb.worker.rank.on_import import on_import
 from distrain_nb.worker.rank.process_state import TABLE
@@ -238,7 +238,7 @@ def restored(*paths: str) -> None:
 
 
 def _is_of_process(path: str) -> bool:
-    return path in TABLE or path.endswith("()")
+    return path in TABLE or (path.endswith("()") and not path.endswith(CACHE))
 
 
 def _restore(
@@ -249,7 +249,7 @@ def _restore(
     if path in TABLE:
         write_state(path, module, stored.get(path))
         return
-    if path.endswith("()") and ":" in path:  # the state of a generator: `random:getstate()`
+    if _is_of_process(path) and ":" in path:  # the state of a generator: `random:getstate()`
         getattr(module, "set" + name[len("get") : -len("()")])(stored.get(path))
         return
     for attribute in owners:

@@ -1,0 +1,106 @@
+"""How objects are written that pickle has no way for, or one that drops a part of them."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from functools import cached_property
+from types import MethodType
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.worker.pickles import out_of_band, set_parametrized, set_tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from distrain_nb.worker.pickles import Writer
+
+
+def _method(method: MethodType) -> Any:
+    """Return how a bound method is written that its object doesn't give by the function's name,
+    such as `net.forward = MethodType(forward, net)`: pickle asks the object by that name."""
+    owner, function = method.__self__, method.__func__
+    classes = owner.__mro__ if isinstance(owner, type) else type(owner).__mro__
+    name = getattr(function, "__name__", "")
+    member = next((vars(cls)[name] for cls in classes if name in vars(cls)), None)
+    if getattr(member, "__func__", member) is function:
+        return NotImplemented
+    return out_of_band, ("method", function, owner)
+
+
+def _weak(reference: Any) -> Any:
+    """Return how a weak reference, or a collection of these, is written. What is alive here stays
+    alive in the run."""
+    if isinstance(reference, weakref.ref):
+        there = reference()
+        if there is None or reference.__callback__ is not None:
+            return NotImplemented
+        return out_of_band, ("weak", weakref.ref, there)
+    content = [*reference] if isinstance(reference, weakref.WeakSet) else {**reference}
+    return out_of_band, ("weak", type(reference), content)
+
+
+_BY_TYPE: dict[type, Callable[[Any], Any]] = {
+    staticmethod: lambda method: (staticmethod, (method.__func__,)),
+    classmethod: lambda method: (classmethod, (method.__func__,)),
+    property: lambda prop: (property, (prop.fget, prop.fset, prop.fdel, prop.__doc__)),
+    cached_property: lambda prop: (
+        *(cached_property, (prop.func,)),
+        {"attrname": prop.attrname, "__doc__": prop.__doc__},
+    ),
+    MethodType: _method,
+    weakref.ref: _weak,
+    weakref.WeakValueDictionary: _weak,
+    weakref.WeakKeyDictionary: _weak,
+    weakref.WeakSet: _weak,
+}
+
+
+def reduced(obj: Any) -> Any:
+    """Return how an object is written; NotImplemented where its own way is right."""
+    reduce = _BY_TYPE.get(type(obj))
+    if reduce is not None:
+        return reduce(obj)
+    return _parametrized(obj) if "parametrizations" in _modules(obj) else NotImplemented
+
+
+def _modules(obj: Any) -> Any:
+    is_module = "torch" in sys.modules and hasattr(type(obj), "named_parameters")
+    return vars(obj).get("_modules", ()) if is_module else ()
+
+
+def _parametrized(module: Any) -> Any:
+    """Return how a module is written of which PyTorch has made a class of its own."""
+    base = type(module).__base__
+    if base is None or type(module).__name__ != f"Parametrized{base.__name__}":
+        return NotImplemented
+    return object.__new__, (base,), {**vars(module)}, None, None, set_parametrized
+
+
+def with_state(tensor: Any, written: Any) -> Any:
+    """Add to how a tensor is written what else it has: its gradient, and what is called with it."""
+    state = {
+        name: part
+        for name in ("_backward_hooks", "_post_accumulate_grad_hooks", "grad")
+        if (tensor.is_leaf or name != "grad") and (part := getattr(tensor, name, None)) is not None
+    }
+    if not state or len(written) > 2:
+        return written
+    return (*written, state, None, None, set_tensor)
+
+
+def view(array: Any, writer: Writer) -> Any:
+    """Return how an array is written as a view of the memory that it shares with others, all of
+    which is written once; None for a small view of memory that is not."""
+    numpy, base = sys.modules["numpy"], array
+    while type(base.base) in (numpy.ndarray, numpy.memmap):
+        base = base.base
+    address = base.__array_interface__["data"][0]
+    memory = address, base.nbytes
+    if not (base.nbytes and base.flags.forc and writer.shares(memory, array.nbytes)):
+        return None
+    flat = base.reshape(-1, order="C" if base.flags.c_contiguous else "F")
+    start = writer.written(memory, base, lambda: flat.view("u1").data)
+    offset = array.__array_interface__["data"][0] - address
+    layout = offset, array.shape, array.strides, array.flags.writeable
+    return out_of_band, ("view", start, base.nbytes, array.dtype, layout)
