@@ -100,7 +100,7 @@ class Observer:
         self._asked = self._knows = False  # since the last statement; what the running one reads
         self.askers: set[CodeType] = set()  # the user's own functions that a question came through
         self._set: set[str] = set()  # variables, since then
-        self.settings, self.variables = Settings(namespace), Variables()
+        self.settings, self.variables = Settings(namespace), Variables(namespace)
         self._watch = Watch(self.see, self.sets, self.starts, self.variables)
         self._changes, self._children = Changes(namespace), self._watch.children
         self.originals, self.modules = Originals(namespace), Modules(namespace)

@@ -11,7 +11,7 @@ from dis import get_instructions
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from distrain_nb.observed.frames import column_of, frames_to, is_top_level, kind_of, run_by
+from distrain_nb.observed.frames import column_of, frames_to, is_top_level, kind_of, run_by, top_of
 from distrain_nb.worker.rank.process_state import FIRST, TABLE, is_of_package, is_set_by, read
 
 if TYPE_CHECKING:
@@ -162,7 +162,8 @@ class Variables:
     """The variables of the environment that the user's own statements read; `of` has the reads of
     a cell, or a module's file."""
 
-    def __init__(self) -> None:
+    def __init__(self, namespace: Mapping[str, Any]) -> None:
+        self.namespace = namespace
         self.noted: set[str] = set()  # of the running statement; what is read again is the same
         self._read: dict[str, str | None] = {}
         self.of: dict[str, list[VariablesRead]] = {}
@@ -170,7 +171,8 @@ class Variables:
     def note(self, variable: str, frame: FrameType) -> None:
         """Note that a variable is read, also for the modules that are being imported."""
         try:
-            frames = [item for item in frames_to(frame, None) if kind_of(item)]
+            top = top_of(frame, self.namespace)  # what is below it has started the kernel
+            frames = [item for item in frames_to(frame, top) if kind_of(item)]
             is_theirs = bool(frames) and kind_of(frames[0]) == "own"
             tops = [f for f in frames if is_theirs and is_top_level(f) and kind_of(f) == "own"]
             modules = [f for f in tops if f.f_globals.get("__name__") != "__main__"]

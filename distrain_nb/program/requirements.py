@@ -202,7 +202,7 @@ def unknown_modules(
 def _is_made_here(module: str) -> bool:
     """Return whether the notebook has made a module and put it into `sys.modules`."""
     names = vars(sys.modules.get(module, sys))
-    return not (names.get("__file__") or names.get("__spec__"))
+    return module != "__main__" and not (names.get("__file__") or names.get("__spec__"))
 
 
 def _what_is_missing(module: str, *, for_image: bool) -> tuple[str, tuple[Fix[str], ...]]:

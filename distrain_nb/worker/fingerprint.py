@@ -282,7 +282,8 @@ def _essence(code: CodeType) -> Tuple[Any, ...]:
         for c in code.co_consts
         if not isinstance(c, tuple)
     ]
-    return code.co_name, code.co_varnames, sorted(code.co_names), code.co_freevars, constants
+    names = code.co_name, code.co_varnames, sorted(code.co_names), code.co_freevars
+    return *names, constants, code.co_code
 
 
 def _array(obj: Any) -> str:
