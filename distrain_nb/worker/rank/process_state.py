@@ -14,7 +14,7 @@ import sys
 from types import FunctionType
 from typing import Any, Callable, Collection, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
 
-from distrain_nb.worker.rank import torch_state
+from distrain_nb.worker.rank import package_state
 from distrain_nb.worker.rank.on_import import on_import
 
 FIRST = object()  # as it was when it was read first
@@ -187,41 +187,6 @@ def _set_reducers(module: Any, pairs: Any) -> None:
         module.pickle(kind, reducer)
 
 
-def _pandas(_: Any) -> Dict[str, Any]:
-    options = sys.modules["pandas._config.config"]
-    found: Dict[str, Any] = {}
-    for key, option in options._registered_options.copy().items():
-        value = options._global_config
-        for part in key.split("."):
-            value = value[part]
-        if value is not option.defval and value != option.defval:
-            found[key] = value
-    return found
-
-
-def _set_pandas(module: Any, values: Mapping[str, Any]) -> None:
-    for key, value in values.items():
-        module.set_option(key, value)
-
-
-def _parameters(module: Any) -> Dict[str, Any]:
-    usual, left_out = module.rcParamsDefault, sys.modules["matplotlib.rcsetup"]
-    of_machine = {"backend", "backend_fallback", "interactive", "toolbar", "timezone", "datapath"}
-    of_machine.update(getattr(left_out, "STYLE_BLACKLIST", ()))
-    both = ((k, v, dict.get(usual, k, _DIFFERENT)) for k, v in dict.items(module.rcParams))
-    return {k: v for k, v, default in both if v != default and k not in of_machine}
-
-
-def _letters(module: Any) -> Dict[str, Any]:
-    colors = module.get_named_colors_mapping()
-    return {c: colors[c] for c, rgb in module.BASE_COLORS.items() if colors[c] != rgb}
-
-
-def _set_letters(module: Any, values: Mapping[str, Any]) -> None:
-    for letter, color in values.items():
-        module.get_named_colors_mapping()[letter] = color
-
-
 _NUMPY_PRINTS = {
     "edgeitems": 3,
     "threshold": 1000,
@@ -315,15 +280,20 @@ TABLE: Dict[str, ProcessState] = {
     "numpy:get_printoptions()": _keywords("get_printoptions", "set_printoptions", _NUMPY_PRINTS),
     "numpy:geterrcall()": _called("geterrcall", "seterrcall", None),
     "numpy:getbufsize()": _called("getbufsize", "setbufsize", 8192),
-    "pandas:options": ProcessState(_pandas, _set_pandas, {}, r"(re)?set_option|options(\.\w+)+"),
+    "pandas:options": ProcessState(
+        package_state.pandas_options,
+        package_state.set_pandas_options,
+        {},
+        r"(re)?set_option|options(\.\w+)+",
+    ),
     "matplotlib:rcParams": ProcessState(
-        _parameters,
+        package_state.rc_parameters,
         lambda module, values: module.rcParams.update(values),
         {},
         "use|rc|rcdefaults|rcParams(\\.update)?",
     ),
     "matplotlib.colors:colors": ProcessState(
-        _letters, _set_letters, {}, r"seaborn\.(\w+\.)*set\w*"
+        package_state.color_letters, package_state.set_color_letters, {}, r"seaborn\.(\w+\.)*set\w*"
     ),
     "torch:get_default_dtype()": ProcessState(
         lambda module: str(module.get_default_dtype()),
@@ -350,13 +320,13 @@ TABLE: Dict[str, ProcessState] = {
         "set_detect_anomaly",
     ),
     "torch._tensor_str:PRINT_OPTS": ProcessState(
-        torch_state.printing, torch_state.set_printing, {}, "set_printoptions"
+        package_state.torch_prints, package_state.set_torch_prints, {}, "set_printoptions"
     ),
-    "torch:autocast()": ProcessState(torch_state.autocast, torch_state.set_autocast, {}),
+    "torch:autocast()": ProcessState(package_state.autocast, package_state.set_autocast, {}),
     "torch:inference_mode()": ProcessState(
-        lambda module: module.is_inference_mode_enabled(), torch_state.set_inference, False
+        lambda module: module.is_inference_mode_enabled(), package_state.set_inference, False
     ),
-    "torch.backends.cuda:enable_sdp()": ProcessState(torch_state.sdp, torch_state.set_sdp, {}),
+    "torch.backends.cuda:enable_sdp()": ProcessState(package_state.sdp, package_state.set_sdp, {}),
     "torch.backends.mkldnn:enabled": _attribute("enabled", FIRST),
     "torch.backends.cudnn:benchmark": _attribute("benchmark", False),
     "torch.backends.cudnn:deterministic": _attribute("deterministic", False),

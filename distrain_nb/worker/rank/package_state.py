@@ -1,0 +1,81 @@
+"""Settings of packages that no single function reads and sets."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Dict, List, Mapping
+
+_PRINTS = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
+_ATTENTION = ("flash", "mem_efficient", "math", "cudnn")
+_DIFFERENT = object()
+_entered: List[Any] = []  # what stays in force while it is alive
+
+
+def torch_prints(module: Any) -> Dict[str, Any]:
+    return {k: v for k, v in vars(module.PRINT_OPTS).items() if v != _PRINTS.get(k)}
+
+
+def set_torch_prints(module: Any, values: Mapping[str, Any]) -> None:
+    vars(module.PRINT_OPTS).update(values)
+
+
+def autocast(module: Any) -> Dict[str, str]:
+    """Return the type that operations are cast to, for each kind of device where that is on."""
+    on = (kind for kind in ("cpu", "cuda") if module.is_autocast_enabled(kind))
+    return {kind: str(module.get_autocast_dtype(kind)).partition(".")[2] for kind in on}
+
+
+def set_autocast(module: Any, types: Mapping[str, str]) -> None:
+    for kind, dtype in types.items():
+        module.set_autocast_dtype(kind, getattr(module, dtype))
+        module.set_autocast_enabled(kind, True)
+
+
+def set_inference(module: Any, value: bool) -> None:
+    _entered.append(module.inference_mode(value))
+    _entered[-1].__enter__()
+
+
+def sdp(module: Any) -> Dict[str, bool]:
+    """Return the kernels of attention that are off."""
+    return {n: False for n in _ATTENTION if not getattr(module, f"{n}_sdp_enabled")()}
+
+
+def set_sdp(module: Any, values: Mapping[str, bool]) -> None:
+    for name, value in values.items():
+        getattr(module, f"enable_{name}_sdp")(value)
+
+
+def pandas_options(_: Any) -> Dict[str, Any]:
+    options = sys.modules["pandas._config.config"]
+    found: Dict[str, Any] = {}
+    for key, option in options._registered_options.copy().items():
+        value = options._global_config
+        for part in key.split("."):
+            value = value[part]
+        if value is not option.defval and value != option.defval:
+            found[key] = value
+    return found
+
+
+def set_pandas_options(module: Any, values: Mapping[str, Any]) -> None:
+    for key, value in values.items():
+        module.set_option(key, value)
+
+
+def rc_parameters(module: Any) -> Dict[str, Any]:
+    usual, left_out = module.rcParamsDefault, sys.modules["matplotlib.rcsetup"]
+    of_machine = {"backend", "backend_fallback", "interactive", "toolbar", "timezone", "datapath"}
+    of_machine.update(getattr(left_out, "STYLE_BLACKLIST", ()))
+    both = ((k, v, dict.get(usual, k, _DIFFERENT)) for k, v in dict.items(module.rcParams))
+    return {k: v for k, v, default in both if v != default and k not in of_machine}
+
+
+def color_letters(module: Any) -> Dict[str, Any]:
+    colors = module.get_named_colors_mapping()
+    return {c: colors[c] for c, rgb in module.BASE_COLORS.items() if colors[c] != rgb}
+
+
+def set_color_letters(module: Any, values: Mapping[str, Any]) -> None:
+    for letter, color in values.items():
+        module.get_named_colors_mapping()[letter] = color
