@@ -282,8 +282,7 @@ def _essence(code: CodeType) -> Tuple[Any, ...]:
         for c in code.co_consts
         if not isinstance(c, tuple)
     ]
-    names = code.co_name, code.co_varnames, sorted(code.co_names), code.co_freevars
-    return *names, constants, code.co_code
+    return code.co_name, code.co_varnames, sorted(code.co_names), code.co_freevars, constants
 
 
 def _array(obj: Any) -> str:

@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -35,7 +36,7 @@ SelectTypeParameters=CR_Core_Memory
 ReturnToService=2
 SlurmdParameters=config_overrides
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool-%n
+SlurmdSpoolDir={spool}/%n
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd-%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
@@ -113,6 +114,7 @@ class Cluster:
     count: int = 4
     accounts: bool = False
     _daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    _spool: tempfile.TemporaryDirectory[str] | None = None
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -122,6 +124,8 @@ class Cluster:
     def start(self) -> None:
         """Write the configuration, start all, and wait until the nodes are idle."""
         (self.folder / "state").mkdir(parents=True)
+        # Steps have sockets there, whose paths may have 107 characters.
+        self._spool = tempfile.TemporaryDirectory(prefix="slurm-", ignore_cleanup_errors=True)
         names = [f"node{number}" for number in range(1, self.count + 1)]
         host, ports = socket.gethostname().partition(".")[0], free_ports(2 + self.count)
         lines = [
@@ -133,7 +137,8 @@ class Cluster:
         text = _CONF.format(
             accounting=kept if self.accounts else "AccountingStorageType=accounting_storage/none",
             host=host, port=ports[0], nodes_port=ports[1], user=getpass.getuser(),
-            folder=self.folder, known_s=self.known_s, count=self.count, node_lines="\n".join(lines),
+            folder=self.folder, spool=self._spool.name, known_s=self.known_s, count=self.count,
+            node_lines="\n".join(lines),
         )  # fmt: skip
         (self.folder / "slurm.conf").write_text(text)
         (self.folder / "gres.conf").write_text(_GPUS)
@@ -254,6 +259,8 @@ class Cluster:
                     # A title is written over the first variables, so psutil reads none.
                     if ours in Path(f"/proc/{process.pid}/environ").read_bytes():
                         process.kill()
+        if self._spool:
+            self._spool.cleanup()
 
     def _variables(self) -> dict[str, str]:
         own = {**os.environ, **self.environment}

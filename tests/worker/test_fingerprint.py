@@ -56,8 +56,3 @@ def test_of_what_a_packages_decorator_makes_the_function_counts(notebook: Any, r
     assert look(notebook, {*packages, __name__}) != look(run, {*packages, __name__}), (
         "what a decorator of the notebook keeps is the user's"
     )
-
-
-def test_an_operator_makes_another_code() -> None:
-    codes = [fingerprint("f", f, {__name__}) for f in (lambda a, b: a + b, lambda a, b: a - b)]
-    assert codes[0] != codes[1]
