@@ -276,7 +276,10 @@ def digest(text: str) -> str:
 
 
 def _essence(code: CodeType) -> Tuple[Any, ...]:
-    """Return the parts of a function's code that are equal in every context that compiles it."""
+    """Return the parts of a function's code that are equal in every context that compiles it.
+
+    Bytecode isn't: CPython 3.11 calls `torch.ones` otherwise where the same unit imports torch.
+    """
     constants = [
         _essence(c) if isinstance(c, CodeType) else text_of(c)
         for c in code.co_consts

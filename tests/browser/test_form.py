@@ -473,8 +473,6 @@ def test_a_form_whose_kernel_was_shut_down_takes_nothing(notebook: OPEN) -> None
     opened.run_cell(0)
     expect(verdict(page)).to_have_text("Everything fits")
     opened.shut_down_kernel()
-    page.wait_for_function("document.querySelector('.jp-Notebook-ExecutionIndicator') !== null")
-    page.wait_for_timeout(1000)
     form(page).get_by_label("SageMaker").click()
     expect(form(page).locator(".dn-ended")).to_be_visible()
     expect(form(page).get_by_label("Vertex AI")).to_be_checked()

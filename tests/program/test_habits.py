@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from distrain_nb.program.gathering import module_state
+
 if TYPE_CHECKING:
     from tests.program.notebooks import Kernel, Server
 
@@ -265,6 +267,9 @@ def test_a_module_whose_file_has_changed_is_told(
     kernel.run("import edited_module as m")
     file.write_text("# moved\n" + file.read_text())
     assert not kernel.capture("m.A().f()").findings
+    compiled = module_state._codes_in.cache_info().misses
+    assert not kernel.capture("m.A().f()").findings
+    assert module_state._codes_in.cache_info().misses == compiled, "once for each text"
     file.write_text(file.read_text().replace("1", "22"))
     (finding,) = kernel.capture("m.A().f()").findings
     assert (finding.code, str(finding.severity)) == ("capture.rebound", "warning")

@@ -9,6 +9,7 @@ import ast
 import inspect
 import sys
 import tokenize
+from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -70,18 +71,22 @@ def modules_in(files: Iterable[str]) -> set[str]:
 
 def module_state(files: Iterable[str], world: World) -> Iterator[tuple[str, Any]]:
     """Yield names such as `module:CFG.lr`, with what they stand for."""
+    statements = [e.statement for e in world.history.executed]
+    asked = any(not world.saw(s) or [*world.seen.asked(s)] for s in statements)
     for name in sorted(modules_in(files)):
         module = sys.modules.get(name)
         own = world.modules.of(name)
         if module is not None and own is not None:
-            for path, value in _of_module(module, own, world):
+            for path, value in _of_module(module, own, world, asked=asked):
                 yield f"{name}:{path}", value
 
 
-def _of_module(module: ModuleType, own: OwnModule, world: World) -> Iterator[tuple[str, Any]]:
+def _of_module(
+    module: ModuleType, own: OwnModule, world: World, *, asked: bool
+) -> Iterator[tuple[str, Any]]:
+    """Yield the parts of a module that its file does not surely give. What functions have cached is
+    left out if somebody `asked` for the world: it may be an answer."""
     since = world.seen.observer.modules.since_import(module.__name__)
-    statements = [e.statement for e in world.history.executed]
-    asked = any(not world.saw(s) or [*world.seen.asked(s)] for s in statements)  # by a cache, maybe
     for name, value in list(vars(module).items()):
         executed = own.history.of(name)
         bound = [e.statement for e in executed]
@@ -223,14 +228,19 @@ def _functions(module: ModuleType) -> Iterator[tuple[str, CodeType]]:
                 yield path, code
 
 
-def _codes_of(file: str) -> dict[str, list[CodeType]]:
+def _codes_of(file: str) -> Mapping[str, list[CodeType]]:
     """Return the code in a file by its names; nothing of a file that can't be read."""
-    codes: dict[str, list[CodeType]] = {}
     try:
         with tokenize.open(file) as text:
-            waiting = [compile(text.read(), file, "exec", dont_inherit=True)]
+            return _codes_in(text.read())
     except (OSError, SyntaxError, ValueError):
-        return codes
+        return {}
+
+
+@lru_cache(maxsize=1024)  # to compile all modules of a project takes longer than a run's start
+def _codes_in(text: str) -> Mapping[str, list[CodeType]]:
+    codes: dict[str, list[CodeType]] = {}
+    waiting = [compile(text, "", "exec", dont_inherit=True)]
     while waiting:
         code = waiting.pop()
         codes.setdefault(code.co_name, []).append(code)
