@@ -162,6 +162,11 @@ class _Look:
         of_tuple = str(function.__module__).startswith("namedtuple_")
         if not of_tuple and getattr(function, "__module__", None) not in self.modules:
             return f"function {function.__module__}.{function.__qualname__}", []
+        if not of_tuple and function.__globals__.get("__name__", "") not in {*self.modules, ""}:
+            # Made by a package's decorator, such as `torch.compile`: the rest is its own matter.
+            shown = ((n, v) for n, v in vars(function).items() if n[0] != "_" or n == "__wrapped__")
+            inside = [(f"{path}.{name}", value) for name, value in shown]
+            return f"function of the code of {function.__globals__['__name__']}", inside
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         defaults = function.__defaults__ or ()
         inside = [
@@ -217,7 +222,13 @@ def _wrapped_in(path: str, obj: Any) -> FunctionType | None:
 def dict_of(obj: Any) -> Mapping[str, Any]:
     """Return the attributes that an object itself holds; none where it has no dict, whatever its
     own `__getattr__` would say to that."""
-    return vars(obj) if getattr(type(obj), "__dictoffset__", 0) else {}
+    if not getattr(type(obj), "__dictoffset__", 0):
+        return {}
+    try:
+        held: Mapping[str, Any] = object.__getattribute__(obj, "__dict__")
+        return held
+    except AttributeError:  # type variables from Python 3.12 on have an offset and no dict
+        return {}
 
 
 def is_own(cls: type, own: Collection[Any]) -> bool:

@@ -74,6 +74,11 @@ EQUAL: dict[str, tuple[str, ...]] = {
         "import numpy as np\na = np.broadcast_to(np.array([1]), (3,))",
         "a.strides, a.flags.writeable, a.tolist()",
     ),
+    "a compiled function that was used": (
+        "import torch\n@torch.compile(backend='eager')\ndef f(x): return x * 2",
+        "f(torch.ones(1))",
+        "f(torch.ones(2)).tolist()",
+    ),
     "a weak reference": (
         "import weakref\nclass A: pass\na, k = A(), A()\nr, lost = weakref.ref(a), weakref.ref(k)",
         "r() is a, lost() is None",

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, DefaultDict, Dict, Iterator, Optional, Set
 
 from distrain_nb.worker.files.folder import STEP_TIMES_FOLDER, STEP_TIMES_VARIABLE
+from distrain_nb.worker.metrics.gpu_work import GpuWork
 from distrain_nb.worker.metrics.writer import FOLDER_VARIABLE, append
 
 DATA, COMPUTE, EXCHANGE, SAVE, REST = KINDS = ("data", "compute", "exchange", "save", "rest")
@@ -46,6 +47,7 @@ class Clock:
         self._leads = ""  # the kind that begins a step
         self._stepped: Set[int] = set()  # optimizers, in this step
         self._optimizers: Dict[int, int] = {}  # bytes of gradients
+        self._gpu = GpuWork()
         self._steps = self._all_steps = 0
         self._window, self._due = FIRST_WINDOW_S, 0.0
         self._folder = Path()
@@ -75,6 +77,8 @@ class Clock:
         before = self.switch(kind)
         if before == _SETUP:
             self._start()
+        elif before == COMPUTE and kind == DATA:
+            self._gpu.leave(self._since)
         if kind == DATA or not (self._leads or kind in (EXCHANGE, SAVE, REST)):
             self._leads = kind
         if kind == self._leads and before in _IDLE:
@@ -89,6 +93,8 @@ class Clock:
         """End what `enter` began: what comes after data is computing."""
         is_data = self._kind == DATA and before in _IDLE
         self.switch(COMPUTE if is_data or before == _SETUP else before)
+        if is_data:
+            self._gpu.return_(self._since)
 
     def optimized(self, optimizer: Any) -> None:
         """Note that an optimizer has taken its step."""
@@ -96,6 +102,7 @@ class Clock:
             return
         if self.switch(REST) == _SETUP:
             self._start()
+        self._gpu.leave(self._since)
         seconds, key = self._seconds, id(optimizer)
         seconds[COMPUTE] += seconds[REST] - self._rest_before
         seconds[REST] = self._rest_before
@@ -109,6 +116,7 @@ class Clock:
         """Note that a framework which fetches its data by itself begins a batch."""
         if self._kind == REST:
             self.switch(COMPUTE)
+            self._gpu.return_(self._since)
             self._rest_before = self._seconds[REST]
 
     def exchanged(self, since: float) -> None:
@@ -134,7 +142,19 @@ class Clock:
         else:
             self._closed = self._seconds.copy()
 
+    def _count_gpu(self) -> None:
+        """Count as computing what the GPU computed while the program was away. It goes on right
+        after the optimizer's step; data comes last before the next, so it is hidden last."""
+        left = self._gpu.take()
+        own = [kind for kind in self._seconds if kind and kind not in KINDS]
+        for kind in (REST, *own, SAVE, DATA):
+            hidden = min(left, self._seconds[kind])
+            self._seconds[kind] -= hidden
+            self._seconds[COMPUTE] += hidden
+            left -= hidden
+
     def _write(self) -> None:
+        self._count_gpu()
         steps, self._steps = self._steps, 0
         self._all_steps += steps
         numbers = dict.fromkeys(KINDS, 0.0)

@@ -5,8 +5,8 @@ PyTorch: the loader's iterator, the optimizers' global hooks, what waits for a c
 batches of `fit` and saving; its data is fetched in TensorFlow's graph, where Python sees nothing.
 TensorFlow: datasets that a loop of Python reads.
 
-On a GPU the host is measured: it waits for data and files, while kernels and NCCL's exchange go on
-without it. Nothing here waits for a GPU.
+On a GPU, kernels and NCCL's exchange go on while the program does something else; that counts as
+computing (`metrics/gpu_work.py`). Nothing here waits for a GPU.
 """
 
 from __future__ import annotations
