@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.findings import Fix, Severity
-from distrain_nb.program.advice.reading import keyword, last
+from distrain_nb.program.advice.reading import keyword, last, used
 from distrain_nb.program.advice.training import Note
 from distrain_nb.program.advice.values import Values
 from distrain_nb.repairs import with_option, write_code
@@ -50,9 +50,6 @@ _STARTERS: Mapping[str, _Starter] = {  # by patterns of full names
     r"(torch\.)?multiprocessing\.(context\.)?(\w*Process|process\.BaseProcess)": _Starter(
         "", -1, 2, "target", always=False
     ),
-    r"((torch\.)?multiprocessing\.Pool|concurrent(\.\w+)+\.ProcessPoolExecutor)\(\)\.\w+": (
-        _Starter("", 9, 2, "fn", always=False)
-    ),
     r"(lightning|pytorch_lightning|lightning_fabric)(\.\w+)*\.(Trainer|Fabric)": _Starter(
         "devices", -1, None, ""
     ),
@@ -68,33 +65,22 @@ _COMMAND = re.compile(r"\btorchrun\b|torch\.distributed\.(run|launch)\b|accelera
 _SPAWNING = re.compile(r"ddp\w*_(spawn|fork|notebook)\w*")  # strategies of Lightning
 
 
-class _Started(NamedTuple):
-    """A call that starts processes, with the arguments that `partial` has bound it before."""
-
-    call: ast.Call
-    bound: ast.Call
-    starter: _Starter
-
-
 def starters(code: Code, text: str, ranks_per_replica: int) -> Iterator[Note]:
     """Yield the calls that start a world in each rank of one: an error where several ranks of a
     machine are sure to get there. `text` is the program's."""
     if ranks_per_replica < 2 and any(map(_NODES.fullmatch, code.texts)):
         return  # it starts the processes of each machine, as one of several
-    for call, bound, starter in _started(code):
-        if not code.runs(call) or _is_one(code, bound, starter):
+    for call, starter in _started(code):
+        if not code.runs(call) or _is_one(code, call, starter):
             continue
         tests = list(conditions(code, call, frozenset()))
-        function = _function(bound, starter)
-        if any(map(_BY_PLACE.search, tests)) or not (
-            starter.always or _forms(code, function, frozenset())
-        ):
+        if any(map(_BY_PLACE.search, tests)) or not (starter.always or _forms(code, call, starter)):
             continue
         many = ranks_per_replica > 1
         severity = Severity.ERROR if many and not tests else Severity.WARNING
-        name, instead = ast.unparse(call.func), _instead(code, bound, starter)
+        name, instead = ast.unparse(call.func), _instead(code, call, starter)
         way_out = f"call the function, `{instead}`" if instead else "call what it starts"
-        way_out = 'write `strategy="ddp"`' if _strategy(bound) else way_out
+        way_out = 'write `strategy="ddp"`' if _strategy(call) else way_out
         yield Note(
             "launcher.own-processes",
             severity,
@@ -105,37 +91,25 @@ def starters(code: Code, text: str, ranks_per_replica: int) -> Iterator[Note]:
         )
 
 
-def _started(code: Code) -> Iterator[_Started]:
+def _started(code: Code) -> Iterator[tuple[ast.Call, _Starter]]:
     for call in code.calls:
-        for full_name, bound in _called(code, call):
+        for full_name in _called(code, call.func):
             name = full_name.replace(".get_context()", "")  # of multiprocessing
             starter = next((_STARTERS[p] for p in _STARTERS if re.fullmatch(p, name)), None)
-            spawns = "ignite" in name or bool(_strategy(bound))
+            spawns = "ignite" in name or bool(_strategy(call))
             if name.startswith(("subprocess", "os")):
-                spawns = any(map(_COMMAND.search, map(str, _constants(bound))))
+                spawns = any(map(_COMMAND.search, map(str, _constants(call))))
             if starter is not None and (starter.function or spawns):
-                yield _Started(call, bound, starter)
+                yield call, starter
                 break
 
 
-def _called(code: Code, call: ast.Call) -> Iterator[tuple[str, ast.Call]]:
-    """Yield the full names of what a call may call, by names, parameters, `partial` and classes of
-    the program's own, with what it is bound in all."""
-    values = Values(code)
-    for function in {call.func: None, **dict.fromkeys(values.nodes(call.func))}:
-        if isinstance(function, ast.Call) and last(code.name(function.func)) == "partial":
-            inner, *first = function.args or [function.func]
-            keywords = [*function.keywords, *call.keywords]
-            whole_call = ast.Call(inner, [*first, *call.args], keywords)
-            yield from ((code.name(node), whole_call) for node in (inner, *values.nodes(inner)))
-            continue
-        yield code.name(function), call
-        if isinstance(function, ast.Attribute):
-            for holder in values.nodes(function.value):
-                yield f"{code.name(holder)}.{function.attr}", call
-        for base in getattr(code.classes.get(last(code.name(function))), "bases", ()):
-            runs = ast.keyword("target", ast.Name("run", ast.Load()))
-            yield code.name(base), ast.Call(call.func, [], [runs])
+def _called(code: Code, function: ast.expr) -> Iterator[str]:
+    """Yield the full names of what a call may call, by names and parameters."""
+    yield from map(code.name, (function, *Values(code).nodes(function)))
+    if isinstance(function, ast.Attribute):
+        holders = Values(code).nodes(function.value)
+        yield from (f"{code.name(holder)}.{function.attr}" for holder in holders)
 
 
 def _strategy(call: ast.Call) -> str:
@@ -166,24 +140,13 @@ def _function(call: ast.Call, starter: _Starter) -> ast.expr | None:
     return keyword(call, starter.function) or first
 
 
-def _forms(code: Code, called: ast.AST | None, visited: frozenset[ast.AST]) -> bool:
-    """Return whether a function forms a world, itself or by others that the code defines."""
-    for node in (called, *Values(code).nodes(called)) if isinstance(called, ast.expr) else ():
-        if isinstance(node, ast.Call) and last(code.name(node.func)) == "partial" and node.args:
-            if _forms(code, node.args[0], visited):
-                return True
-            continue
-        name = last(code.name(node)) if node is not None else ""
-        body = node if isinstance(node, ast.Lambda) else code.functions.get(name)
-        if body is None or body in visited:
-            continue
-        calls = [inner.func for inner in ast.walk(body) if isinstance(inner, ast.Call)]
-        if any(
-            last(code.name(inner)) in _FORMS or _forms(code, inner, visited | {body})
-            for inner in calls
-        ):
-            return True
-    return False
+def _forms(code: Code, call: ast.Call, starter: _Starter) -> bool:
+    """Return whether the function that is started forms a world, itself or by others that the code
+    defines."""
+    function = _function(call, starter)
+    start = [function, *Values(code).nodes(function)] if function else []
+    definitions = (*code.functions.values(), *code.classes.values())
+    return not used(definitions, start)[1].isdisjoint(_FORMS)
 
 
 def conditions(code: Code, node: ast.AST, visited: frozenset[str]) -> Iterator[str]:
