@@ -35,14 +35,6 @@ WASTEFUL = {
     "in a loader": ('DataLoader(ImageFolder("/gcs/b/train"), 4)', {FILES, WORKERS}),
     "with workers": ('DataLoader(ImageFolder("/gcs/b/train"), num_workers=4)', {FILES}),
     "by index": (f"{OF_PATHS}loader = DataLoader(images, 4, num_workers=0)", {FILES, WORKERS}),
-    "in a loop": (
-        'at = "/gcs/b/train"\nfor name in os.listdir(at):\n    cv2.imread(os.path.join(at, name))',
-        {FILES},
-    ),
-    "as a list": (
-        'paths = Path("/gcs/b/train").rglob("*.npy")\nall = [np.load(path) for path in paths]',
-        {FILES},
-    ),
     "by TensorFlow": ('tf.data.Dataset.list_files("/gcs/b/*/*.jpg").map(tf.io.read_file)', {FILES}),
     "shards in the rank itself": (
         'data = wds.WebDataset("/gcs/b/{0..9}.tar").decode()\nDataLoader(data.batched(8))',
