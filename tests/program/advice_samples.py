@@ -224,7 +224,6 @@ model.fit(data, epochs=3)
 STRATEGY_CHANGES = [
     ("with strategy.scope():", "if True:", "tensorflow.scope"),
     ("64 * strategy.num_replicas_in_sync", "64", "tensorflow.batch"),
-    ("data = ", "other = tf.distribute.MirroredStrategy()\ndata = ", "tensorflow.one-strategy"),
 ]
 
 ALONE = """\
@@ -254,7 +253,6 @@ loader = DataLoader(data.batched(64), batch_size=None, num_workers=4)
 STORAGE_CHANGES = [
     ('data = wds.WebDataset("/gcs/b/train/{000..099}.tar").decode("torchrgb")',
      'data = ImageFolder("/gcs/b/train")', "data.small-files"),
-    (", num_workers=4", "", "data.workers"),
 ]  # fmt: skip
 
 COMPLETE = {

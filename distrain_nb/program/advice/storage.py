@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
-from distrain_nb.program.advice.pytorch import dataset
 from distrain_nb.program.advice.reading import given, keyword, last, parameters
 from distrain_nb.program.advice.training import warning
 from distrain_nb.program.advice.values import LISTS, Flow, Origin
@@ -40,9 +39,7 @@ _PACKED = (
     *(".tar", ".gz", ".tgz", ".zip", ".tfrecord", ".tfrecords", ".parquet", ".arrow", ".npz"),
     *(".h5", ".hdf5", ".csv", ".tsv", ".jsonl", ".json", ".mds", ".bin", ".rec", ".pt", ".pth"),
 )
-_STREAMS = ("WebDataset", "shards", "StreamingDataset")
 _SLASHES_OF_A_BUCKET = 2
-_WORKERS_AT = 5  # among the arguments of a DataLoader by position
 
 
 @dataclass(frozen=True)
@@ -99,24 +96,14 @@ def _known(path: str, remote: Sequence[RemoteFolder]) -> RemoteFolder | None:
 
 
 def storage(code: Code, remote: Sequence[RemoteFolder]) -> Iterator[Note]:
-    """Yield reads of small files below folders that are `remote`, and loaders without workers
-    there."""
-    readers = set()
+    """Yield the first read of small files below each folder that is `remote`."""
     for folder in _named(code, remote):
-        if folder.is_quick:
+        if folder.is_quick or folder.path.endswith(_PACKED):
             continue
         flow = Flow(code, _origin(code, folder), passes=LISTS)
-        looked_at = () if folder.path.endswith(_PACKED) else code.calls
-        reads = [(c, does) for c in looked_at if (does := _does(code, c, flow))]
-        for call, does in reads[:1]:
-            yield warning("data.small-files", call.lineno, _message(does, folder))
-        for call, _ in reads:
-            dataset_class = code.innermost(call, ast.ClassDef)
-            readers.add(dataset_class.name if dataset_class else last(code.name(call.func)))
-        streams = (c for c in code.called(*_STREAMS) if any(map(flow.holds, given(c))))
-        readers |= {last(code.name(call.func)) for call in streams}
-    if readers:
-        yield from _loaders(code, frozenset(readers))
+        reads = ((call.lineno, does) for call in code.calls if (does := _does(code, call, flow)))
+        for line, does in islice(reads, 1):
+            yield warning("data.small-files", line, _message(does, folder))
 
 
 def _named(code: Code, remote: Sequence[RemoteFolder]) -> Iterator[RemoteFolder]:
@@ -161,23 +148,6 @@ def _opened(call: ast.Call) -> ast.expr | None:
     receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
     is_mode = receiver is not None and isinstance(next(iter(call.args), None), ast.Constant)
     return call.args[0] if call.args and not is_mode else receiver
-
-
-def _loaders(code: Code, readers: frozenset[str]) -> Iterator[Note]:
-    flow = Flow(code, Origin(readers), through=True)
-    for call in code.called("DataLoader", "WebLoader"):
-        named = {k.arg: k.value for k in call.keywords}
-        workers = named.get("num_workers")
-        none = workers is None or (isinstance(workers, ast.Constant) and workers.value == 0)
-        if None in named or len(call.args) > _WORKERS_AT or not none:
-            continue
-        if any(map(flow.holds, dataset(call))):
-            yield warning(
-                "data.workers",
-                call.lineno,
-                "the rank itself fetches each sample from the bucket while its model waits: give "
-                f"{last(code.name(call.func))} num_workers=4, persistent_workers=True",
-            )
 
 
 def _message(does: str, folder: RemoteFolder) -> str:

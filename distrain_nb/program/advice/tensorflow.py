@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from distrain_nb.program.advice.reading import Code
     from distrain_nb.program.advice.training import Note
 
-_ONE = "a program takes one strategy: make it once, and use its scope throughout"
 _MODEL = (
     "this model is made outside of the strategy and is not distributed: put it, and what compiles"
     " it, under with strategy.scope():"
@@ -32,15 +31,10 @@ _MODELS = ("Sequential", "Model", "Functional", "load_model", "clone_model", "mo
 
 def tensorflow(code: Code) -> Iterator[Note]:
     """Yield what is missing around a strategy of `tf.distribute`."""
-    names = {call: code.name(call.func) for call in code.calls}
-    made = [call for call, name in names.items() if last(name).endswith("Strategy")]
-    made = [call for call in made if "distribute" in names[call] or "." not in names[call]]
-    if not made:
+    names = (code.name(call.func) for call in code.calls)
+    made = (name for name in names if last(name).endswith("Strategy"))
+    if not any("distribute" in name or "." not in name for name in made):
         return
-    for call in made[1:]:
-        others = [other for other in made if other is not call]  # of which one may run in its place
-        if not any(code.innermost(o, ast.Return) or code.apart(call, o) for o in others):
-            yield warning("tensorflow.one-strategy", call.lineno, _ONE)
     yield from _scope(code)
     # A batch is one for all replicas together, so it is to grow with them.
     if not any(map(code.says, _KNOW_REPLICAS)):
