@@ -18,18 +18,25 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
 _LEAVE = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 Node = TypeVar("Node", bound=ast.AST)
 
-# What a name means by custom, where the code that is seen does not say.
-_CUSTOMARY = {
-    "hvd": "horovod",
-    "tf": "tensorflow",
-    "keras": "tensorflow.keras",
-    "dist": "torch.distributed",
-    "wds": "webdataset",
-    "mp": "torch.multiprocessing",
-    "xmp": "torch_xla.distributed.xla_multiprocessing",
-    "idist": "ignite.distributed",
+# What notebooks call these by custom, where the code that is seen does not say.
+CUSTOMARY = {
     "DDP": "torch.nn.parallel.DistributedDataParallel",
+    "F": "torch.nn.functional",
     "FSDP": "torch.distributed.fsdp.FullyShardedDataParallel",
+    "dist": "torch.distributed",
+    "hvd": "horovod.torch",
+    "idist": "ignite.distributed",
+    "jnp": "jax.numpy",
+    "keras": "tensorflow.keras",
+    "mp": "torch.multiprocessing",
+    "nn": "torch.nn",
+    "np": "numpy",
+    "pd": "pandas",
+    "plt": "matplotlib.pyplot",
+    "sns": "seaborn",
+    "tf": "tensorflow",
+    "wds": "webdataset",
+    "xmp": "torch_xla.distributed.xla_multiprocessing",
 }
 
 
@@ -60,7 +67,7 @@ class Code:
     @cached_property
     def aliases(self) -> Mapping[str, str]:
         """What each imported name stands for: `hvd` is `horovod.torch`."""
-        found = dict(_CUSTOMARY)
+        found = dict(CUSTOMARY)
         for node in self.nodes:
             if isinstance(node, ast.Import):
                 tops = (alias.name.partition(".")[0] for alias in node.names if not alias.asname)
