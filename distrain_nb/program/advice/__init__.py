@@ -124,7 +124,6 @@ _READS = re.compile(
     r"|tap|gin|plac|cyclopts|clize|sacred|ml_collections|flags|FLAGS|DISTRAIN_ARGUMENTS)\b",
     re.I,
 )
-_OF_GPUS = ("advice.ddp.device", "advice.horovod.device")
 
 
 def findings(source: str, label: str, first_line: int = 1) -> tuple[Finding, ...]:
@@ -141,18 +140,16 @@ def findings(source: str, label: str, first_line: int = 1) -> tuple[Finding, ...
 def findings_in(
     main: str,
     segments: Sequence[Segment],
-    *,
-    gpus: bool = True,
     remote: Sequence[RemoteFolder] = (BUCKETS,),
 ) -> tuple[Finding, ...]:
     """Return what a program lacks, its definitions from other cells included.
 
-    `main` is the text of main.py and `segments` say which cell's lines it has. Without `gpus` which
-    of them a rank uses is no matter. `remote` are folders whose files are fetched one by one.
+    `main` is the text of main.py and `segments` say which cell's lines it has. `remote` are folders
+    whose files are fetched one by one.
     """
     reading = partial(storage, remote=remote)
-    found = _found(main, segments, (horovod, pytorch, tensorflow, training.one_process, reading))
-    return tuple(item for item in found if gpus or item.code not in _OF_GPUS)
+    checks = (horovod, pytorch, tensorflow, training.one_process, reading)
+    return _found(main, segments, checks)
 
 
 def about_storage(

@@ -1,4 +1,4 @@
-"""The six changes that Horovod asks of a training program: which of them are missing."""
+"""Which changes that Horovod asks of a training program are missing, and nothing else tells of."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from distrain_nb.program.advice.training import (
     info,
     is_cared_for,
     optimizers,
-    pinned,
     saves,
     trains,
-    uses_cuda,
     warning,
 )
 from distrain_nb.program.advice.values import SIZE, Flow
@@ -40,12 +38,6 @@ _BROADCASTS = (
     *("TorchState", "KerasState", "TensorFlowKerasState", "TensorFlowState"),
 )
 
-_PIN = {
-    "torch": "torch.cuda.set_device(hvd.local_rank())",
-    "tf1": "config.gpu_options.visible_device_list = str(hvd.local_rank())",
-    "tf2": "tf.config.set_visible_devices(gpus[hvd.local_rank()], 'GPU')",
-}
-_PIN["keras"] = _PIN["tf2"]
 _WRAP = {
     "torch": "optimizer = hvd.DistributedOptimizer("
     "optimizer, named_parameters=model.named_parameters())",
@@ -71,13 +63,8 @@ def horovod(code: Code) -> Iterator[Note]:
         return
     imported = [line for name, line in code.modules.items() if name.startswith("horovod")]
     start = min([*imported, *(call.lineno for call in uses)])
-    needed = code.runs(uses[0]) if uses else trains(code)
-    inits = code.called("init", start="horovod")
-    if needed and not inits:
-        yield warning("horovod.init", start, "Horovod is not started: put hvd.init() after imports")
     if trains(code) and not code.uses("horovod.mxnet"):
         kind = _kind(code)
-        yield from _device(code, kind, inits[0].lineno if inits else start)
         yield from _learning_rate(code)
         yield from _optimizer(code, kind, start)
         yield from _broadcast(code, kind, start)
@@ -91,7 +78,7 @@ def horovod(code: Code) -> Iterator[Note]:
 
 
 def _kind(code: Code) -> str:
-    """Return which of the four forms of the six changes a program needs."""
+    """Return which of the four forms of the changes a program needs."""
     if code.uses("horovod.torch") or (code.uses("torch") and not code.uses("tensorflow")):
         return "torch"
     if code.uses("tensorflow.compat.v1"):
@@ -102,17 +89,6 @@ def _kind(code: Code) -> str:
             return "tf1"
     keras = code.uses("horovod.keras") or code.uses("horovod.tensorflow.keras")
     return "keras" if keras or code.called("fit", "compile") else "tf2"
-
-
-def _device(code: Code, kind: str, line: int) -> Iterator[Note]:
-    elsewhere = code.uses("horovod.spark") or (kind == "torch" and not uses_cuda(code))
-    way = "local" if elsewhere else pinned(code)
-    why = "every process uses the same GPUs: after hvd.init() write"
-    if way == "rank":
-        why = "GPUs are chosen by rank(), which goes beyond the GPUs of a second machine"
-        why += ": use local_rank():"
-    if way != "local":
-        yield warning("horovod.device", line, f"{why} {_PIN[kind]}")
 
 
 def _learning_rate(code: Code) -> Iterator[Note]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.program.advice.reading import given, is_constant, keyword, last
 from distrain_nb.program.advice.sharded import WRAPS, saved, sharded, stale
-from distrain_nb.program.advice.training import is_cared_for, pinned, uses_cuda, warning
+from distrain_nb.program.advice.training import is_cared_for, warning
 from distrain_nb.program.advice.values import LOCAL_RANK, RANK, SIZE, Flow, Origin
 
 if TYPE_CHECKING:
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
     from distrain_nb.program.advice.reading import Code
     from distrain_nb.program.advice.training import Note
-
-_STARTS = ("init_process_group", "init_device_mesh", "init_distributed")
-_SET_UP = re.compile(r"set_?up|init.*(dist|process|group|torch)|(dist|ddp).*init", re.I)
 
 # A split by worker is none by rank: it is among the processes of one rank's loader.
 _SHARES = ("split_dataset_by_node", "split_by_node")
@@ -60,31 +57,11 @@ _SHARDS = (
 
 def pytorch(code: Code) -> Iterator[Note]:
     """Yield what is missing around DDP and FSDP; nothing where a library does it."""
-    wraps = [c for c in code.called("DistributedDataParallel", *WRAPS) if code.runs(c)]
-    if not wraps or is_cared_for(code):
+    wraps = code.called("DistributedDataParallel", *WRAPS)
+    if not any(map(code.runs, wraps)) or is_cared_for(code):
         return
-    first = wraps[0].lineno
-    # An imported function may start the group.
-    imported = [last(code.name(c.func)) for c in code.calls if code.body_of(c) is None]
-    if not (code.called(*_STARTS) or any(map(_SET_UP.search, imported))):
-        yield warning(
-            "ddp.process-group",
-            first,
-            "no process group is started: before this write torch.distributed.init_process_group()",
-        )
-    yield from _device(code, first)
     for check in (_shards, _loaders, _epochs, saved, sharded, stale):
         yield from check(code)
-
-
-def _device(code: Code, line: int) -> Iterator[Note]:
-    way = pinned(code) if uses_cuda(code) else "local"
-    write = 'torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))'
-    if way == "rank":
-        why = "GPUs are chosen by rank, which goes beyond the GPUs of a second machine"
-        yield warning("ddp.device", line, f"{why}: use the local rank: {write}")
-    elif not way:
-        yield warning("ddp.device", line, f"every rank uses the same GPU: before this, {write}")
 
 
 def _shards(code: Code) -> Iterator[Note]:
