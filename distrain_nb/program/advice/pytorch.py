@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.program.advice.reading import given, is_constant, keyword, last
 from distrain_nb.program.advice.sharded import WRAPS, saved, sharded, stale
 from distrain_nb.program.advice.training import is_cared_for, warning
-from distrain_nb.program.advice.values import LOCAL_RANK, RANK, SIZE, Flow, Origin
+from distrain_nb.program.advice.values import RANK, SIZE, Flow, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,11 +77,11 @@ def _shards(code: Code) -> Iterator[Note]:
 
 
 def _by_rank(code: Code) -> Flow:
-    return Flow(code, RANK | LOCAL_RANK | SIZE, through=True)
+    return Flow(code, RANK | SIZE, through=True)
 
 
 def _loaders(code: Code) -> Iterator[Note]:
-    rank = Flow(code, RANK | LOCAL_RANK)
+    rank = Flow(code, RANK)
     seeds = code.called("manual_seed", "seed", "default_rng", "seed_all")
     draws_apart = any(rank.holds(node) for call in seeds for node in given(call))
     if draws_apart or any(map(code.says, _SHARES)):

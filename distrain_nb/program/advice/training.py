@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.findings import Fix, Severity
 from distrain_nb.program.advice.reading import given, is_constant, keyword, last
-from distrain_nb.program.advice.values import LOCAL_RANK, RANK, Flow, Values
+from distrain_nb.program.advice.values import RANK, Flow, Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,7 +85,7 @@ def is_cared_for(code: Code) -> bool:
 
 def is_guarded(code: Code, node: ast.AST) -> bool:
     """Return whether a node runs on some ranks only, itself or wherever its function is called."""
-    rank = Flow(code, RANK | LOCAL_RANK, under=True)
+    rank = Flow(code, RANK, under=True)
 
     def guarded(inner: ast.AST) -> bool:
         decorators = getattr(code.function_of(inner), "decorator_list", ())
@@ -98,7 +98,7 @@ def is_guarded(code: Code, node: ast.AST) -> bool:
 def saves(code: Code, *, guarded: bool) -> list[ast.Call]:
     """Return the calls by which every rank saves to the same place, or where `guarded` one rank for
     all; a place that is named after the rank is none of these."""
-    rank = Flow(code, RANK | LOCAL_RANK, under=not guarded)
+    rank = Flow(code, RANK, under=not guarded)
     return [
         call
         for call, places in _saves(code)

@@ -105,15 +105,15 @@ class Origin(NamedTuple):
         return Origin(*(mine | its for mine, its in zip(self, other, strict=True)))
 
 
-LOCAL_RANK = Origin(
-    frozenset({"local_rank", "get_node_local_rank", "get_local_rank"}),
-    frozenset({"local_rank", "local_process_index", "is_local_main_process"}),
-    frozenset({"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}),
-)
+# The rank, also the one on its machine.
+_FUNCTIONS = ("rank", "get_rank", "Get_rank", "cross_rank", "local_rank", "get_node_local_rank")
+_NAMES = ("rank", "global_rank", "process_index", "local_rank", "local_process_index")
+_TESTS = ("is_main_process", "is_local_main_process", "is_chief", "is_master")
+_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "SLURM_LOCALID", "LOCAL_RANK")
 RANK = Origin(
-    frozenset({"rank", "get_rank", "Get_rank", "cross_rank"}),
-    frozenset({"rank", "global_rank", "is_main_process", "is_chief", "is_master", "process_index"}),
-    frozenset({"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}),
+    frozenset((*_FUNCTIONS, "get_local_rank")),
+    frozenset((*_NAMES, *_TESTS)),
+    frozenset((*_VARIABLES, "OMPI_COMM_WORLD_LOCAL_RANK")),
 )
 SIZE = Origin(
     frozenset({"size", "local_size", "get_world_size", "Get_size"}),
@@ -185,7 +185,7 @@ class Flow:
             yield self.code.classes[text]
 
     def _is(self, node: ast.AST) -> bool:
-        of_machine = self.origin.names >= LOCAL_RANK.names
+        of_rank = self.origin.names >= RANK.names
         if isinstance(node, (ast.Call, ast.Subscript)):
             name = self.code.name(node.func if isinstance(node, ast.Call) else node)
             keys = node.args[:1] if isinstance(node, ast.Call) else [node.slice]
@@ -197,8 +197,8 @@ class Flow:
             return node.value.startswith((*self.origin.texts,))
         if isinstance(node, (ast.Name, ast.Attribute)):
             text = ast.unparse(node)
-            return last(text) in self.origin.names or (of_machine and text in self.code.spawned)
-        if not (of_machine and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)):
+            return last(text) in self.origin.names or (of_rank and text in self.code.spawned)
+        if not (of_rank and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)):
             return False
         # `rank % gpus` is the rank on its own machine; `"rank %d" % n` is none.
         return not isinstance(node.left, ast.Constant) and "rank" in ast.unparse(node.left).lower()
