@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import sys
 from contextlib import redirect_stdout
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from distrain_nb.program import Cell, capture
 from tests.program.notebooks import Kernel
 from tests.program.random_notebooks import MODULE
 
@@ -58,6 +60,16 @@ def test_it_is_refused_with_the_line(kernel: Kernel, cell: str) -> None:
     assert severity == "error"
     assert message.startswith(f"`{SETS[cell]}` has the notebook's value in every rank, though Cell")
     assert "what knows `os.environ['RANK']` (Cell In[" in message
+
+
+@pytest.mark.parametrize("cell", SETS)
+def test_where_nobody_watched_the_texts_tell(kernel: Kernel, cell: str) -> None:
+    kernel.run(cell)
+    notebook = replace(kernel.notebook(), observer=None)
+    program = capture(Cell("Cell In[9]", "import state_module"), 1, notebook)
+    assert [str(f.severity) for f in program.findings if f.code == "capture.not-portable"] == [
+        "error"
+    ]
 
 
 @pytest.mark.parametrize(
