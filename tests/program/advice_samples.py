@@ -158,7 +158,8 @@ DDP_CHANGES = [
      "sampler = Sampler()\nloader = DataLoader(train_set, batch_size=32, shuffle=True)\n",
      "ddp.sampler"),
     ("sampler.set_epoch(epoch)", "pass", "ddp.set-epoch"),
-    ("loader =", "train_set = wds.WebDataset(urls)\nloader =", "ddp.iterable"),
+    ("DataLoader(train_set, batch_size=32, sampler=sampler)",
+     "DataLoader(datasets.load_dataset('c4'))", "ddp.iterable"),
     ("if dist.get_rank() == 0:", "if loss < 1:", "ddp.checkpoint"),
 ]  # fmt: skip
 

@@ -63,7 +63,6 @@ ITERATED = {
     "Hugging Face": ("DataLoader(load_dataset('c4')['train'].map(f))", BY_NODE),
     "streamed or not": ("DataLoader(load_dataset('c4', streaming=args.stream))", BY_NODE),
     "one or the other": ("DataLoader(Lines() if small else Rows())", SPLIT),
-    "pipe": ("DataLoader(IterableWrapper(range(9)))", "write dataset = dataset.sharding_filter()"),
 }
 OTHERS = {
     "class": "DataLoader(Rows())",
@@ -112,11 +111,6 @@ def test_other_data_get_what_is_right_for_each_kind(code: str) -> None:
 @pytest.mark.parametrize("code", SHARED.values(), ids=SHARED)
 def test_data_that_share_themselves_out_need_nothing(code: str) -> None:
     assert said(code) == []
-
-
-def test_a_webdataset_that_a_function_returns_is_told_of_once() -> None:
-    (found,) = said("def read(urls): return wds.WebDataset(urls)\nDataLoader(read(urls))")
-    assert "nodesplitter=wds.split_by_node" in found
 
 
 FACTS = """

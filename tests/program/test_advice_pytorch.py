@@ -37,15 +37,6 @@ NOT_SHARED = {
         "loader = DataLoader(data)",
         "split_dataset_by_node(dataset, rank=",
     ),
-    "webdataset": (
-        "data = wds.WebDataset(urls).shuffle(9)\nloader = DataLoader(data)",
-        "nodesplitter=wds.split_by_node",
-    ),
-    "webdataset by worker": (
-        "data = wds.WebDataset(urls, workersplitter=wds.split_by_worker)\n"
-        "loader = wds.WebLoader(data)",
-        "nodesplitter=wds.split_by_node",
-    ),
     "pipeline by worker": (
         "data = wds.DataPipeline(wds.SimpleShardList(urls), wds.split_by_worker)\n"
         "loader = DataLoader(data)",

@@ -27,19 +27,20 @@ _SPLIT = (
     " on every rank"
 )
 # By full names of what a loader's data are made of, the first that fits: what to write. Nothing for
-# those that share themselves out; ours, MosaicML's and WebDataset do, or are told of by themselves.
+# those that share themselves out: ours, MosaicML's, litdata's; WebDataset refuses to guess.
 _DATA = (
-    (r"(distrain_nb|streaming|litdata|webdataset)\..+|.*\bsharding_filter", "", ""),
+    (r".*\b(ResampledShards|sharding_filter)", "", ""),
+    (
+        r"webdataset\.DataPipeline",
+        "iterable",
+        f"{_ALL}: put wds.split_by_node behind the list of shards",
+    ),
+    (r"(distrain_nb|streaming|litdata|webdataset)\..+", "", ""),
     (
         r"datasets\..+|.*\b(load_dataset|to_iterable_dataset)",
         "iterable",
         f"{_ALL}: write dataset = datasets.distributed.split_dataset_by_node(dataset, "
         'rank=int(os.environ["RANK"]), world_size=int(os.environ["WORLD_SIZE"]))',
-    ),
-    (
-        r"(torchdata|torch\.utils\.data)\.datapipes\.iter\..+|.*\bIterDataPipe",
-        "iterable",
-        f"{_ALL}: write dataset = dataset.sharding_filter()",
     ),
     (r".*\b(IterableDataset|ChainDataset)", "iterable", f"{_ALL}, and {_SPLIT}"),
     (
@@ -49,10 +50,6 @@ _DATA = (
         f" shuffle=True; {_SPLIT}",
     ),
 )
-_SHARDS = (
-    "ranks have to share the shards: write wds.WebDataset(urls, nodesplitter=wds.split_by_node, …),"
-    " or in a wds.DataPipeline put wds.split_by_node behind the list of shards"
-)
 
 
 def pytorch(code: Code) -> Iterator[Note]:
@@ -60,20 +57,8 @@ def pytorch(code: Code) -> Iterator[Note]:
     wraps = code.called("DistributedDataParallel", *WRAPS)
     if not any(map(code.runs, wraps)) or is_cared_for(code):
         return
-    for check in (_shards, _loaders, _epochs, saved, sharded, stale):
+    for check in (_loaders, _epochs, saved, sharded, stale):
         yield from check(code)
-
-
-def _shards(code: Code) -> Iterator[Note]:
-    """WebDatasets that don't say how ranks share their shards, which most refuse to guess."""
-    says_how = any(map(code.says, ("split_by_node", "ResampledShards")))
-    for call in code.called("WebDataset", "DataPipeline", start="webdataset"):
-        if last(code.name(call.func)) == "WebDataset":
-            splits = not {k.arg for k in call.keywords}.isdisjoint(("nodesplitter", None))
-        else:
-            splits = says_how or any(map(_by_rank(code).holds, given(call)))
-        if not splits:
-            yield warning("ddp.iterable", call.lineno, _SHARDS)
 
 
 def _by_rank(code: Code) -> Flow:
@@ -86,7 +71,7 @@ def _loaders(code: Code) -> Iterator[Note]:
     draws_apart = any(rank.holds(node) for call in seeds for node in given(call))
     if draws_apart or any(map(code.says, _SHARES)):
         return
-    loaders = code.called("DataLoader")
+    loaders = code.called("DataLoader", "WebLoader")
     alone = [call for call in loaders if not _is_shared(code, call)]
     for call in alone:
         if len(alone) == len(loaders) or is_constant(keyword(call, "shuffle"), True):
