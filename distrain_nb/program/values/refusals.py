@@ -31,8 +31,8 @@ class Refusal(Exception):
 
 _CREATE = "create it in the cell"
 _CONNECT = "connect in the cell"
-# By the qualified name of a class, where pickle itself would say nothing clear: what its objects are,
-# what to do.
+# By the qualified name of a class, where pickle itself would say nothing clear: what its objects
+# are, what to do.
 _BY_TYPE = {
     "sqlalchemy.engine.base.Engine": ("is a database connection", _CONNECT),
     "sqlalchemy.engine.base.Connection": ("is a database connection", _CONNECT),
