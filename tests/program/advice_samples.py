@@ -208,7 +208,6 @@ model.fit(data, epochs=3)
 """
 STRATEGY_CHANGES = [
     ("with strategy.scope():", "if True:", "tensorflow.scope"),
-    ("64 * strategy.num_replicas_in_sync", "64", "tensorflow.batch"),
 ]
 
 ALONE = """\

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from distrain_nb.program.advice.reading import given, keyword, last
+from distrain_nb.program.advice.reading import given, keyword
 from distrain_nb.program.advice.training import (
     info,
     is_cared_for,
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from distrain_nb.program.advice.reading import Code
     from distrain_nb.program.advice.training import Note
 
-_TF1 = ("Session", "ConfigProto", "MonitoredTrainingSession", "Estimator", "train_and_evaluate")
 _SCHEDULE = re.compile(r"(?i:decay)[^.]*$|Schedule[^.]*$|LR$|\.lr_scheduler\.")
 # What launches or reads data needs no start.
 _NEEDS_START = re.compile(r"horovod(?!\.(spark|ray|run))(?!.*\.data\.)")
@@ -41,15 +40,12 @@ _BROADCASTS = (
 _WRAP = {
     "torch": "optimizer = hvd.DistributedOptimizer("
     "optimizer, named_parameters=model.named_parameters())",
-    "tf1": "optimizer = hvd.DistributedOptimizer(optimizer)",
-    "tf2": "tape = hvd.DistributedGradientTape(tape)",
+    "tf2": "tape = hvd.DistributedGradientTape(tape), or wrap the optimizer",
     "keras": "optimizer = hvd.DistributedOptimizer(optimizer)",
 }
 _BROADCAST = {
     "torch": "hvd.broadcast_parameters(model.state_dict(), root_rank=0) and "
     "hvd.broadcast_optimizer_state(optimizer, root_rank=0) before the first step",
-    "tf1": "hvd.BroadcastGlobalVariablesHook(0) among the session's hooks, "
-    "or run hvd.broadcast_global_variables(0) after the variables are initialized",
     "tf2": "hvd.broadcast_variables(model.variables, root_rank=0), "
     "and the optimizer's likewise, after the first step",
     "keras": "hvd.callbacks.BroadcastGlobalVariablesCallback(0) among the callbacks of fit",
@@ -69,7 +65,7 @@ def horovod(code: Code) -> Iterator[Note]:
         yield from _optimizer(code, kind, start)
         yield from _broadcast(code, kind, start)
         for call in saves(code, guarded=False):
-            folder = keyword(call, "checkpoint_dir", "model_dir") if kind == "tf1" else None
+            folder = keyword(call, "checkpoint_dir", "model_dir")
             write = "if hvd.rank() == 0: before it"
             if folder is not None:
                 write = f"{ast.unparse(folder)} if hvd.rank() == 0 else None"
@@ -78,15 +74,9 @@ def horovod(code: Code) -> Iterator[Note]:
 
 
 def _kind(code: Code) -> str:
-    """Return which of the four forms of the changes a program needs."""
+    """Return which of the three forms of the changes a program needs."""
     if code.uses("horovod.torch") or (code.uses("torch") and not code.uses("tensorflow")):
         return "torch"
-    if code.uses("tensorflow.compat.v1"):
-        return "tf1"
-    for name in (code.name(call.func) for call in code.calls):
-        old_optimizer = ".train." in name and name.endswith("Optimizer")
-        if name.startswith("tensorflow") and (last(name) in _TF1 or old_optimizer):
-            return "tf1"
     keras = code.uses("horovod.keras") or code.uses("horovod.tensorflow.keras")
     return "keras" if keras or code.called("fit", "compile") else "tf2"
 
