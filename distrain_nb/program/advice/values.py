@@ -198,7 +198,4 @@ class Flow:
         if isinstance(node, (ast.Name, ast.Attribute)):
             text = ast.unparse(node)
             return last(text) in self.origin.names or (of_rank and text in self.code.spawned)
-        if not (of_rank and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)):
-            return False
-        # `rank % gpus` is the rank on its own machine; `"rank %d" % n` is none.
-        return not isinstance(node.left, ast.Constant) and "rank" in ast.unparse(node.left).lower()
+        return False
