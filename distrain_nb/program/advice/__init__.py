@@ -210,10 +210,10 @@ def _found(
         return ()
     module = taken(tree, varied)
     if modules:  # first, so that names mean what the program itself has by them
-        every = [statement for each in modules for statement in each.body]
+        every = [statement for tree in modules for statement in tree.body]
         kinds = (ast.Import, ast.ImportFrom, ast.Assign)
-        own = (statement for statement in every if isinstance(statement, kinds))
-        module = ast.Module([*own, *used(every, [module])[0], *module.body], [])
+        plain_ones = (statement for statement in every if isinstance(statement, kinds))
+        module = ast.Module([*plain_ones, *used(every, [module])[0], *module.body], [])
     code = Code(module)
     notes = dict.fromkeys(note for check in checks for note in check(code))
     placed = []

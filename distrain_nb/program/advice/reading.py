@@ -245,15 +245,15 @@ def used(
     """Return the functions and classes that nodes name, also through others of these, and all words
     in them and in the nodes."""
     named = [d for d in definitions if isinstance(d, (*_FUNCTIONS, ast.ClassDef))]
-    waiting, found, words = [*start], list[ast.stmt](), set[str]()
+    waiting, chosen, words = [*start], list[ast.stmt](), set[str]()
     while waiting:
         nodes = [*ast.walk(waiting.pop())]
-        own = {getattr(node, "attr", getattr(node, "id", "")) for node in nodes}
-        own |= {a.name for node in nodes if isinstance(node, ast.ImportFrom) for a in node.names}
-        new = [d for d in named if d.name in own]
-        named = [d for d in named if d.name not in own]
-        found, waiting, words = [*found, *new], [*waiting, *new], words | own
-    return found, words
+        texts = {getattr(node, "attr", getattr(node, "id", "")) for node in nodes}
+        texts |= {a.name for node in nodes if isinstance(node, ast.ImportFrom) for a in node.names}
+        new = [d for d in named if d.name in texts]
+        named = [d for d in named if d.name not in texts]
+        chosen, waiting, words = [*chosen, *new], [*waiting, *new], words | texts
+    return chosen, words
 
 
 def last(name: str) -> str:

@@ -196,9 +196,9 @@ def own_place(code: Code, text: str, ranks_per_replica: int) -> Iterator[Note]:
     listen at the same port. `text` is the program's."""
     if ranks_per_replica < 2:
         return
-    sure = [each for each in _variables(code) if code.runs(each.by) and _is_sure(code, each.by)]
-    own = (each.by for each in sure if each.name in _PLACES and isinstance(each.by, ast.Assign))
-    lines = {ast.get_source_segment(text, by) for by in own if by.lineno <= text.count("\n") + 1}
+    sure = [v for v in _variables(code) if code.runs(v.by) and _is_sure(code, v.by)]
+    places = (v.by for v in sure if v.name in _PLACES and isinstance(v.by, ast.Assign))
+    lines = {ast.get_source_segment(text, by) for by in places if by.lineno <= text.count("\n") + 1}
 
     def without(cell: str) -> str:
         return "\n".join(line for line in cell.split("\n") if line.strip() not in lines)
@@ -237,9 +237,9 @@ def _variables(code: Code) -> Iterator[_Variable]:
     for call in code.called("update"):
         if code.name(call.func).endswith("environ.update"):
             yield from (_Variable(call, k.arg, k.value) for k in call.keywords)
-            for given in (item for item in call.args if isinstance(item, ast.Dict)):
-                keys = (getattr(key, "value", None) for key in given.keys)
-                pairs = zip(keys, given.values, strict=True)
+            for written in (item for item in call.args if isinstance(item, ast.Dict)):
+                keys = (getattr(key, "value", None) for key in written.keys)
+                pairs = zip(keys, written.values, strict=True)
                 yield from (_Variable(call, key, value) for key, value in pairs)
 
 

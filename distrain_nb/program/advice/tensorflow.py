@@ -27,10 +27,10 @@ _MODELS = ("Sequential", "Model", "Functional", "load_model", "clone_model", "mo
 def tensorflow(code: Code) -> Iterator[Note]:
     """Yield what stands outside of the scope of a strategy of `tf.distribute`."""
     names = (code.name(call.func) for call in code.calls)
-    made = (name for name in names if last(name).endswith("Strategy"))
+    strategies = (name for name in names if last(name).endswith("Strategy"))
     # An estimator gets the strategy in its RunConfig.
-    given = bool(code.called("model_to_estimator", "Estimator"))
-    if given or not any("distribute" in name or "." not in name for name in made):
+    has_estimator = bool(code.called("model_to_estimator", "Estimator"))
+    if has_estimator or not any("distribute" in name or "." not in name for name in strategies):
         return
     for call in code.calls:
         if _is_model(code, call) and not _scoped(code, call):

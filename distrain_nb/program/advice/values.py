@@ -43,23 +43,23 @@ class Values:
     def nodes(self, node: ast.expr | None) -> list[ast.expr]:
         """Return all that an expression may stand for and that nothing leads further back from: a
         call, a literal, a name that is not bound here."""
-        todo, seen, found = [(node, 0)] if node is not None else [], set[ast.expr](), []
+        todo, seen, ends = [(node, 0)] if node is not None else [], set[ast.expr](), []
         while todo:
             part, depth = todo.pop()
             if part not in seen:
                 seen.add(part)
                 steps = [*self._back(part, depth)]
                 todo += steps
-                found += [] if steps else [part]
-        return found
+                ends += [] if steps else [part]
+        return ends
 
     def bound_to(self, node: ast.expr) -> list[Binding]:
         """Return what sets a name, an attribute or an item: in its function, else anywhere."""
-        found = self.code.bindings.get(ast.unparse(node), [])
+        bindings = self.code.bindings.get(ast.unparse(node), [])
         function = self.code.function_of(node)
-        mine = [bound for bound in found if self.code.function_of(bound.by) is function]
-        own = [parameter.arg for parameter in parameters(function)] if function else []
-        return mine if mine or ast.unparse(node) in own else found
+        mine = [bound for bound in bindings if self.code.function_of(bound.by) is function]
+        names = [parameter.arg for parameter in parameters(function)] if function else []
+        return mine if mine or ast.unparse(node) in names else bindings
 
     def _back(self, node: ast.expr, depth: int) -> Iterable[tuple[ast.expr, int]]:
         """Yield the sources of an expression's value; with a `depth`, of its items."""
@@ -75,10 +75,10 @@ class Values:
         if isinstance(node, ast.Call):
             values = self._same(node) or self.code.returned(self.code.body_of(node))
             return [(value, depth) for value in values]
-        found = [(bound.value, bound.depth + depth) for bound in self.bound_to(node)]
-        if not found and isinstance(node, ast.Subscript):
+        sources = [(bound.value, bound.depth + depth) for bound in self.bound_to(node)]
+        if not sources and isinstance(node, ast.Subscript):
             return [(node.value, depth + (not isinstance(node.slice, ast.Slice)))]
-        return found
+        return sources
 
     def _same(self, call: ast.Call) -> list[ast.expr]:
         name = self.code.name(call.func)

@@ -173,8 +173,8 @@ def _unseen(modules: Collection[str], world: World) -> Iterator[tuple[str, str, 
     loaded = {name: sys.modules[name] for name in modules & sys.modules.keys()}
     parts = [(name, part) for name, m in loaded.items() for part in (m, *vars(m).values())]
     scalar = (str, int, float, type(None))
-    own = {id(part): name for name, part in parts if not isinstance(part, scalar)}
-    roots = {name: own[id(v)] for name, v in world.namespace.items() if id(v) in own}
+    module_of = {id(part): name for name, part in parts if not isinstance(part, scalar)}
+    roots = {name: module_of[id(v)] for name, v in world.namespace.items() if id(v) in module_of}
     for executed in world.history.executed if roots else ():
         if world.saw(executed.statement):
             continue
