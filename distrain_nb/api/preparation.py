@@ -274,7 +274,7 @@ def _advice(job: AnyJob, backend: AnyBackend, plan: Plan) -> tuple[Finding, ...]
     if job.layout.size > 1 or plan.ranks_per_replica > 1:
         modules = texts_of_modules(job.program)
         started = own_processes(main, segments, plan.ranks_per_replica, modules)
-        return (*started, *findings_in(main, segments, gpus=plan.gpus > 0, remote=remote))
+        return (*started, *findings_in(main, segments, remote))
     return about_storage(main, segments, remote) if remote else ()
 
 

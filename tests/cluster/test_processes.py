@@ -119,8 +119,9 @@ def test_ranks_that_nobody_asked_for_get_advice_too() -> None:
     from distrain_nb.api import check
 
     code = WRAPPED.format("torch.nn.parallel.DistributedDataParallel(model.cuda())")
+    code = f"{code}\ntorch.save(model, 'model.pt')"
     found = check(code, on="vertex", primary="n1-standard-16+4*T4", region="us-central1")
-    assert "advice.ddp.process-group" in [each.code for each in found]
+    assert "advice.ddp.checkpoint" in [each.code for each in found]
 
 
 def test_gpus_of_this_machine_are_split_among_replicas() -> None:

@@ -32,23 +32,10 @@ NOT_SHARED = {
         f"{LINES}class More(Lines): pass\ndata = More()\nloader = DataLoader(data)",
         "itertools.islice",
     ),
-    "given a sampler": (
-        f"{LINES}data = Lines()\nloader = DataLoader(data, sampler=DistributedSampler(data))",
-        "takes no sampler",
-    ),
     "stream": (
         "data = datasets.load_dataset('c4', streaming=True)['train'].shuffle()\n"
         "loader = DataLoader(data)",
         "split_dataset_by_node(dataset, rank=",
-    ),
-    "webdataset": (
-        "data = wds.WebDataset(urls).shuffle(9)\nloader = DataLoader(data)",
-        "nodesplitter=wds.split_by_node",
-    ),
-    "webdataset by worker": (
-        "data = wds.WebDataset(urls, workersplitter=wds.split_by_worker)\n"
-        "loader = wds.WebLoader(data)",
-        "nodesplitter=wds.split_by_node",
     ),
     "pipeline by worker": (
         "data = wds.DataPipeline(wds.SimpleShardList(urls), wds.split_by_worker)\n"
@@ -159,8 +146,6 @@ def test_the_state_of_shards_is_gathered_on_every_rank(code: str, write: str) ->
         f"{RANK_0}torch.save(state, 'm.pt')",
         f"{PARTS}state = model.state_dict()\nfor name in state:\n"
         f"    state[name] = state[name].full_tensor()\n{RANK_0}torch.save(state, 'm.pt')",
-        f"{PARTS}state = whole(model) if large else model.state_dict()\n"
-        f"{RANK_0}torch.save(state, 'm.pt')",
         f"{PARTS}state = model.state_dict()\ntorch.save(state, f'm-{{dist.get_rank()}}.pt')",
         f"model = FSDP(Net())\nstate = model.state_dict()\n{RANK_0}torch.save(state, 'm.pt')",
         f"model = Net()\n{SAVES}\nmodel = FSDP(model)",

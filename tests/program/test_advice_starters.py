@@ -36,18 +36,10 @@ STARTS = {
         'self.work(int(__import__("os").environ["RANK"]))'
     ),
     "import functools, torch.multiprocessing as mp\n"
-    "start = functools.partial(mp.spawn, nprocs=2)\nstart(train)": (
-        'train(int(__import__("os").environ["RANK"]))'
-    ),
-    "import functools, torch.multiprocessing as mp\n"
     "mp.spawn(functools.partial(train, 3), nprocs=2)": "",
     "import torch.multiprocessing as mp\nmp.spawn(lambda rank: train(rank), nprocs=2)": "",
     "import torch.multiprocessing as mp\nctx = mp.get_context('spawn')\n"
     "[ctx.Process(target=train, args=(r,)).start() for r in range(2)]": "",
-    "import torch.multiprocessing as mp\nclass Worker(mp.Process):\n    def run(self): train()\n"
-    "for r in range(2): Worker().start()": "",
-    "from concurrent.futures import ProcessPoolExecutor\nwith ProcessPoolExecutor(2) as pool:\n"
-    "    list(pool.map(train, range(2)))": "",
     "import subprocess\nsubprocess.run(['torchrun', '--nproc-per-node', '2', 'train.py'])": "",
 }
 UNSURE = "import torch.multiprocessing as mp\nif {test}:\n    mp.spawn(train, nprocs=2)"

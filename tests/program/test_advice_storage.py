@@ -12,7 +12,7 @@ from distrain_nb.program.advice import BUCKETS, RemoteFolder, about_storage, fin
 from distrain_nb.worker.rank.program import Segment
 
 PROGRAMS = sorted((Path(__file__).parents[1] / "programs").rglob("*.py"))
-FILES, WORKERS = "advice.data.small-files", "advice.data.workers"
+FILES = "advice.data.small-files"
 HEAD = """\
 import glob, os, torch, cv2
 import numpy as np, tensorflow as tf, webdataset as wds
@@ -32,22 +32,10 @@ images = Images("/gcs/b/train")
 """
 WASTEFUL = {
     "a tree": ('ImageFolder(os.path.join("/gcs/b", "train"))', {FILES}),
-    "in a loader": ('DataLoader(ImageFolder("/gcs/b/train"), 4)', {FILES, WORKERS}),
+    "in a loader": ('DataLoader(ImageFolder("/gcs/b/train"), 4)', {FILES}),
     "with workers": ('DataLoader(ImageFolder("/gcs/b/train"), num_workers=4)', {FILES}),
-    "by index": (f"{OF_PATHS}loader = DataLoader(images, 4, num_workers=0)", {FILES, WORKERS}),
-    "in a loop": (
-        'at = "/gcs/b/train"\nfor name in os.listdir(at):\n    cv2.imread(os.path.join(at, name))',
-        {FILES},
-    ),
-    "as a list": (
-        'paths = Path("/gcs/b/train").rglob("*.npy")\nall = [np.load(path) for path in paths]',
-        {FILES},
-    ),
+    "by index": (f"{OF_PATHS}loader = DataLoader(images, 4, num_workers=0)", {FILES}),
     "by TensorFlow": ('tf.data.Dataset.list_files("/gcs/b/*/*.jpg").map(tf.io.read_file)', {FILES}),
-    "shards in the rank itself": (
-        'data = wds.WebDataset("/gcs/b/{0..9}.tar").decode()\nDataLoader(data.batched(8))',
-        {WORKERS},
-    ),
 }
 RIGHT = {
     "files of this machine": 'DataLoader(ImageFolder("/mnt/disk/train"), 4)',
@@ -135,9 +123,7 @@ def test_arguments_of_scripts_and_variables_name_folders() -> None:
     assert "s3://b/train" in found.message
 
 
-@pytest.mark.parametrize(
-    ("mode", "expected"), [("", set[str]()), (",mode=FastFile", {FILES, WORKERS})]
-)
+@pytest.mark.parametrize(("mode", "expected"), [("", set[str]()), (",mode=FastFile", {FILES})])
 def test_a_channel_is_remote_where_its_files_are_fetched_when_opened(
     home: Path, mode: str, expected: set[str]
 ) -> None:

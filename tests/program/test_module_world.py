@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from distrain_nb.program import Cell, capture
 from tests.program.notebooks import Kernel
 from tests.program.random_notebooks import MODULE
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.program.notebooks import Server
 
 RANK = "import os, state_module\nrank = int(os.environ.get('RANK', 0))"
 SETS = {
@@ -62,6 +62,16 @@ def test_it_is_refused_with_the_line(kernel: Kernel, cell: str) -> None:
     assert "what knows `os.environ['RANK']` (Cell In[" in message
 
 
+@pytest.mark.parametrize("cell", SETS)
+def test_where_nobody_watched_the_texts_tell(kernel: Kernel, cell: str) -> None:
+    kernel.run(cell)
+    notebook = replace(kernel.notebook(), observer=None)
+    program = capture(Cell("Cell In[9]", "import state_module"), 1, notebook)
+    assert [str(f.severity) for f in program.findings if f.code == "capture.not-portable"] == [
+        "error"
+    ]
+
+
 @pytest.mark.parametrize(
     "cell",
     [
@@ -91,11 +101,13 @@ args = TrainingArguments()
 """
 
 
-def test_a_setting_of_what_knows_the_world_is_a_value_like_others(kernel: Kernel) -> None:
+@pytest.mark.parametrize("attribute", ["learning_rate", "local_rank"])
+def test_what_a_module_got_of_what_knows_the_world_is_refused(
+    kernel: Kernel, attribute: str
+) -> None:
     kernel.run(ARGUMENTS)
-    assert findings(kernel, "state_module.LR = args.learning_rate", "import state_module") == []
-    of_the_world = findings(kernel, "state_module.LR = args.local_rank", "import state_module")
-    assert [severity for severity, _ in of_the_world] == ["error"]
+    found = findings(kernel, f"state_module.LR = args.{attribute}", "import state_module")
+    assert [severity for severity, _ in found] == ["error"]
 
 
 @pytest.mark.parametrize(
@@ -114,31 +126,3 @@ def test_a_module_that_asks_while_it_is_imported_sets_nothing(
     file.write_text("import os\nRANK = int(os.environ.get('RANK', 0))\nclass A: x = RANK\nB = [1]")
     assert findings(kernel, "import asking_module", "import asking_module") == []
     sys.modules.pop("asking_module")
-
-
-@pytest.mark.parametrize(
-    ("made", "read"),
-    [
-        ("SimpleNamespace(rank=rank, lr={lr})", "ns.lr"),
-        ("dict(rank=rank, opt=dict(lr={lr}))", "ns['opt']['lr']"),
-    ],
-)
-def test_a_setting_beside_the_rank_is_compared_in_each_rank(
-    kernel: Kernel, server: Server, made: str, read: str
-) -> None:
-    """`conf.LR = ns.lr` was refused, as the namespace also holds the rank."""
-    kernel.run("from types import SimpleNamespace")
-    kernel.run(f"ns = {made.format(lr='0.5')}\nstate_module.LR = {read}")
-    shows = "import state_module\nprint('RESULT', state_module.LR)"
-    as_rank = {"variables": {"RANK": "1"}}
-    assert server.results(replace(kernel.capture(shows), **as_rank)) == 0.5
-    kernel.run(f"ns = {made.format(lr='1 / (1 + rank)')}\nstate_module.LR = {read}")
-    output = server.output(replace(kernel.capture(shows), **as_rank))
-    assert f"`{read}` is 1.0 in the notebook (Cell In[4], line 2) and 0.5 in the run" in output
-
-
-@pytest.mark.parametrize("since", ["ns.lr = 0.5", "vars(ns).update(lr=2)", "ns = None"])
-def test_a_setting_that_has_changed_since_is_refused(kernel: Kernel, since: str) -> None:
-    kernel.run("from types import SimpleNamespace\nns = SimpleNamespace(rank=rank, lr=0.5)")
-    kernel.run("state_module.LR = ns.lr")
-    assert [severity for severity, _ in findings(kernel, since, "import state_module")] == ["error"]

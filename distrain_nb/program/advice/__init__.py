@@ -17,13 +17,13 @@ from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.advice import training
 from distrain_nb.program.advice.horovod import horovod
 from distrain_nb.program.advice.pytorch import pytorch
-from distrain_nb.program.advice.reading import Code, used_of
+from distrain_nb.program.advice.reading import Code, used
 from distrain_nb.program.advice.starters import own_place, starters
 from distrain_nb.program.advice.storage import BUCKETS, RemoteFolder, storage, told_by
 from distrain_nb.program.advice.tensorflow import tensorflow
@@ -38,12 +38,11 @@ if TYPE_CHECKING:
     from distrain_nb.program.advice.training import Note
     from distrain_nb.program.program import Program
 
-_NUMBER = "<the arm that is taken>"
+_UNKNOWN = object()
 # What tests are made of that run nothing of the program's.
 _DECIDING = (
-    *(ast.If, ast.Match, ast.match_case, ast.pattern, ast.Assign, ast.Compare, ast.UnaryOp),
-    *(ast.BoolOp, ast.Constant, ast.Name, ast.Tuple, ast.List, ast.Set, ast.expr_context),
-    *(ast.cmpop, ast.unaryop, ast.boolop),
+    *(ast.Compare, ast.UnaryOp, ast.BoolOp, ast.Constant, ast.Name, ast.Tuple, ast.List, ast.Set),
+    *(ast.expr_context, ast.cmpop, ast.unaryop, ast.boolop),
 )
 
 
@@ -70,44 +69,38 @@ class _Arms(ast.NodeTransformer):
     def __init__(self, known: Mapping[str, object]) -> None:
         self._known = known
 
-    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
-        self.generic_visit(node)
-        return self._taken(ast.If(node.test, *_numbers(2)), [node.body, node.orelse]) or node
+    def visit(self, node: ast.AST) -> Any:
+        node = self.generic_visit(node)
+        arms: list[Any] = []
+        if isinstance(node, (ast.If, ast.IfExp)):
+            value = self._value(node.test)
+            arms = [] if value is _UNKNOWN else [node.body if value else node.orelse]
+        elif isinstance(node, ast.Match) and self._value(node.subject) is not _UNKNOWN:
+            fits = [self._fits(self._value(node.subject), case) for case in node.cases]
+            taken = [case.body for case, fit in zip(node.cases, fits, strict=True) if fit]
+            arms = [] if _UNKNOWN in fits else [*taken, []]
+        return (arms[0] or ast.Pass(lineno=1, col_offset=0)) if arms else node
 
-    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        self.generic_visit(node)
-        arms: list[list[ast.stmt]] = [[ast.Expr(node.body)], [ast.Expr(node.orelse)]]
-        arm = self._taken(ast.If(node.test, *_numbers(2)), arms)
-        return arm[0].value if arm else node  # type: ignore[attr-defined]
-
-    def visit_Match(self, node: ast.Match) -> ast.AST | list[ast.stmt]:
-        self.generic_visit(node)
-        numbers = zip(node.cases, _numbers(len(node.cases)), strict=True)
-        cases = [ast.match_case(case.pattern, case.guard, number) for case, number in numbers]
-        return self._taken(ast.Match(node.subject, cases), [c.body for c in node.cases]) or node
-
-    def _taken(self, asked: ast.stmt, arms: list[list[ast.stmt]]) -> list[ast.stmt]:
-        """Return the arm that runs, if only constants decide; `asked` has the arms' numbers in
-        it."""
-        names: dict[str, object] = {**self._known, _NUMBER: None, "__builtins__": {}}
-        nodes = [*ast.walk(asked)]
-        unknown = (n for n in nodes if isinstance(n, ast.Name) and n.id not in names)
+    def _value(self, test: ast.expr) -> object:
+        """Return what a test gives, if only constants decide."""
+        nodes = [*ast.walk(test)]
+        unknown = (n for n in nodes if isinstance(n, ast.Name) and n.id not in self._known)
         if any(unknown) or not all(isinstance(node, _DECIDING) for node in nodes):
-            return []
-        module = ast.fix_missing_locations(ast.Module([deepcopy(asked)], []))
+            return _UNKNOWN
         try:
-            exec(compile(module, "", "exec"), names)
+            names = {**self._known, "__builtins__": {}}
+            return eval(compile(ast.Expression(deepcopy(test)), "", "eval"), names)
         except Exception:  # `"dp" < 3`
-            return []
-        number = names[_NUMBER]
-        body = arms[number] if isinstance(number, int) else []
-        return body or [ast.Pass(lineno=1, col_offset=0)]
+            return _UNKNOWN
 
-
-def _numbers(count: int) -> list[list[ast.stmt]]:
-    """Return statements that keep the number of the arm that they stand in."""
-    target = ast.Name(_NUMBER, ast.Store())
-    return [[ast.Assign([target], ast.Constant(number))] for number in range(count)]
+    def _fits(self, value: object, case: ast.match_case) -> object:
+        whole = case.pattern
+        patterns = whole.patterns if isinstance(whole, ast.MatchOr) else [whole]
+        if isinstance(whole, ast.MatchAs) and not (whole.pattern or case.guard):
+            return True
+        if case.guard or not all(isinstance(pattern, ast.MatchValue) for pattern in patterns):
+            return _UNKNOWN
+        return value in [self._value(p.value) for p in patterns]  # type: ignore[attr-defined]
 
 
 __all__ = [
@@ -131,7 +124,6 @@ _READS = re.compile(
     r"|tap|gin|plac|cyclopts|clize|sacred|ml_collections|flags|FLAGS|DISTRAIN_ARGUMENTS)\b",
     re.I,
 )
-_OF_GPUS = ("advice.ddp.device", "advice.horovod.device")
 
 
 def findings(source: str, label: str, first_line: int = 1) -> tuple[Finding, ...]:
@@ -148,18 +140,16 @@ def findings(source: str, label: str, first_line: int = 1) -> tuple[Finding, ...
 def findings_in(
     main: str,
     segments: Sequence[Segment],
-    *,
-    gpus: bool = True,
     remote: Sequence[RemoteFolder] = (BUCKETS,),
 ) -> tuple[Finding, ...]:
     """Return what a program lacks, its definitions from other cells included.
 
-    `main` is the text of main.py and `segments` say which cell's lines it has. Without `gpus` which
-    of them a rank uses is no matter. `remote` are folders whose files are fetched one by one.
+    `main` is the text of main.py and `segments` say which cell's lines it has. `remote` are folders
+    whose files are fetched one by one.
     """
     reading = partial(storage, remote=remote)
-    found = _found(main, segments, (horovod, pytorch, tensorflow, training.one_process, reading))
-    return tuple(item for item in found if gpus or item.code not in _OF_GPUS)
+    checks = (horovod, pytorch, tensorflow, training.one_process, reading)
+    return _found(main, segments, checks)
 
 
 def about_storage(
@@ -220,7 +210,10 @@ def _found(
         return ()
     module = taken(tree, varied)
     if modules:  # first, so that names mean what the program itself has by them
-        module = ast.Module([*used_of(modules, module), *module.body], [])
+        every = [statement for tree in modules for statement in tree.body]
+        kinds = (ast.Import, ast.ImportFrom, ast.Assign)
+        plain_ones = (statement for statement in every if isinstance(statement, kinds))
+        module = ast.Module([*plain_ones, *used(every, [module])[0], *module.body], [])
     code = Code(module)
     notes = dict.fromkeys(note for check in checks for note in check(code))
     placed = []

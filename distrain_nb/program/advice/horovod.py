@@ -1,4 +1,4 @@
-"""The six changes that Horovod asks of a training program: which of them are missing."""
+"""Which changes that Horovod asks of a training program are missing, and nothing else tells of."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from distrain_nb.program.advice.reading import given, keyword, last
+from distrain_nb.program.advice.reading import given, keyword
 from distrain_nb.program.advice.training import (
     info,
     is_cared_for,
     optimizers,
-    pinned,
     saves,
     trains,
-    uses_cuda,
     warning,
 )
 from distrain_nb.program.advice.values import SIZE, Flow
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from distrain_nb.program.advice.reading import Code
     from distrain_nb.program.advice.training import Note
 
-_TF1 = ("Session", "ConfigProto", "MonitoredTrainingSession", "Estimator", "train_and_evaluate")
 _SCHEDULE = re.compile(r"(?i:decay)[^.]*$|Schedule[^.]*$|LR$|\.lr_scheduler\.")
 # What launches or reads data needs no start.
 _NEEDS_START = re.compile(r"horovod(?!\.(spark|ray|run))(?!.*\.data\.)")
@@ -40,24 +37,15 @@ _BROADCASTS = (
     *("TorchState", "KerasState", "TensorFlowKerasState", "TensorFlowState"),
 )
 
-_PIN = {
-    "torch": "torch.cuda.set_device(hvd.local_rank())",
-    "tf1": "config.gpu_options.visible_device_list = str(hvd.local_rank())",
-    "tf2": "tf.config.set_visible_devices(gpus[hvd.local_rank()], 'GPU')",
-}
-_PIN["keras"] = _PIN["tf2"]
 _WRAP = {
     "torch": "optimizer = hvd.DistributedOptimizer("
     "optimizer, named_parameters=model.named_parameters())",
-    "tf1": "optimizer = hvd.DistributedOptimizer(optimizer)",
-    "tf2": "tape = hvd.DistributedGradientTape(tape)",
+    "tf2": "tape = hvd.DistributedGradientTape(tape), or wrap the optimizer",
     "keras": "optimizer = hvd.DistributedOptimizer(optimizer)",
 }
 _BROADCAST = {
     "torch": "hvd.broadcast_parameters(model.state_dict(), root_rank=0) and "
     "hvd.broadcast_optimizer_state(optimizer, root_rank=0) before the first step",
-    "tf1": "hvd.BroadcastGlobalVariablesHook(0) among the session's hooks, "
-    "or run hvd.broadcast_global_variables(0) after the variables are initialized",
     "tf2": "hvd.broadcast_variables(model.variables, root_rank=0), "
     "and the optimizer's likewise, after the first step",
     "keras": "hvd.callbacks.BroadcastGlobalVariablesCallback(0) among the callbacks of fit",
@@ -71,18 +59,13 @@ def horovod(code: Code) -> Iterator[Note]:
         return
     imported = [line for name, line in code.modules.items() if name.startswith("horovod")]
     start = min([*imported, *(call.lineno for call in uses)])
-    needed = code.runs(uses[0]) if uses else trains(code)
-    inits = code.called("init", start="horovod")
-    if needed and not inits:
-        yield warning("horovod.init", start, "Horovod is not started: put hvd.init() after imports")
     if trains(code) and not code.uses("horovod.mxnet"):
         kind = _kind(code)
-        yield from _device(code, kind, inits[0].lineno if inits else start)
         yield from _learning_rate(code)
         yield from _optimizer(code, kind, start)
         yield from _broadcast(code, kind, start)
         for call in saves(code, guarded=False):
-            folder = keyword(call, "checkpoint_dir", "model_dir") if kind == "tf1" else None
+            folder = keyword(call, "checkpoint_dir", "model_dir")
             write = "if hvd.rank() == 0: before it"
             if folder is not None:
                 write = f"{ast.unparse(folder)} if hvd.rank() == 0 else None"
@@ -91,28 +74,11 @@ def horovod(code: Code) -> Iterator[Note]:
 
 
 def _kind(code: Code) -> str:
-    """Return which of the four forms of the six changes a program needs."""
+    """Return which of the three forms of the changes a program needs."""
     if code.uses("horovod.torch") or (code.uses("torch") and not code.uses("tensorflow")):
         return "torch"
-    if code.uses("tensorflow.compat.v1"):
-        return "tf1"
-    for name in (code.name(call.func) for call in code.calls):
-        old_optimizer = ".train." in name and name.endswith("Optimizer")
-        if name.startswith("tensorflow") and (last(name) in _TF1 or old_optimizer):
-            return "tf1"
     keras = code.uses("horovod.keras") or code.uses("horovod.tensorflow.keras")
     return "keras" if keras or code.called("fit", "compile") else "tf2"
-
-
-def _device(code: Code, kind: str, line: int) -> Iterator[Note]:
-    elsewhere = code.uses("horovod.spark") or (kind == "torch" and not uses_cuda(code))
-    way = "local" if elsewhere else pinned(code)
-    why = "every process uses the same GPUs: after hvd.init() write"
-    if way == "rank":
-        why = "GPUs are chosen by rank(), which goes beyond the GPUs of a second machine"
-        why += ": use local_rank():"
-    if way != "local":
-        yield warning("horovod.device", line, f"{why} {_PIN[kind]}")
 
 
 def _learning_rate(code: Code) -> Iterator[Note]:

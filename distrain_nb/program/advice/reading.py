@@ -10,37 +10,44 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from distrain_nb.program.python.scopes import imports_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
+_LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
 _LEAVE = (ast.Return, ast.Continue, ast.Break, ast.Raise)
-ANY = None  # the place of an item that a loop takes, or one by a name
-Path = tuple[int | None, ...]
 Node = TypeVar("Node", bound=ast.AST)
 
-# What a name means by custom, where the code that is seen does not say.
-_CUSTOMARY = {
-    "hvd": "horovod",
-    "tf": "tensorflow",
-    "keras": "tensorflow.keras",
-    "dist": "torch.distributed",
-    "wds": "webdataset",
-    "mp": "torch.multiprocessing",
-    "xmp": "torch_xla.distributed.xla_multiprocessing",
-    "idist": "ignite.distributed",
+# What notebooks call these by custom, where the code that is seen does not say.
+CUSTOMARY = {
     "DDP": "torch.nn.parallel.DistributedDataParallel",
+    "F": "torch.nn.functional",
     "FSDP": "torch.distributed.fsdp.FullyShardedDataParallel",
+    "dist": "torch.distributed",
+    "hvd": "horovod.torch",
+    "idist": "ignite.distributed",
+    "jnp": "jax.numpy",
+    "keras": "tensorflow.keras",
+    "mp": "torch.multiprocessing",
+    "nn": "torch.nn",
+    "np": "numpy",
+    "pd": "pandas",
+    "plt": "matplotlib.pyplot",
+    "sns": "seaborn",
+    "tf": "tensorflow",
+    "wds": "webdataset",
+    "xmp": "torch_xla.distributed.xla_multiprocessing",
 }
 
 
 class Binding(NamedTuple):
-    """What sets a name: a value or, with a path, an item of it, and the node that does so."""
+    """What sets a name: a value or, with a depth, an item of it, and the node that does so; a
+    parameter by a `call`."""
 
     value: ast.expr
-    path: Path
+    depth: int
     by: ast.AST
+    call: ast.Call | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +67,7 @@ class Code:
     @cached_property
     def aliases(self) -> Mapping[str, str]:
         """What each imported name stands for: `hvd` is `horovod.torch`."""
-        found = dict(_CUSTOMARY)
+        found = dict(CUSTOMARY)
         for node in self.nodes:
             if isinstance(node, ast.Import):
                 tops = (alias.name.partition(".")[0] for alias in node.names if not alias.asname)
@@ -104,12 +111,11 @@ class Code:
         found: dict[str, list[Binding]] = {}
         for node in self.nodes:
             for target, value in _sets(node):
-                path = (ANY,) if isinstance(node, LOOPS) else ()
-                for text, part, rest in _spread(target, value, path):
-                    found.setdefault(text, []).append(Binding(part, rest, node))
+                for text, part, depth in _spread(target, value, int(isinstance(node, _LOOPS))):
+                    found.setdefault(text, []).append(Binding(part, depth, node))
         for call in self.calls:
             for parameter, value in arguments(call, self.body_of(call)).items():
-                found.setdefault(parameter.arg, []).append(Binding(value, (), parameter))
+                found.setdefault(parameter.arg, []).append(Binding(value, 0, parameter, call))
         return found
 
     def name(self, node: ast.AST) -> str:
@@ -233,22 +239,21 @@ class Code:
         return tuple(value for value in constants if isinstance(value, str))
 
 
-def used_of(modules: Sequence[ast.Module], main: ast.Module) -> Iterator[ast.stmt]:
-    """Yield the statements of modules that a program uses: their imports and assignments, and the
-    definitions that it names, also through others of these."""
-    statements = [s for module in modules for s in module.body]
-    yield from (s for s in statements if isinstance(s, (ast.Import, ast.ImportFrom, ast.Assign)))
-    waiting: list[ast.AST] = [main]
-    named = [s for s in statements if isinstance(s, (*_FUNCTIONS, ast.ClassDef))]
+def used(
+    definitions: Iterable[ast.stmt], start: Iterable[ast.AST]
+) -> tuple[list[ast.stmt], set[str]]:
+    """Return the functions and classes that nodes name, also through others of these, and all words
+    in them and in the nodes."""
+    named = [d for d in definitions if isinstance(d, (*_FUNCTIONS, ast.ClassDef))]
+    waiting, chosen, words = [*start], list[ast.stmt](), set[str]()
     while waiting:
         nodes = [*ast.walk(waiting.pop())]
-        words = {getattr(node, "attr", getattr(node, "id", "")) for node in nodes}
-        imports = (node.names for node in nodes if isinstance(node, ast.ImportFrom))
-        words |= {alias.name for names in imports for alias in names}
-        used = [s for s in named if s.name in words]
-        named = [s for s in named if s.name not in words]
-        waiting += used
-        yield from used
+        texts = {getattr(node, "attr", getattr(node, "id", "")) for node in nodes}
+        texts |= {a.name for node in nodes if isinstance(node, ast.ImportFrom) for a in node.names}
+        new = [d for d in named if d.name in texts]
+        named = [d for d in named if d.name not in texts]
+        chosen, waiting, words = [*chosen, *new], [*waiting, *new], words | texts
+    return chosen, words
 
 
 def last(name: str) -> str:
@@ -287,26 +292,26 @@ def _sets(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
         yield from ((target, node.value) for target in node.targets)
     elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value:
         yield node.target, node.value
-    elif isinstance(node, LOOPS):
+    elif isinstance(node, _LOOPS):
         yield node.target, node.iter
     elif isinstance(node, ast.withitem) and node.optional_vars:
         yield node.optional_vars, node.context_expr
 
 
-def _spread(target: ast.expr, value: ast.expr, path: Path) -> Iterator[tuple[str, ast.expr, Path]]:
-    """Yield the texts of what a target binds, each with the value, and its place there."""
+def _spread(target: ast.expr, value: ast.expr, depth: int) -> Iterator[tuple[str, ast.expr, int]]:
+    """Yield the texts of what a target binds, each with the value, and how deep it is in there."""
     if isinstance(target, (ast.Tuple, ast.List)):
-        whole = isinstance(value, (ast.Tuple, ast.List)) and not path
+        whole = isinstance(value, (ast.Tuple, ast.List)) and not depth
         items = value.elts if whole else []  # type: ignore[attr-defined]
         for number, item in enumerate(target.elts):
             written = items[number : number + 1]
-            yield from _spread(item, *((written[0], ()) if written else (value, (*path, number))))
+            yield from _spread(item, *((written[0], 0) if written else (value, depth + 1)))
         return
     target = target.value if isinstance(target, ast.Starred) else target
-    yield ast.unparse(target), value, path
+    yield ast.unparse(target), value, depth
     while isinstance(target, ast.Subscript):
         target = target.value
-        yield f"{ast.unparse(target)}[]", value, path
+        yield f"{ast.unparse(target)}[]", value, depth
 
 
 def parameters(function: Function | ast.Lambda) -> list[ast.arg]:

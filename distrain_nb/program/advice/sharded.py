@@ -4,12 +4,11 @@ that its models had before are no longer theirs."""
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distrain_nb.program.advice.reading import given, is_constant, keyword, last
 from distrain_nb.program.advice.training import is_guarded, optimizers, saves, warning
-from distrain_nb.program.advice.values import Values
+from distrain_nb.program.advice.values import Flow, Origin, Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,11 +42,12 @@ _TOGETHER = ("optim_state_dict", "full_optim_state_dict", "summon_full_params", 
 
 def sharded(code: Code) -> Iterator[Note]:
     """Yield mistakes with the state of models under FSDP and `fully_shard` on one rank."""
-    states = _States(code, Values(code, _SAME))
-    written = {state for save in saves(code, guarded=True) for state in states.saved(save)}
+    values, written = Values(code, _SAME), set[ast.AST]()
+    if not code.says("full_tensor"):
+        written.update(n for save in saves(code, guarded=True) for n in _saved(code, save))
     for call in code.called("state_dict", *_TOGETHER) if code.called(*WRAPS) else ():
         name, guarded = last(code.name(call.func)), is_guarded(code, call)
-        ways = states.ways(call) if name == "state_dict" else {*WRAPS[:1]}
+        ways = _ways(values, call) if name == "state_dict" else {*WRAPS[:1]}
         if "fully_shard" in ways and (guarded or (call in written and len(ways) == 1)):
             waits = ", or waits for the others' for ever" if len(ways) > 1 else ""
             why = f"this has one rank's parts of the weights only{waits}"
@@ -64,13 +64,21 @@ def sharded(code: Code) -> Iterator[Note]:
 
 def saved(code: Code) -> Iterator[Note]:
     """Yield the places where every rank saves to one file."""
-    states = _States(code, Values(code, _SAME))
+    values, shards = Values(code, _SAME), bool(code.called(*WRAPS))
     for call in saves(code, guarded=False):
-        parts = states.parts(call) if code.called(*WRAPS) else []
-        if not parts:
+        states = [n for n in _saved(code, call) if isinstance(n, ast.Call)] if shards else []
+        states = [n for n in states if last(code.name(n.func)) == "state_dict"]
+        inside = {*ast.walk(call)}
+        states = [
+            n
+            for n in states
+            if (ways := _ways(values, n)) == {"fully_shard"}
+            or (n in inside and (ways or not _is_made(values, n)))
+        ]
+        if not states:
             yield warning("ddp.checkpoint", call.lineno, _ALL_SAVE)
             continue
-        whole = _full(parts[0]) if code.called("fully_shard") else ast.unparse(parts[0])
+        whole = _full(states[0]) if code.called("fully_shard") else ast.unparse(states[0])
         yield warning(
             "fsdp.state-dict",
             call.lineno,
@@ -79,76 +87,37 @@ def saved(code: Code) -> Iterator[Note]:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _States:
-    """Tells of calls of `state_dict` what they give."""
+def _saved(code: Code, save: ast.Call) -> Iterator[ast.AST]:
+    """Yield all that comes into what a save writes."""
+    flow = Flow(code, Origin(), through=True)
+    return (node for written in given(save) for node in flow.reached(written))
 
-    code: Code
-    values: Values
 
-    def ways(self, call: ast.Call) -> set[str]:
-        """Return how the model that a call belongs to is sharded: the wraps that it may have
-        got."""
-        if not isinstance(call.func, ast.Attribute):
-            return set()
-        made = self.values.of(call.func.value)
-        keys = {item.key for item in made}
-        calls = [item.node.func for item in made if isinstance(item.node, ast.Call)]
-        ways = {last(self.code.name(function)) for function in calls} & set(WRAPS)
-        for wrap in self.code.called("fully_shard"):
-            model = _model_of(wrap)
-            same = self.code.function_of(wrap) is self.code.function_of(call)
-            again = not self.code.loops(wrap).isdisjoint(self.code.loops(call))
-            comes_later = same and not again and wrap.lineno > call.lineno
-            if model is None or comes_later or self.code.apart(wrap, call):
-                continue
-            if any(item.key in keys for item in self.values.of(model)):
-                ways.add("fully_shard")
-        return ways
+def _ways(values: Values, call: ast.Call) -> set[str]:
+    """Return how the model that a call belongs to is sharded: the wraps that it may have got."""
+    code, made = values.code, _made(values, getattr(call.func, "value", None))
+    ways = set()
+    for wrap in code.called(*WRAPS):
+        name = last(code.name(wrap.func))
+        its = {wrap} if name != "fully_shard" else _made(values, _model_of(wrap))
+        same = code.function_of(wrap) is code.function_of(call)
+        again = not code.loops(wrap).isdisjoint(code.loops(call))
+        later = same and not again and wrap.lineno > call.lineno
+        if not (made.isdisjoint(its) or later or code.apart(wrap, call)):
+            ways.add(name)
+    return ways
 
-    def saved(self, save: ast.Call) -> list[ast.Call]:
-        """Return the states that a save writes as they are, by names and in dictionaries too."""
-        if not save.args or self.code.says("full_tensor"):
-            return []
-        return list(self._within(save.args[0], set()))
 
-    def parts(self, save: ast.Call) -> list[ast.Call]:
-        """Return the states that every rank has to make before one saves them."""
-        inside = [node for node in ast.walk(save) if self._is_models(node)]
-        named = [item for item in self.saved(save) if self.ways(item) == {"fully_shard"}]
-        return [*inside, *named]  # type: ignore[list-item]
+def _made(values: Values, model: ast.expr | None) -> set[object]:
+    """Return what a model may be: calls, and the texts of names that nothing sets."""
+    names = (ast.Name, ast.Attribute)
+    return {ast.unparse(n) if isinstance(n, names) else n for n in values.nodes(model)}
 
-    def _within(self, node: ast.expr, seen: set[ast.expr]) -> Iterator[ast.Call]:
-        if node in seen:
-            return
-        seen.add(node)
-        made = self.values.nodes(node)
-        if all(map(self._is_state, made)):  # else it is made whole on some way
-            yield from (item for item in made if isinstance(item, ast.Call))
-        held = self.values.stored(node) if isinstance(node, ast.Name) else []
-        for whole in made:
-            if isinstance(whole, ast.Dict):
-                held += whole.values
-            elif isinstance(whole, ast.Call) and ast.unparse(whole.func) == "dict":
-                held += [item.value for item in whole.keywords]
-            else:
-                held += getattr(whole, "elts", [])
-        for item in held:
-            yield from self._within(item, seen)
 
-    def _is_state(self, node: ast.AST) -> bool:
-        return isinstance(node, ast.Call) and last(self.code.name(node.func)) == "state_dict"
-
-    def _is_models(self, node: ast.AST) -> bool:
-        """Return whether it is the state of what may be a sharded model, as far as names tell: of
-        no optimizer, nor of an object of a class, such as a schedule or a model."""
-        if not (isinstance(node, ast.Call) and self._is_state(node)):
-            return False
-        holder = self.values.nodes(getattr(node.func, "value", None))
-        calls = [item for item in holder if isinstance(item, ast.Call)]
-        classes = (last(self.code.name(call.func))[:1].isupper() for call in calls)
-        others = any(classes) or not {*optimizers(self.code)}.isdisjoint(calls)
-        return bool(self.ways(node)) or not others
+def _is_made(values: Values, state: ast.Call) -> bool:
+    """Return whether the code makes what a state is of."""
+    made = _made(values, getattr(state.func, "value", None))
+    return any(isinstance(node, ast.Call) for node in made)
 
 
 def _model_of(wrap: ast.Call) -> ast.expr | None:
@@ -194,12 +163,8 @@ def _takes(values: Values, call: ast.Call, node: ast.AST, seen: set[ast.AST]) ->
     if isinstance(node, ast.Attribute) and node.attr in _PARAMETERS:
         yield from _lifted(values, call, node.value, set())
         return
-    if isinstance(node, (ast.Name, ast.Attribute)):
-        arguments = values.arguments(node)
-        passed = [value for _, value in arguments]
-        here = [(call, value) for value in values.reaching(node) if value not in passed]
-        for outer, value in (*here, *arguments):
-            yield from _takes(values, outer, value, seen)
+    for bound in values.bound_to(node) if isinstance(node, (ast.Name, ast.Attribute)) else ():
+        yield from _takes(values, bound.call or call, bound.value, seen)
     for child in ast.iter_child_nodes(node):
         yield from _takes(values, call, child, seen)
 
@@ -210,5 +175,7 @@ def _lifted(values: Values, call: ast.Call, model: ast.expr, seen: set[ast.Call]
         return
     seen.add(call)
     yield call, model
-    for outer, argument in values.arguments(model):
-        yield from _lifted(values, outer, argument, seen)
+    own = values.code.function_of(model)
+    for bound in values.bound_to(model) if own else ():
+        if bound.call and values.code.function_of(bound.by) is own:
+            yield from _lifted(values, bound.call, bound.value, seen)

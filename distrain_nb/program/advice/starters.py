@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.findings import Fix, Severity
-from distrain_nb.program.advice.reading import keyword, last
+from distrain_nb.program.advice.reading import keyword, last, used
 from distrain_nb.program.advice.training import Note
 from distrain_nb.program.advice.values import Values
 from distrain_nb.repairs import with_option, write_code
@@ -50,9 +50,6 @@ _STARTERS: Mapping[str, _Starter] = {  # by patterns of full names
     r"(torch\.)?multiprocessing\.(context\.)?(\w*Process|process\.BaseProcess)": _Starter(
         "", -1, 2, "target", always=False
     ),
-    r"((torch\.)?multiprocessing\.Pool|concurrent(\.\w+)+\.ProcessPoolExecutor)\(\)\.\w+": (
-        _Starter("", 9, 2, "fn", always=False)
-    ),
     r"(lightning|pytorch_lightning|lightning_fabric)(\.\w+)*\.(Trainer|Fabric)": _Starter(
         "devices", -1, None, ""
     ),
@@ -60,6 +57,7 @@ _STARTERS: Mapping[str, _Starter] = {  # by patterns of full names
 }
 # What forms a world, or waits for others in one.
 _FORMS = ("init_process_group", "init_device_mesh", "init_distributed", "Accelerator")
+_ANYTHING = re.compile("")
 _BY_PLACE = re.compile(r"environ|getenv|RANK|WORLD_SIZE|torchelastic|is_initialized|PROCID")
 _NODES = re.compile(
     r"(NODE|GROUP)_RANK|RANK|WORLD_SIZE|CLUSTER_SPEC|TF_CONFIG|SM_(CURRENT_)?HOSTS?"
@@ -68,33 +66,21 @@ _COMMAND = re.compile(r"\btorchrun\b|torch\.distributed\.(run|launch)\b|accelera
 _SPAWNING = re.compile(r"ddp\w*_(spawn|fork|notebook)\w*")  # strategies of Lightning
 
 
-class _Started(NamedTuple):
-    """A call that starts processes, with the arguments that `partial` has bound it before."""
-
-    call: ast.Call
-    bound: ast.Call
-    starter: _Starter
-
-
 def starters(code: Code, text: str, ranks_per_replica: int) -> Iterator[Note]:
     """Yield the calls that start a world in each rank of one: an error where several ranks of a
     machine are sure to get there. `text` is the program's."""
     if ranks_per_replica < 2 and any(map(_NODES.fullmatch, code.texts)):
         return  # it starts the processes of each machine, as one of several
-    for call, bound, starter in _started(code):
-        if not code.runs(call) or _is_one(code, bound, starter):
+    for call, starter in _started(code):
+        if not code.runs(call) or _is_one(code, call, starter):
             continue
-        tests = list(conditions(code, call, frozenset()))
-        function = _function(bound, starter)
-        if any(map(_BY_PLACE.search, tests)) or not (
-            starter.always or _forms(code, function, frozenset())
-        ):
+        if _depends(code, call, _BY_PLACE) or not (starter.always or _forms(code, call, starter)):
             continue
         many = ranks_per_replica > 1
-        severity = Severity.ERROR if many and not tests else Severity.WARNING
-        name, instead = ast.unparse(call.func), _instead(code, bound, starter)
+        severity = Severity.ERROR if many and not _depends(code, call) else Severity.WARNING
+        name, instead = ast.unparse(call.func), _instead(code, call, starter)
         way_out = f"call the function, `{instead}`" if instead else "call what it starts"
-        way_out = 'write `strategy="ddp"`' if _strategy(bound) else way_out
+        way_out = 'write `strategy="ddp"`' if _strategy(call) else way_out
         yield Note(
             "launcher.own-processes",
             severity,
@@ -105,37 +91,25 @@ def starters(code: Code, text: str, ranks_per_replica: int) -> Iterator[Note]:
         )
 
 
-def _started(code: Code) -> Iterator[_Started]:
+def _started(code: Code) -> Iterator[tuple[ast.Call, _Starter]]:
     for call in code.calls:
-        for full_name, bound in _called(code, call):
+        for full_name in _called(code, call.func):
             name = full_name.replace(".get_context()", "")  # of multiprocessing
             starter = next((_STARTERS[p] for p in _STARTERS if re.fullmatch(p, name)), None)
-            spawns = "ignite" in name or bool(_strategy(bound))
+            spawns = "ignite" in name or bool(_strategy(call))
             if name.startswith(("subprocess", "os")):
-                spawns = any(map(_COMMAND.search, map(str, _constants(bound))))
+                spawns = any(map(_COMMAND.search, map(str, _constants(call))))
             if starter is not None and (starter.function or spawns):
-                yield _Started(call, bound, starter)
+                yield call, starter
                 break
 
 
-def _called(code: Code, call: ast.Call) -> Iterator[tuple[str, ast.Call]]:
-    """Yield the full names of what a call may call, by names, parameters, `partial` and classes of
-    the program's own, with what it is bound in all."""
-    values = Values(code)
-    for function in {call.func: None, **dict.fromkeys(values.nodes(call.func))}:
-        if isinstance(function, ast.Call) and last(code.name(function.func)) == "partial":
-            inner, *first = function.args or [function.func]
-            keywords = [*function.keywords, *call.keywords]
-            whole_call = ast.Call(inner, [*first, *call.args], keywords)
-            yield from ((code.name(node), whole_call) for node in (inner, *values.nodes(inner)))
-            continue
-        yield code.name(function), call
-        if isinstance(function, ast.Attribute):
-            for holder in values.nodes(function.value):
-                yield f"{code.name(holder)}.{function.attr}", call
-        for base in getattr(code.classes.get(last(code.name(function))), "bases", ()):
-            runs = ast.keyword("target", ast.Name("run", ast.Load()))
-            yield code.name(base), ast.Call(call.func, [], [runs])
+def _called(code: Code, function: ast.expr) -> Iterator[str]:
+    """Yield the full names of what a call may call, by names and parameters."""
+    yield from map(code.name, (function, *Values(code).nodes(function)))
+    if isinstance(function, ast.Attribute):
+        holders = Values(code).nodes(function.value)
+        yield from (f"{code.name(holder)}.{function.attr}" for holder in holders)
 
 
 def _strategy(call: ast.Call) -> str:
@@ -166,35 +140,23 @@ def _function(call: ast.Call, starter: _Starter) -> ast.expr | None:
     return keyword(call, starter.function) or first
 
 
-def _forms(code: Code, called: ast.AST | None, visited: frozenset[ast.AST]) -> bool:
-    """Return whether a function forms a world, itself or by others that the code defines."""
-    for node in (called, *Values(code).nodes(called)) if isinstance(called, ast.expr) else ():
-        if isinstance(node, ast.Call) and last(code.name(node.func)) == "partial" and node.args:
-            if _forms(code, node.args[0], visited):
-                return True
-            continue
-        name = last(code.name(node)) if node is not None else ""
-        body = node if isinstance(node, ast.Lambda) else code.functions.get(name)
-        if body is None or body in visited:
-            continue
-        calls = [inner.func for inner in ast.walk(body) if isinstance(inner, ast.Call)]
-        if any(
-            last(code.name(inner)) in _FORMS or _forms(code, inner, visited | {body})
-            for inner in calls
-        ):
-            return True
-    return False
+def _forms(code: Code, call: ast.Call, starter: _Starter) -> bool:
+    """Return whether the function that is started forms a world, itself or by others that the code
+    defines."""
+    function = _function(call, starter)
+    start = [function, *Values(code).nodes(function)] if function else []
+    definitions = (*code.functions.values(), *code.classes.values())
+    return not used(definitions, start)[1].isdisjoint(_FORMS)
 
 
-def conditions(code: Code, node: ast.AST, visited: frozenset[str]) -> Iterator[str]:
-    """Yield the tests on which it depends whether a node runs, of its function's calls too."""
-    yield from (t for t in map(ast.unparse, code.conditions(node)) if "__name__" not in t)
-    function = code.function_of(node)
-    if function is not None and function.name not in visited:
-        calls = code.called(function.name)
-        of_calls = [list(conditions(code, call, visited | {function.name})) for call in calls]
-        if all(of_calls):
-            yield from (test for tests in of_calls for test in tests)
+def _depends(code: Code, node: ast.AST, on: re.Pattern[str] = _ANYTHING) -> bool:
+    """Return whether it depends on a test whether a node runs, on every way to it."""
+
+    def tested(inner: ast.AST) -> bool:
+        tests = map(ast.unparse, code.conditions(inner))
+        return any(on.search(test) and "__name__" not in test for test in tests)
+
+    return code.on_every_way(node, tested)
 
 
 def _fixes(call: ast.Call, instead: str, text: str) -> Iterator[Fix[str]]:
@@ -222,6 +184,10 @@ def _instead(code: Code, call: ast.Call, starter: _Starter) -> str:
 
 
 _RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK")
+_PLACES = (
+    *_RANKS,
+    *("LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"),
+)
 _MEETS = ("init_process_group", "init_distributed", "Accelerator", "Fabric", "Trainer")
 
 
@@ -230,58 +196,57 @@ def own_place(code: Code, text: str, ranks_per_replica: int) -> Iterator[Note]:
     listen at the same port. `text` is the program's."""
     if ranks_per_replica < 2:
         return
-    places = [
-        (node, written)
-        for node, written in _written_ranks(code)
-        if code.runs(node) and _is_sure(code, node)
-    ]
+    sure = [v for v in _variables(code) if code.runs(v.by) and _is_sure(code, v.by)]
+    places = (v.by for v in sure if v.name in _PLACES and isinstance(v.by, ast.Assign))
+    lines = {ast.get_source_segment(text, by) for by in places if by.lineno <= text.count("\n") + 1}
+
+    def without(cell: str) -> str:
+        return "\n".join(line for line in cell.split("\n") if line.strip() not in lines)
+
     meets = any(code.runs(call) for call in code.called(*_MEETS))
     elsewhere = any(word.startswith("file:") for word in code.texts) or code.says("FileStore")
     severity = Severity.ERROR if meets and not elsewhere else Severity.WARNING
-    for node, written in places:
-        message = (
-            f"`{written}` gives every rank the same place, and each is a world of its own: remove"
-            " it, as the launcher sets RANK, WORLD_SIZE and MASTER_PORT, or take `-n 1`"
-        )
-        line = getattr(node, "lineno", 0)
-        fixes = tuple(_removal(code, text)) if isinstance(node, ast.Assign) else ()
-        yield Note("launcher.own-place", severity, line, message, fixes)
+    for by, name, value in sure:
+        if name in _RANKS and _is_written(code, value):
+            message = (
+                f"`{ast.unparse(by)}` gives every rank the same place, and each is a world of its"
+                " own: remove it, as the launcher sets RANK, WORLD_SIZE and MASTER_PORT, or take"
+                " `-n 1`"
+            )
+            fix = Fix("Remove what sets the launcher's variables", without)
+            fixes = (fix,) if isinstance(by, ast.Assign) else ()
+            yield Note("launcher.own-place", severity, by.lineno, message, fixes)
+
+
+class _Variable(NamedTuple):
+    """What sets a variable of the launcher's, to what."""
+
+    by: ast.Assign | ast.Call
+    name: object
+    value: ast.expr
+
+
+def _variables(code: Code) -> Iterator[_Variable]:
+    """Yield what sets variables of the environment, or gives the rank itself."""
+    for node in (n for n in code.nodes if isinstance(n, ast.Assign)):
+        for target in node.targets:
+            if isinstance(target, ast.Subscript) and last(code.name(target.value)) == "environ":
+                yield _Variable(node, getattr(target.slice, "value", None), node.value)
+    for call in code.called("init_process_group"):
+        yield from (_Variable(call, "RANK", k.value) for k in call.keywords if k.arg == "rank")
+    for call in code.called("update"):
+        if code.name(call.func).endswith("environ.update"):
+            yield from (_Variable(call, k.arg, k.value) for k in call.keywords)
+            for written in (item for item in call.args if isinstance(item, ast.Dict)):
+                keys = (getattr(key, "value", None) for key in written.keys)
+                pairs = zip(keys, written.values, strict=True)
+                yield from (_Variable(call, key, value) for key, value in pairs)
 
 
 def _is_sure(code: Code, node: ast.AST) -> bool:
     """Return whether no condition decides that a node runs, nor that a variable is missing."""
     handler = code.innermost(node, ast.ExceptHandler)
-    return handler is None and not any(conditions(code, node, frozenset()))
-
-
-def _written_ranks(code: Code) -> Iterator[tuple[ast.AST, str]]:
-    """Yield what gives the process a rank that is the same in all, as it is written."""
-    for node in code.nodes:
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                if _variable(code, target) in _RANKS and _is_written(code, node.value):
-                    yield node, ast.unparse(node)
-    for call in code.called("update"):
-        if last(code.name(call.func).rpartition(".")[0]) == "environ":
-            arguments = {k.arg: k.value for k in call.keywords}
-            for argument in call.args:
-                if isinstance(argument, ast.Dict):
-                    keys = [getattr(key, "value", None) for key in argument.keys]
-                    arguments |= dict(zip(keys, argument.values, strict=True))
-            ranks = [value for key, value in arguments.items() if key in _RANKS]
-            if any(_is_written(code, value) for value in ranks):
-                yield call, ast.unparse(call)
-    for call in code.called("init_process_group"):
-        rank = keyword(call, "rank")
-        if rank is not None and _is_written(code, rank):
-            yield call, f"rank={ast.unparse(rank)}"
-
-
-def _variable(code: Code, target: ast.expr) -> object:
-    """Return the variable of the environment that a target stands for."""
-    if not isinstance(target, ast.Subscript) or last(code.name(target.value)) != "environ":
-        return None
-    return getattr(target.slice, "value", None)
+    return handler is None and not _depends(code, node)
 
 
 def _is_written(code: Code, value: ast.expr) -> bool:
@@ -289,20 +254,3 @@ def _is_written(code: Code, value: ast.expr) -> bool:
         return all(_is_written(code, argument) for argument in value.args)
     nodes = Values(code).nodes(value)
     return bool(nodes) and all(isinstance(node, ast.Constant) for node in nodes)
-
-
-def _removal(code: Code, text: str) -> Iterator[Fix[str]]:
-    """Yield the repair that removes the lines which set the launcher's variables."""
-    sets = [node for node in code.nodes if isinstance(node, ast.Assign) and _is_sure(code, node)]
-    sets = [node for node in sets if _variable(code, node.targets[0]) in (*_RANKS, *_OTHERS)]
-    own = [node for node in sets if node.lineno <= text.count("\n") + 1]
-    lines = {ast.get_source_segment(text, node) for node in own}
-
-    def apply(cell: str) -> str:
-        rest = [line for line in cell.split("\n") if line.strip() not in lines]
-        return "\n".join(rest)
-
-    yield Fix("Remove what sets the launcher's variables", apply)
-
-
-_OTHERS = ("LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
-from distrain_nb.program.advice.pytorch import dataset
 from distrain_nb.program.advice.reading import given, keyword, last, parameters
 from distrain_nb.program.advice.training import warning
 from distrain_nb.program.advice.values import LISTS, Flow, Origin
@@ -31,9 +30,7 @@ _OPENS = {
     *("open", "imread", "read_image", "decode_image", "read_file", "read_bytes", "read_text"),
     *("default_loader", "pil_loader"),
 }
-_IMAGES = {"imread", "read_image", "decode_image", "default_loader", "pil_loader"}
 _LOADS = {"numpy.load", "np.load", "torch.load", "torchaudio.load", "librosa.load"}
-_LISTED = {"glob", "iglob", "rglob", "listdir", "scandir", "iterdir", "walk"}
 _SAMPLES = (
     *(".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".npy", ".dcm"),
     *(".wav", ".flac", ".mp3", ".ogg"),
@@ -42,9 +39,7 @@ _PACKED = (
     *(".tar", ".gz", ".tgz", ".zip", ".tfrecord", ".tfrecords", ".parquet", ".arrow", ".npz"),
     *(".h5", ".hdf5", ".csv", ".tsv", ".jsonl", ".json", ".mds", ".bin", ".rec", ".pt", ".pth"),
 )
-_STREAMS = ("WebDataset", "shards", "StreamingDataset")
 _SLASHES_OF_A_BUCKET = 2
-_WORKERS_AT = 5  # among the arguments of a DataLoader by position
 
 
 @dataclass(frozen=True)
@@ -101,24 +96,14 @@ def _known(path: str, remote: Sequence[RemoteFolder]) -> RemoteFolder | None:
 
 
 def storage(code: Code, remote: Sequence[RemoteFolder]) -> Iterator[Note]:
-    """Yield reads of small files below folders that are `remote`, and loaders without workers
-    there."""
-    readers = set()
+    """Yield the first read of small files below each folder that is `remote`."""
     for folder in _named(code, remote):
-        if folder.is_quick:
+        if folder.is_quick or folder.path.endswith(_PACKED):
             continue
         flow = Flow(code, _origin(code, folder), passes=LISTS)
-        looked_at = () if folder.path.endswith(_PACKED) else code.calls
-        reads = [(c, does) for c in looked_at if (does := _does(code, c, flow, folder))]
-        for call, does in reads[:1]:
-            yield warning("data.small-files", call.lineno, _message(does, folder))
-        for call, _ in reads:
-            dataset_class = code.innermost(call, ast.ClassDef)
-            readers.add(dataset_class.name if dataset_class else last(code.name(call.func)))
-        streams = (c for c in code.called(*_STREAMS) if any(map(flow.holds, given(c))))
-        readers |= {last(code.name(call.func)) for call in streams}
-    if readers:
-        yield from _loaders(code, frozenset(readers))
+        reads = ((call.lineno, does) for call in code.calls if (does := _does(code, call, flow)))
+        for line, does in islice(reads, 1):
+            yield warning("data.small-files", line, _message(does, folder))
 
 
 def _named(code: Code, remote: Sequence[RemoteFolder]) -> Iterator[RemoteFolder]:
@@ -139,14 +124,15 @@ def _origin(code: Code, folder: RemoteFolder) -> Origin:
     return origin | Origin(names=frozenset(map(_attribute, map(str, options))))
 
 
-def _does(code: Code, call: ast.Call, flow: Flow, folder: RemoteFolder) -> str:
+def _does(code: Code, call: ast.Call, flow: Flow) -> str:
     """Return in words what a call does that reads a file for each sample; else nothing."""
     name, gets = last(code.name(call.func)), any(map(flow.holds, given(call)))
     kind = next(iter(call.args), None) or keyword(call, "path")
     folders = name == "load_dataset" and getattr(kind, "value", "") in _FOLDERS
+    texts = [getattr(node, "value", "") for node in ast.walk(call)]
     if gets and (name in _TREES or folders):
         return f"{name} opens a file for each sample"
-    if gets and name == "list_files" and _ends(call, _SAMPLES):
+    if gets and name == "list_files" and any(t.lower().endswith(_SAMPLES) for t in map(str, texts)):
         return "this lists a file for each sample"
     if (name in _OPENS or code.name(call.func) in _LOADS) and flow.holds(_opened(call)):
         function = code.function_of(call)
@@ -154,15 +140,7 @@ def _does(code: Code, call: ast.Call, flow: Flow, folder: RemoteFolder) -> str:
         by_index = Flow(code, Origin(names=frozenset(p.arg for p in index)), passes=LISTS)
         if index and by_index.holds(_opened(call)):
             return f"__getitem__ opens a file for each sample with {name}()"
-        if _is_in_loop(code, call, flow, folder):
-            return f"this loop opens every file with {name}()"
     return ""
-
-
-def _ends(node: ast.AST, suffixes: tuple[str, ...]) -> bool:
-    """Return whether a text in an expression ends so."""
-    texts = (n.value for n in ast.walk(node) if isinstance(n, ast.Constant))
-    return any(isinstance(text, str) and text.lower().endswith(suffixes) for text in texts)
 
 
 def _opened(call: ast.Call) -> ast.expr | None:
@@ -170,49 +148,6 @@ def _opened(call: ast.Call) -> ast.expr | None:
     receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
     is_mode = receiver is not None and isinstance(next(iter(call.args), None), ast.Constant)
     return call.args[0] if call.args and not is_mode else receiver
-
-
-def _is_in_loop(code: Code, call: ast.Call, flow: Flow, folder: RemoteFolder) -> bool:
-    """Return whether a loop over what a listing gave opens samples: by what is listed, by what
-    opens them, or by their number."""
-    names, opener = _names(_opened(call)), code.name(call.func)
-    of_images = last(opener) in _IMAGES or opener == "PIL.Image.open"
-    loops: list[tuple[ast.expr, ast.expr]] = []
-    for outer, child in code.around(call):
-        if isinstance(outer, ast.For) and child is not outer.iter:
-            loops.append((outer.target, outer.iter))
-        loops += [(item.target, item.iter) for item in getattr(outer, "generators", ())]
-    for target, iterated in loops:
-        made = [iterated, *(b.value for b in code.bindings.get(ast.unparse(iterated), ()))]
-        calls = [n for item in made for n in ast.walk(item) if isinstance(n, ast.Call)]
-        listed = any(last(code.name(inner.func)) in _LISTED for inner in calls)
-        if not (listed and flow.holds(iterated) and names & _names(target)):
-            continue
-        samples = folder.files or of_images or any(_ends(item, _SAMPLES) for item in made)
-        if samples and not any(_ends(item, _PACKED) for item in made):
-            return True
-    return False
-
-
-def _names(node: ast.AST | None) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if node else set()
-
-
-def _loaders(code: Code, readers: frozenset[str]) -> Iterator[Note]:
-    flow = Flow(code, Origin(readers), through=True)
-    for call in code.called("DataLoader", "WebLoader"):
-        named = {k.arg: k.value for k in call.keywords}
-        workers = named.get("num_workers")
-        none = workers is None or (isinstance(workers, ast.Constant) and workers.value == 0)
-        if None in named or len(call.args) > _WORKERS_AT or not none:
-            continue
-        if any(map(flow.holds, dataset(call))):
-            yield warning(
-                "data.workers",
-                call.lineno,
-                "the rank itself fetches each sample from the bucket while its model waits: give "
-                f"{last(code.name(call.func))} num_workers=4, persistent_workers=True",
-            )
 
 
 def _message(does: str, folder: RemoteFolder) -> str:

@@ -1,11 +1,11 @@
-"""What a TensorFlow distribution strategy asks of a program: its scope, and a batch for all."""
+"""What a TensorFlow distribution strategy asks of a program: its scope."""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
 
-from distrain_nb.program.advice.reading import keyword, last
+from distrain_nb.program.advice.reading import last
 from distrain_nb.program.advice.training import info, optimizers, warning
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from distrain_nb.program.advice.reading import Code
     from distrain_nb.program.advice.training import Note
 
-_ONE = "a program takes one strategy: make it once, and use its scope throughout"
 _MODEL = (
     "this model is made outside of the strategy and is not distributed: put it, and what compiles"
     " it, under with strategy.scope():"
@@ -22,36 +21,17 @@ _MODEL = (
 _OPTIMIZER = (
     "this optimizer is made outside of the strategy: put it under with strategy.scope(): too"
 )
-_BATCH = (
-    "this batch is divided among the replicas: multiply it by strategy.num_replicas_in_sync to give"
-    " each as much as before"
-)
-_KNOW_REPLICAS = ("num_replicas_in_sync", "experimental_distribute_datasets_from_function")
 _MODELS = ("Sequential", "Model", "Functional", "load_model", "clone_model", "model_from_json")
 
 
 def tensorflow(code: Code) -> Iterator[Note]:
-    """Yield what is missing around a strategy of `tf.distribute`."""
-    names = {call: code.name(call.func) for call in code.calls}
-    made = [call for call, name in names.items() if last(name).endswith("Strategy")]
-    made = [call for call in made if "distribute" in names[call] or "." not in names[call]]
-    if not made:
+    """Yield what stands outside of the scope of a strategy of `tf.distribute`."""
+    names = (code.name(call.func) for call in code.calls)
+    strategies = (name for name in names if last(name).endswith("Strategy"))
+    # An estimator gets the strategy in its RunConfig.
+    has_estimator = bool(code.called("model_to_estimator", "Estimator"))
+    if has_estimator or not any("distribute" in name or "." not in name for name in strategies):
         return
-    for call in made[1:]:
-        others = [other for other in made if other is not call]  # of which one may run in its place
-        if not any(code.innermost(o, ast.Return) or code.apart(call, o) for o in others):
-            yield warning("tensorflow.one-strategy", call.lineno, _ONE)
-    yield from _scope(code)
-    # A batch is one for all replicas together, so it is to grow with them.
-    if not any(map(code.says, _KNOW_REPLICAS)):
-        batched = [call for call in code.called("batch") if isinstance(call.func, ast.Attribute)]
-        batched += [call for call in code.called("fit") if keyword(call, "batch_size")]
-        yield from (info("tensorflow.batch", call.lineno, _BATCH) for call in batched[:1])
-
-
-def _scope(code: Code) -> Iterator[Note]:
-    if code.called("model_to_estimator", "Estimator"):
-        return  # the estimator gets the strategy in its RunConfig
     for call in code.calls:
         if _is_model(code, call) and not _scoped(code, call):
             yield warning("tensorflow.scope", call.lineno, _MODEL)

@@ -1,5 +1,5 @@
-"""What the checks of all frameworks look for: optimizers, devices, what one rank saves alone, and
-how a note is made.
+"""What the checks of all frameworks look for: optimizers, what one rank saves alone, and how a note
+is made.
 
 Which processes a program has: one for all GPUs of a machine, or several that exchange
 gradients.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.findings import Fix, Severity
 from distrain_nb.program.advice.reading import given, is_constant, keyword, last
-from distrain_nb.program.advice.values import LOCAL_RANK, RANK, Flow, Values
+from distrain_nb.program.advice.values import RANK, Flow, Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,13 +32,6 @@ _CARETAKERS = (
     *("horovod.spark.keras", "horovod.spark.torch", "horovod.spark.lightning"),
 )
 _TRAINS = ("backward", "fit", "fit_generator", "minimize", "apply_gradients", "GradientTape")
-_PINS = (
-    *("set_device", "set_device_index", "device", "cuda", "to", "set_default_device"),
-    *("set_visible_devices", "GPUOptions", "DistributedDataParallel", "init_process_group"),
-)
-
-_CHOICE = re.compile(r"visible_device_list$|CUDA_VISIBLE_DEVICES")
-_NONE = ("[]", "''", "'-1'")  # as in `set_visible_devices([], "GPU")`
 _ONE_RANK = re.compile(r"rank_?(zero|0)|main_process|master_only|chief_only")
 _SAVED = re.compile(r"model|net\b|saver|manager|checkpoint|ckpt", re.I)
 _SAVES = {"save_weights", "save_pretrained", "save_checkpoint", "save_model", "export_saved_model"}
@@ -87,29 +80,12 @@ def is_cared_for(code: Code) -> bool:
     return any(map(code.uses, _CARETAKERS))
 
 
-def uses_cuda(code: Code) -> bool:
-    """Return whether a PyTorch program puts anything on a GPU."""
-    named = any(text == "nccl" or text.partition(":")[0] == "cuda" for text in code.texts)
-    return named or bool(code.called("cuda", "set_device"))
-
-
-def pinned(code: Code) -> str:
-    """Return how processes choose their GPUs: `local`, by `rank`, or not at all."""
-    places = [place for call in code.called(*_PINS) for place in given(call)]
-    for name in filter(_CHOICE.search, code.bindings):
-        places += [bound.value for bound in code.bindings[name]]
-    local = Flow(code, LOCAL_RANK, through=True)
-    if any(ast.unparse(place) in _NONE or local.holds(place) for place in places):
-        return "local"
-    return "rank" if any(map(Flow(code, RANK).holds, places)) else ""
-
-
 # -- what one rank does alone ---------------------------------------------------------------------
 
 
 def is_guarded(code: Code, node: ast.AST) -> bool:
     """Return whether a node runs on some ranks only, itself or wherever its function is called."""
-    rank = Flow(code, RANK | LOCAL_RANK, under=True)
+    rank = Flow(code, RANK, under=True)
 
     def guarded(inner: ast.AST) -> bool:
         decorators = getattr(code.function_of(inner), "decorator_list", ())
@@ -122,7 +98,7 @@ def is_guarded(code: Code, node: ast.AST) -> bool:
 def saves(code: Code, *, guarded: bool) -> list[ast.Call]:
     """Return the calls by which every rank saves to the same place, or where `guarded` one rank for
     all; a place that is named after the rank is none of these."""
-    rank = Flow(code, RANK | LOCAL_RANK, under=not guarded)
+    rank = Flow(code, RANK, under=not guarded)
     return [
         call
         for call, places in _saves(code)

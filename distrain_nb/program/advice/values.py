@@ -1,9 +1,9 @@
 """What an expression may stand for: names are followed back to what set them.
 
-`Values` looks a name up in its function, then around it. Of several values it may have any that can
-reach the place where it is read. `Flow` says whether a rank, a local rank or the number of ranks
-is in an expression, without regard to scopes and order: for advice it is better to see a rank
-where there is none than to complain of a program that is right.
+`Values` looks a name up in its function, then anywhere; of several values it may have each. `Flow`
+says whether a rank, a local rank or the number of ranks is in an expression. Neither regards the
+order of statements: for advice it is better to see a rank where there is none than to complain of a
+program that is right.
 """
 
 from __future__ import annotations
@@ -12,20 +12,12 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from distrain_nb.program.advice.reading import (
-    ANY,
-    LOOPS,
-    Function,
-    arguments,
-    last,
-    parameters,
-    preceding,
-)
+from distrain_nb.program.advice.reading import last, parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from distrain_nb.program.advice.reading import Binding, Code, Path
+    from distrain_nb.program.advice.reading import Binding, Code
 
 _LIGHT = {"int", "str", "bool", "float", "join", "Path", "format", "device", "Namespace", "range"}
 # What gives paths below a path, or hands paths on.
@@ -35,20 +27,6 @@ LISTS = frozenset(
         *("sorted", "list", "tuple", "set", "enumerate", "zip", "reversed", "filter"),
     }
 )
-
-
-class Made(NamedTuple):
-    """An expression that nothing leads further back from: a call, a literal, a name that is not
-    bound here; with a path, an item of it."""
-
-    node: ast.expr
-    path: Path
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """The same for the same value: names are the same by their text, calls by their place."""
-        named = isinstance(self.node, (ast.Name, ast.Attribute))
-        return (ast.unparse(self.node) if named else self.node, self.path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,69 +40,45 @@ class Values:
     code: Code
     through: frozenset[str] = frozenset()
 
-    def of(self, node: ast.expr) -> list[Made]:
-        """Return all that an expression may stand for."""
-        return list(self._made(node, (), set()))
-
     def nodes(self, node: ast.expr | None) -> list[ast.expr]:
-        """Return the same without the paths; empty for no expression."""
-        return [made.node for made in self.of(node)] if node is not None else []
+        """Return all that an expression may stand for and that nothing leads further back from: a
+        call, a literal, a name that is not bound here."""
+        todo, seen, ends = [(node, 0)] if node is not None else [], set[ast.expr](), []
+        while todo:
+            part, depth = todo.pop()
+            if part not in seen:
+                seen.add(part)
+                steps = [*self._back(part, depth)]
+                todo += steps
+                ends += [] if steps else [part]
+        return ends
 
-    def reaching(self, name: ast.expr) -> list[ast.expr]:
-        """Return the values that a name is set to before it is read, one step back."""
-        return [bound.value for bound in self._bound_to(name)]
+    def bound_to(self, node: ast.expr) -> list[Binding]:
+        """Return what sets a name, an attribute or an item: in its function, else anywhere."""
+        bindings = self.code.bindings.get(ast.unparse(node), [])
+        function = self.code.function_of(node)
+        mine = [bound for bound in bindings if self.code.function_of(bound.by) is function]
+        names = [parameter.arg for parameter in parameters(function)] if function else []
+        return mine if mine or ast.unparse(node) in names else bindings
 
-    def stored(self, name: ast.expr) -> list[ast.expr]:
-        """Return the values that are put under keys of a name: `state["model"] = …`."""
-        return [bound.value for bound in self.code.bindings.get(f"{ast.unparse(name)}[]", ())]
-
-    def arguments(self, name: ast.expr) -> list[tuple[ast.Call, ast.expr]]:
-        """Return the calls that give a parameter its value, each with that value."""
-        function = self.code.function_of(name)
-        if not (function and isinstance(name, ast.Name)):
-            return []
-        calls = [call for call in self.code.calls if self.code.body_of(call) is function]
-        given = [
-            (call, argument) for call in calls for argument in arguments(call, function).items()
-        ]
-        return [(call, value) for call, (own, value) in given if own.arg == name.id]
-
-    def _made(self, node: ast.expr, path: Path, seen: set[ast.expr]) -> Iterator[Made]:
-        if node in seen:
-            return
-        seen.add(node)
-        steps = list(self._back(node, path))
-        if not steps:
-            yield Made(node, path)
-        for step, rest in steps:
-            yield from self._made(step, rest, seen)
-
-    def _back(self, node: ast.expr, path: Path) -> Iterable[tuple[ast.expr, Path]]:
-        """Return the sources of an expression's value, or of an item's; none if that is open."""
+    def _back(self, node: ast.expr, depth: int) -> Iterable[tuple[ast.expr, int]]:
+        """Yield the sources of an expression's value; with a `depth`, of its items."""
         if isinstance(node, (ast.List, ast.Tuple, ast.Set, ast.Dict)):
             items = node.values if isinstance(node, ast.Dict) else node.elts
-            if path and path[0] is not ANY and not isinstance(node, ast.Dict):
-                items = items[path[0] :][:1]
-            return [(item, path[1:]) for item in items] if path else []
+            return [(item, depth - 1) for item in items] if depth else []
         if isinstance(node, ast.IfExp):
-            return [(node.body, path), (node.orelse, path)]
+            return [(node.body, depth), (node.orelse, depth)]
         if isinstance(node, ast.BoolOp):
-            return [(value, path) for value in node.values]
+            return [(value, depth) for value in node.values]
         if isinstance(node, (ast.NamedExpr, ast.Await, ast.Starred)):
-            return [(node.value, path)]
+            return [(node.value, depth)]
         if isinstance(node, ast.Call):
             values = self._same(node) or self.code.returned(self.code.body_of(node))
-            return [(value, path) for value in values]
-        return self._named(node, path)
-
-    def _named(self, node: ast.expr, path: Path) -> Iterable[tuple[ast.expr, Path]]:
-        found = [(bound.value, (*bound.path, *path)) for bound in self._bound_to(node)]
-        if found or not isinstance(node, ast.Subscript):
-            return found
-        if isinstance(node.slice, ast.Slice):
-            return [(node.value, path)]
-        index = node.slice.value if isinstance(node.slice, ast.Constant) else ANY
-        return [(node.value, (index if isinstance(index, int) else ANY, *path))]
+            return [(value, depth) for value in values]
+        sources = [(bound.value, bound.depth + depth) for bound in self.bound_to(node)]
+        if not sources and isinstance(node, ast.Subscript):
+            return [(node.value, depth + (not isinstance(node.slice, ast.Slice)))]
+        return sources
 
     def _same(self, call: ast.Call) -> list[ast.expr]:
         name = self.code.name(call.func)
@@ -133,55 +87,6 @@ class Values:
         if name.startswith("torch.") and "()" not in name:
             return call.args[:1]
         return [call.func.value] if isinstance(call.func, ast.Attribute) else []
-
-    def _bound_to(self, node: ast.expr) -> list[Binding]:
-        """Return the expressions that set a name, an attribute or an item, as far as they can be
-        read."""
-        found = self.code.bindings.get(ast.unparse(node), [])
-        if not isinstance(node, ast.Name):
-            holder = self.code.innermost(node, ast.ClassDef)
-            of_class = (b for b in found if self.code.innermost(b.by, ast.ClassDef) is holder)
-            return list(of_class) or found
-        for scope in (outer for outer, _ in self.code.around(node)):
-            if not isinstance(scope, (Function, ast.Lambda, ast.Module)):
-                continue
-            function = scope if isinstance(scope, Function) else None
-            mine = [bound for bound in found if self.code.function_of(bound.by) is function]
-            if mine and not isinstance(scope, ast.Lambda):
-                return self._reaching(node, mine)
-            own = (
-                []
-                if isinstance(scope, ast.Module)
-                else [*parameters(scope), *scope.args.kwonlyargs]
-            )
-            if node.id in [parameter.arg for parameter in own]:
-                return []
-        return found  # set in another function, for all
-
-    def _reaching(self, name: ast.Name, found: list[Binding]) -> list[Binding]:
-        """Return the bindings that none other hides, of those in the function that a name is read
-        in."""
-        if self.code.function_of(name) is not self.code.function_of(found[0].by):
-            return found
-        around = self.code.around(name)
-        sure = {before for outer, child in around for before in preceding(outer, child)}
-        hiding = [b for b in found if b.by in sure and not isinstance(b.by, ast.AugAssign)]
-        start = max(map(_end, hiding), default=(0, 0))
-        return [b for b in found if _end(b) >= start and self._comes_first(b, name)]
-
-    def _comes_first(self, bound: Binding, name: ast.Name) -> bool:
-        if self.code.apart(bound.by, name):
-            return False
-        if _end(bound) <= (name.lineno, name.col_offset) or isinstance(bound.by, ast.comprehension):
-            return True
-        return not self.code.loops(name).isdisjoint(self.code.loops(bound.by))
-
-
-def _end(bound: Binding) -> tuple[int, int]:
-    """From where on a binding holds."""
-    inner = (ast.NamedExpr, ast.withitem, *LOOPS)
-    node = bound.value if isinstance(bound.by, inner) else bound.by
-    return (node.end_lineno or 0, node.end_col_offset or 0)  # type: ignore[attr-defined]
 
 
 # -- ranks and paths ------------------------------------------------------------------------------
@@ -200,15 +105,15 @@ class Origin(NamedTuple):
         return Origin(*(mine | its for mine, its in zip(self, other, strict=True)))
 
 
-LOCAL_RANK = Origin(
-    frozenset({"local_rank", "get_node_local_rank", "get_local_rank"}),
-    frozenset({"local_rank", "local_process_index", "is_local_main_process"}),
-    frozenset({"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}),
-)
+# The rank, also the one on its machine.
+_FUNCTIONS = ("rank", "get_rank", "Get_rank", "cross_rank", "local_rank", "get_node_local_rank")
+_NAMES = ("rank", "global_rank", "process_index", "local_rank", "local_process_index")
+_TESTS = ("is_main_process", "is_local_main_process", "is_chief", "is_master")
+_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "SLURM_LOCALID", "LOCAL_RANK")
 RANK = Origin(
-    frozenset({"rank", "get_rank", "Get_rank", "cross_rank"}),
-    frozenset({"rank", "global_rank", "is_main_process", "is_chief", "is_master", "process_index"}),
-    frozenset({"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}),
+    frozenset((*_FUNCTIONS, "get_local_rank")),
+    frozenset((*_NAMES, *_TESTS)),
+    frozenset((*_VARIABLES, "OMPI_COMM_WORLD_LOCAL_RANK")),
 )
 SIZE = Origin(
     frozenset({"size", "local_size", "get_world_size", "Get_size"}),
@@ -235,16 +140,23 @@ class Flow:
 
     def holds(self, node: ast.AST | None) -> bool:
         """Return whether an expression holds it."""
+        seen = []
+        for part in self.reached(node):
+            if self._is(part):
+                return True
+            seen.append(part)
+        self._without.update(seen)
+        return False
+
+    def reached(self, node: ast.AST | None) -> Iterator[ast.AST]:
+        """Yield an expression, and all that its value comes from."""
         todo, seen = [node] if node is not None else [], set[ast.AST]()
         while todo:
             part = todo.pop()
             if part not in seen and part not in self._without:
-                if self._is(part):
-                    return True
                 seen.add(part)
+                yield part
                 todo += self._from(part)
-        self._without.update(seen)
-        return False
 
     def _from(self, node: ast.AST) -> Iterator[ast.AST]:
         """Yield the sources of an expression's value: its parts, and what its names are set to."""
@@ -273,7 +185,7 @@ class Flow:
             yield self.code.classes[text]
 
     def _is(self, node: ast.AST) -> bool:
-        of_machine = self.origin.names >= LOCAL_RANK.names
+        of_rank = self.origin.names >= RANK.names
         if isinstance(node, (ast.Call, ast.Subscript)):
             name = self.code.name(node.func if isinstance(node, ast.Call) else node)
             keys = node.args[:1] if isinstance(node, ast.Call) else [node.slice]
@@ -285,8 +197,5 @@ class Flow:
             return node.value.startswith((*self.origin.texts,))
         if isinstance(node, (ast.Name, ast.Attribute)):
             text = ast.unparse(node)
-            return last(text) in self.origin.names or (of_machine and text in self.code.spawned)
-        if not (of_machine and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)):
-            return False
-        # `rank % gpus` is the rank on its own machine; `"rank %d" % n` is none.
-        return not isinstance(node.left, ast.Constant) and "rank" in ast.unparse(node.left).lower()
+            return last(text) in self.origin.names or (of_rank and text in self.code.spawned)
+        return False

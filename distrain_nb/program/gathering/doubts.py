@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import closest
 from distrain_nb.findings import Finding, Severity
+from distrain_nb.program.advice.reading import CUSTOMARY
 from distrain_nb.program.gathering.resolve import Literal, Needed, SourceCode, Value
 from distrain_nb.program.gathering.state import asking
 from distrain_nb.program.notebook.history import is_at
@@ -36,30 +37,16 @@ if TYPE_CHECKING:
     from distrain_nb.program.python.names import Names
     from distrain_nb.program.python.reads import ByText
 
-# What notebooks call these modules by custom.
-_BY_CUSTOM = {
-    "np": "import numpy as np",
-    "pd": "import pandas as pd",
-    "plt": "import matplotlib.pyplot as plt",
-    "sns": "import seaborn as sns",
-    "tf": "import tensorflow as tf",
-    "keras": "from tensorflow import keras",
-    "nn": "from torch import nn",
-    "F": "import torch.nn.functional as F",
-    "dist": "import torch.distributed as dist",
-    "DDP": "from torch.nn.parallel import DistributedDataParallel as DDP",
-    "hvd": "import horovod.torch as hvd",
-    "jnp": "import jax.numpy as jnp",
-}
-
 
 def undefined_name(name: str, known: Collection[str]) -> tuple[str, tuple[Fix[str], ...]]:
     """Return a hint, and repairs of the cell: the import that is missing, or the name that is
     meant."""
-    close = "" if name in _BY_CUSTOM else closest(name, known, cutoff=0.75)
-    line = _BY_CUSTOM.get(name, f"import {name}")
+    close = "" if name in CUSTOMARY else closest(name, known, cutoff=0.75)
+    package, _, part = CUSTOMARY.get(name, name).rpartition(".")
+    own = part if part == name else f"{part} as {name}"
+    line = f"from {package} import {own}" if package else f"import {own}"
     try:
-        there = find_spec(line.split()[1].partition(".")[0]) is not None
+        there = find_spec((package or part).partition(".")[0]) is not None
     except (ImportError, ValueError):  # a module that hides where it is from
         there = False
     fixes = (*([write_name(name, close)] if close else ()), *([add_line(line)] if there else ()))

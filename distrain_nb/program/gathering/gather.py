@@ -75,7 +75,6 @@ class Gathering:
     _shared: set[str] = field(init=False)
     _by_text: dict[tuple[ByText, str], None] = field(default_factory=dict)
     _modules: set[str] = field(default_factory=set)  # that travel as files
-    proofs: dict[str, str] = field(default_factory=dict)  # what is compared, with the places
     _by_subclasses: str = ""  # where code asks for the subclasses of a class
     _bound: set[str] = field(default_factory=set)  # by the cell, and by what it captures
 
@@ -124,10 +123,7 @@ class Gathering:
         for name, value in module_state(files, self.world):
             if name not in self.found:
                 self._state_travels(name, value, late=name.partition(":")[0] not in imported)
-        refused, self.proofs = from_the_world(self.found, self._modules, self.world)
-        self.findings += refused
-        for path, where in self.proofs.items():
-            self._waiting.append(PendingName(re.split(r"\W", path)[0], where, required=True))
+        self.findings += from_the_world(self._modules, self.world)
         self.run()
 
     def want_process_state(self, states: Iterable[tuple[str, Any]]) -> dict[str, Any]:

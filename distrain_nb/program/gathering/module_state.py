@@ -19,11 +19,8 @@ from distrain_nb.program.gathering.remake import ASKS_MACHINE, asks_anew, is_too
 from distrain_nb.program.gathering.resolve import is_literal
 from distrain_nb.program.notebook.history import is_at
 from distrain_nb.program.notebook.making import changed_by, same_code
-from distrain_nb.program.notebook.reach import is_bound
-from distrain_nb.program.notebook.world import is_settings
 from distrain_nb.program.python.scopes import bound_names
 from distrain_nb.program.values.origins import attributes
-from distrain_nb.worker.fingerprint import OF_THE_WORLD, dict_of, text_of
 from distrain_nb.worker.rank.caches import CACHE, caches_in
 
 if TYPE_CHECKING:
@@ -147,29 +144,20 @@ def _writes(node: ast.stmt | None, value: Any) -> bool:
 # -- state of the world that the kernel lives in -------------------------------------------------
 
 
-def from_the_world(
-    paths: Iterable[str], modules: Collection[str], world: World
-) -> tuple[list[Finding], dict[str, str]]:
+def from_the_world(modules: Collection[str], world: World) -> list[Finding]:
     """Refuse state of modules that a statement set by what knows the world: every rank would get
-    the kernel's value, that of a world of one.
-
-    What statements changed was seen; where nobody saw them, the paths of state that travels,
-    `module:CFG.lr`, are looked for in their texts. Return the findings, and the expressions,
-    `args.lr`, that each rank must find equal for the state to be right, with the places.
-    """
-    sets, proofs = dict[tuple[str, str], Finding](), dict[str, str]()
+    the kernel's value, that of a world of one. What statements changed was seen; where nobody saw
+    them, their texts tell."""
+    sets = dict[tuple[str, str], Finding]()
     seen = [
         (change.module, change.path.removeprefix("len(").rstrip(")").partition("[")[0], executed)
         for change in world.seen.observer.modules.changes(modules)
         for executed in world.history.executed
         if is_at(change[:3], executed.statement)
     ]
-    for module, inner, executed in (*_unseen(paths, world), *seen):
-        read = settings_read(executed, world)
-        reading = world.asked_by(executed, read)
-        where = executed.statement.where
+    for module, inner, executed in (*_unseen(modules, world), *seen):
+        reading, where = world.asked_by(executed), executed.statement.where
         if reading is None or reading.kind != "world":
-            proofs |= {path: where for paths in read.values() for path in paths}
             continue
         message = (
             f"`{module}.{inner}` has the notebook's value in every rank, though"
@@ -177,7 +165,27 @@ def from_the_world(
             f" ({reading.where}). Move that line into the cell"
         )
         sets[module, inner] = Finding("capture.not-portable", Severity.ERROR, module, message)
-    return [*sets.values(), *_changed_in_parts(modules, world), *_edited(modules)], proofs
+    return [*sets.values(), *_changed_in_parts(modules, world), *_edited(modules)]
+
+
+def _unseen(modules: Collection[str], world: World) -> Iterator[tuple[str, str, Executed]]:
+    """Yield the modules, parts and statements of the state that nobody saw being set."""
+    loaded = {name: sys.modules[name] for name in modules & sys.modules.keys()}
+    parts = [(name, part) for name, m in loaded.items() for part in (m, *vars(m).values())]
+    scalar = (str, int, float, type(None))
+    module_of = {id(part): name for name, part in parts if not isinstance(part, scalar)}
+    roots = {name: module_of[id(v)] for name, v in world.namespace.items() if id(v) in module_of}
+    for executed in world.history.executed if roots else ():
+        if world.saw(executed.statement):
+            continue
+        for owner, method in changed_by(ast.walk(executed.statement.node)):
+            root = owner
+            while isinstance(root, (ast.Attribute, ast.Subscript)):
+                root = root.value
+            name = getattr(root, "id", "")
+            calls = method and owner is root and isinstance(world.namespace.get(name), ModuleType)
+            if name in roots and not calls:
+                yield roots[name], ast.unparse(owner).removeprefix(f"{name}."), executed
 
 
 def _changed_in_parts(modules: Iterable[str], world: World) -> Iterator[Finding]:
@@ -282,103 +290,3 @@ def variables_of_the_world(
             sets.append((variables, executed.statement.where, f" ({reading.what})"))
     for parts in sets:
         yield Finding("capture.left-behind", Severity.WARNING, "", message.format(*parts))
-
-
-def settings_read(executed: Executed, world: World) -> dict[str, list[str]]:
-    """Return the names that know the world of which a statement reads only numbers and texts that
-    are the same in all ranks: of objects of packages, such as `TrainingArguments`, and of the
-    user's own, with the expressions that tell if they are."""
-    node = executed.statement.node
-    parents = {child: n for n in ast.walk(node) for child in ast.iter_child_nodes(n)}
-    read: dict[str, list[str]] = {}
-    for name in ast.walk(node):
-        if isinstance(name, ast.Name) and name.id not in executed.statement.binds:
-            value = world.namespace.get(name.id)
-            bound = is_bound(value)
-            if bound or _stays(name.id, value, executed, world):
-                path = _setting(name, value, parents)
-                read.setdefault(name.id, []).append(path and f"={path}" if bound else path)
-    return {
-        name: [path for path in paths if path[0] != "="]
-        for name, paths in read.items()
-        if all(paths)
-    }
-
-
-def _stays(name: str, value: Any, executed: Executed, world: World) -> bool:
-    """Return whether a name stands for settings that know the world, and that nothing changed
-    since a statement read them."""
-    making = world.makings.of(name) if is_settings(value) else None
-    if making is None or making.chain[-1].at >= executed.at or world.learned(name) is None:
-        return False
-    changes = world.seen.observer.changes(name)
-    return all(any(is_at(c[:3], e.statement) for e in making.chain) for c in changes)
-
-
-def _setting(node: ast.expr, value: Any, parents: Mapping[ast.AST, ast.AST]) -> str:
-    """Return the expression that reads a number or text from what a name stands for, as far as
-    that is no rank, size or device; empty for all else."""
-    names = []
-    while True:
-        outer = parents.get(node)
-        if isinstance(outer, ast.Attribute) and isinstance(outer.ctx, ast.Load):
-            name: Any = outer.attr
-            value = dict_of(value).get(name, value)
-        elif isinstance(outer, ast.Subscript) and isinstance(outer.slice, ast.Constant):
-            name = outer.slice.value
-            value = value.get(name, value) if isinstance(value, dict) else value
-        else:
-            break
-        names.append(str(name))
-        node = outer
-    plain = names and text_of(value) is not None and OF_THE_WORLD.isdisjoint(names)
-    return ast.unparse(node) if plain and not any(n[:1] == "_" for n in names) else ""
-
-
-def _unseen(paths: Iterable[str], world: World) -> Iterator[tuple[str, str, Executed]]:
-    """Yield the modules, paths and statements of the state that nobody saw being set."""
-    for path in paths:
-        module, separator, inner = path.partition(":")
-        if not separator or module not in sys.modules:
-            continue
-        # The notebook's names for the module and the objects on the way.
-        owner: Any = sys.modules[module]
-        on_the_way, way = {id(owner): ""}, ""
-        for attribute in inner.split("."):
-            owner, way = getattr(owner, attribute, None), f"{way}.{attribute}".lstrip(".")
-            if not isinstance(owner, (str, int, float, type(None))):
-                on_the_way[id(owner)] = way
-        names = world.namespace.items()
-        roots = {name: on_the_way[id(v)] for name, v in names if id(v) in on_the_way}
-        for executed in world.history.executed:
-            if not world.saw(executed.statement) and _sets(executed.statement.node, inner, roots):
-                yield module, inner, executed
-
-
-def _sets(node: ast.AST, inner: str, roots: Mapping[str, str]) -> bool:
-    """Return whether a statement sets the state at a path, inside of it, or what holds it."""
-    for owner, method in changed_by(ast.walk(node)):
-        if method and isinstance(owner, ast.Name) and not roots.get(owner.id):
-            continue  # a module's function
-        path = _path(owner, roots)
-        if path == "" or (path and (_is_in(path, inner) or _is_in(inner, path))):
-            return True
-    return False
-
-
-def _is_in(path: str, outer: str) -> bool:
-    return f"{path}.".startswith(f"{outer}.")
-
-
-def _path(node: ast.AST, roots: Mapping[str, str]) -> str | None:
-    """Return the path below the module of `module.CFG.lr`, that of the list for `module.CFG[0]`."""
-    attributes: list[str] = []
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        if isinstance(node, ast.Attribute):
-            attributes.insert(0, node.attr)
-        else:
-            attributes.clear()
-        node = node.value
-    if not isinstance(node, ast.Name) or node.id not in roots:
-        return None
-    return ".".join(filter(None, (roots[node.id], *attributes)))

@@ -119,10 +119,8 @@ def resolve(name: str, value: Any, history: ExecutionHistory, definitions: Defin
 
 def as_data(value: Any) -> Literal | Value:
     """Return a value that travels as data: written out where it is short."""
-    if not _plain(value, 3, set()):
-        return Value()
-    text = repr(value)
-    is_short = len(text) <= _LITERAL_WIDTH and is_literal(text, value)
+    text = repr(value) if _plain(value, 3, set()) else ""
+    is_short = text and len(text) <= _LITERAL_WIDTH and is_literal(text, value)
     return Literal(text) if is_short else Value()
 
 
@@ -245,7 +243,7 @@ def _plain(value: Any, depth: int, seen: set[int]) -> bool:
 
 def is_literal(node: ast.expr | str, value: Any) -> bool:
     """Return whether an expression that is only written, not computed, is that value."""
-    return _same_literal(evaluated(node), value)
+    return _plain(value, 3, set()) and repr(evaluated(node)) == repr(value)
 
 
 def evaluated(node: ast.expr | str) -> Any:
@@ -254,16 +252,6 @@ def evaluated(node: ast.expr | str) -> Any:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError):
         return COMPUTED
-
-
-def _same_literal(one: Any, other: Any) -> bool:
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, dict):
-        return list(one) == list(other) and all(_same_literal(one[k], other[k]) for k in one)
-    if isinstance(one, (list, tuple)):
-        return len(one) == len(other) and all(map(_same_literal, one, other))
-    return bool(one == other)
 
 
 def is_builtin(name: str, value: Any = _MISSING) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.worker.fingerprint import dict_of, key_of
+from distrain_nb.worker.plain import is_plain_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -30,31 +31,12 @@ class Refusal(Exception):
 
 _CREATE = "create it in the cell"
 _CONNECT = "connect in the cell"
-_BY_TYPE = {  # qualified name of a class: what its objects are, what to do
-    "_thread.lock": ("is a lock", _CREATE),
-    "_thread.RLock": ("is a lock", _CREATE),
-    "threading.Condition": ("is a lock", _CREATE),
-    "threading.Event": ("is an event between threads", _CREATE),
-    "threading.Semaphore": ("is a lock", _CREATE),
-    "threading.Barrier": ("is a lock", _CREATE),
-    "threading.Thread": ("is a thread", "start it in the cell"),
-    "multiprocessing.process.BaseProcess": ("is a process", "start it in the cell"),
-    "multiprocessing.queues.Queue": ("is a queue between processes", _CREATE),
-    "multiprocessing.pool.Pool": ("is a pool of processes", _CREATE),
-    "concurrent.futures._base.Executor": ("is a pool of workers", _CREATE),
-    "concurrent.futures._base.Future": ("is a future", "capture its result()"),
-    "_asyncio.Future": ("is a future", "await it and capture its result"),
-    "queue.Queue": ("is a queue between threads", "capture a list of its items"),
-    "subprocess.Popen": ("is a process", "start it in the cell"),
-    "socket.socket": ("is a socket", _CONNECT),
-    "ssl.SSLContext": ("is a TLS context", _CREATE),
-    "sqlite3.Connection": ("is a database connection", _CONNECT),
-    "sqlite3.Cursor": ("is a database cursor", _CONNECT),
+# By the qualified name of a class, where pickle itself would say nothing clear: what its objects
+# are, what to do.
+_BY_TYPE = {
     "sqlalchemy.engine.base.Engine": ("is a database connection", _CONNECT),
     "sqlalchemy.engine.base.Connection": ("is a database connection", _CONNECT),
     "sqlalchemy.orm.session.Session": ("is a database session", _CONNECT),
-    "psycopg2.extensions.connection": ("is a database connection", _CONNECT),
-    "psycopg.Connection": ("is a database connection", _CONNECT),
     "requests.sessions.Session": ("is an HTTP session", _CREATE),
     "ipywidgets.widgets.widget.Widget": ("is a widget on the screen", "capture its .value"),
     "traitlets.config.configurable.Configurable": ("belongs to the notebook's kernel", _CREATE),
@@ -162,8 +144,9 @@ def _key(key: Any) -> str:
 
 
 def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
-    state = dict_of(value)
-    if isinstance(value, type) or not isinstance(state, dict):
+    state, module = dict_of(value), type(value).__module__.partition(".")[0]
+    is_pythons = module in sys.stdlib_module_names and not is_plain_object(value)
+    if isinstance(value, type) or not isinstance(state, dict) or is_pythons:
         return
     for attribute, part in state.items():
         if attribute in ("_modules", "_parameters", "_buffers") and isinstance(part, dict):
