@@ -45,14 +45,14 @@ class Check:
     remedy: str = ""
 
 
-def packages(what: str, names: Sequence[str], extra: str) -> Check:
+def packages(subject: str, names: Sequence[str], extra: str) -> Check:
     """Return whether the packages of those names are installed; `extra` brings them."""
-    found = {name: installed(name) for name in names}
-    lacking = [name for name, number in found.items() if number is None]
+    versions = {name: installed(name) for name in names}
+    lacking = [name for name, number in versions.items() if number is None]
     if lacking:
         remedy = f"pip install 'distrain-nb[{extra}]'"
-        return Check(what, Health.MISSING, f"{', '.join(lacking)}: not installed", remedy)
-    return Check(what, Health.GOOD, ", ".join(f"{n} {number}" for n, number in found.items()))
+        return Check(subject, Health.MISSING, f"{', '.join(lacking)}: not installed", remedy)
+    return Check(subject, Health.GOOD, ", ".join(f"{n} {number}" for n, number in versions.items()))
 
 
 def login(found: str, remedy: str) -> Check:

@@ -94,13 +94,13 @@ def made(
     return options(**values)
 
 
-def _held(item: Option, given: object) -> object:
+def _held(item: Option, value: object) -> object:
     """Return what the dataclass holds for what was given: texts, unless it is a switch."""
     if item.several:
-        if isinstance(given, str):
-            return item.split(given) if item.split else (given,)
-        return tuple(map(str, given)) if isinstance(given, (list, tuple)) else (str(given),)
-    return given if isinstance(given, bool) or not item.form else str(given)
+        if isinstance(value, str):
+            return item.split(value) if item.split else (value,)
+        return tuple(map(str, value)) if isinstance(value, (list, tuple)) else (str(value),)
+    return value if isinstance(value, bool) or not item.form else str(value)
 
 
 Value: TypeAlias = "str | bool | tuple[str, ...]"
@@ -173,25 +173,25 @@ def filled(options: OptionsT, defaults: Settled) -> OptionsT:
             names = {text.partition("=")[0] for text in chosen}
             more = (text for text in found.value if text.partition("=")[0] not in names)
             changed[item.field] = (*more, *chosen)
-    own = {name: getattr(options, name) for name in declared(type(options))}
-    return type(options)(**{**own, **changed})
+    values = {name: getattr(options, name) for name in declared(type(options))}
+    return type(options)(**{**values, **changed})
 
 
-def is_found(found: Found) -> bool:
+def is_found(setting: Found) -> bool:
     """Return whether nobody who writes jobs has chosen it."""
-    chosen = found.origin in ("", KEPT, MADE_UP) or found.origin.startswith("the option ")
-    return bool(found.value) and not chosen
+    chosen = setting.origin in ("", KEPT, MADE_UP) or setting.origin.startswith("the option ")
+    return bool(setting.value) and not chosen
 
 
 def notes(settled: Settled) -> Iterator[str]:
     """Yield a line for each setting that was found rather than chosen."""
-    for name, found in settled.items():
-        if is_found(found):
-            yield f"{name} {shown(name, found)}, from {found.origin}"
+    for name, setting in settled.items():
+        if is_found(setting):
+            yield f"{name} {shown(name, setting)}, from {setting.origin}"
 
 
-def shown(name: str, found: Found) -> str:
+def shown(name: str, setting: Found) -> str:
     """Return the value as anybody may see it: of variables only the names."""
-    if name == "env" and isinstance(found.value, tuple):
-        return ", ".join(text.partition("=")[0] for text in found.value)
-    return str(found)
+    if name == "env" and isinstance(setting.value, tuple):
+        return ", ".join(text.partition("=")[0] for text in setting.value)
+    return str(setting)

@@ -46,9 +46,9 @@ def _of_example(backend: AnyBackend) -> Iterator[Check]:
         yield Check("settings", Health.WRONG, str(error))
         return
     settled = backend.settings(prepared.job)
-    problems, known = errors(prepared.findings), Config.known(plugins.settings())
-    lacking = [finding.where for finding in problems if finding.where in known]
-    yield from (Check("jobs", Health.WRONG, f.message) for f in problems if f.where not in known)
+    problems, settings = errors(prepared.findings), Config.known(plugins.settings())
+    lacking = [finding.where for finding in problems if finding.where in settings]
+    yield from (Check("jobs", Health.WRONG, f.message) for f in problems if f.where not in settings)
     if lacking:
         remedy = f"%distrain config {' '.join(f'{name}=…' for name in lacking)} keeps them"
         yield Check("settings", Health.MISSING, f"not set: {', '.join(lacking)}", remedy)

@@ -75,13 +75,13 @@ def _gpus() -> Check:
     gpus, cores = Gpus.open(), f"{os.cpu_count()} cores"
     if gpus is None:
         return Check("processors", Health.GOOD, f"{cores}, no NVIDIA GPU")
-    seen = gpus.seen(os.environ)
-    if not seen:
+    visible = gpus.seen(os.environ)
+    if not visible:
         hidden = f"no GPU of {gpus.count}: {VISIBLE} is {os.environ.get(VISIBLE)!r}"
         remedy = f"start the kernel without {VISIBLE}, or with the numbers of those to use"
         return Check("processors", Health.MISSING, f"{cores}, {hidden}", remedy)
-    kinds = [f"{n} x {gpu.name} ({gpu.memory / GB:.0f} GB)" for gpu, n in Counter(seen).items()]
-    ranks = ": a cell of PyTorch runs a rank on each" * (len(seen) > 1)
+    kinds = [f"{n} x {gpu.name} ({gpu.memory / GB:.0f} GB)" for gpu, n in Counter(visible).items()]
+    ranks = ": a cell of PyTorch runs a rank on each" * (len(visible) > 1)
     return Check("processors", Health.GOOD, f"{cores}, {', '.join(kinds)}{ranks}")
 
 

@@ -211,8 +211,8 @@ def places() -> Mapping[str, Place]:
     """Get all places that are known, by name: those of this package, then those of loaded
     backends."""
     names = dict.fromkeys((*PLACES, *installed.own(GROUP)))
-    own = {name: place for name in names if (place := place_of(name))}
-    return {**own, **_PLACES}
+    loaded = {name: place for name in names if (place := place_of(name))}
+    return {**loaded, **_PLACES}
 
 
 def place_of(name: str) -> Place | None:

@@ -46,9 +46,9 @@ def _own(folder: Path) -> None:
             return give_up(carried, error, ends_with_us=False)
         with suppress(Exception):
             _stop_trials(folder)
-        known = isinstance(error, DistrainError)
-        said = str(error) if known else f"{type(error).__name__}: {error}"
-        Status.read(folder).enter(State.FAILED, "failed", error=said).write(folder)
+        expected = isinstance(error, DistrainError)
+        message = str(error) if expected else f"{type(error).__name__}: {error}"
+        Status.read(folder).enter(State.FAILED, "failed", error=message).write(folder)
     finally:
         give_up_reserve(folder)
 

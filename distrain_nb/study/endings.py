@@ -119,9 +119,9 @@ def _unusable(values: Mapping[str, float], metrics: TrialMetrics, spec: StudySpe
     for goal in spec.goals:
         if goal.metric not in values:
             names = ", ".join(metrics.names)
-            said = f"it reported {names}" if names else "it reported no metric at all"
+            reason = f"it reported {names}" if names else "it reported no metric at all"
             return (
-                f"it never reported {goal.metric}, the goal: {said}; report it with "
+                f"it never reported {goal.metric}, the goal: {reason}; report it with "
                 "log_metrics, an event file, or cloudml-hypertune"
             )
         if not math.isfinite(values[goal.metric]):

@@ -73,11 +73,11 @@ class ServiceTrials:
         """Write what is new; a trial that has a job gets a run."""
         if self._cost:
             self._cost = self._cost.keep(self._folder)
-        for said in trials:
-            trial = self._said(said)
+        for service_trial in trials:
+            trial = self._said(service_trial)
             if trial.number not in self._trials:
                 self._save(trial)
-            if said.job and trial.number not in self._records:
+            if service_trial.job and trial.number not in self._records:
                 trial = self._with_run(trial)
             self._save(self._with_paid(self._with_values(trial)))
         return {n: record.folder for n, record in self._records.items() if record.folder.exists()}
@@ -89,18 +89,18 @@ class ServiceTrials:
                 ended = replace(trial, state=TrialState.CANCELLED, why=why, end=time.time())
                 self._save(ended)
 
-    def _said(self, said: ServiceTrial) -> TrialFile:
-        now, state = time.time(), TrialState(said.state)
-        known = self._trials.get(said.number) or TrialFile(said.number, {}, begin=now)
+    def _said(self, trial: ServiceTrial) -> TrialFile:
+        now, state = time.time(), TrialState(trial.state)
+        file = self._trials.get(trial.number) or TrialFile(trial.number, {}, begin=now)
         return replace(
-            known,
-            parameters=self._native(said),
+            file,
+            parameters=self._native(trial),
             state=state,
-            goals=dict(said.goals),
-            steps=said.steps,
-            begin=said.begin or known.begin,
-            end=said.end or known.end or (now if state.final else 0.0),
-            why=said.why,
+            goals=dict(trial.goals),
+            steps=trial.steps,
+            begin=trial.begin or file.begin,
+            end=trial.end or file.end or (now if state.final else 0.0),
+            why=trial.why,
         )
 
     def _with_values(self, trial: TrialFile) -> TrialFile:
@@ -121,11 +121,11 @@ class ServiceTrials:
             return trial
         return replace(trial, paid=self._cost.paid(record.folder))
 
-    def _native(self, said: ServiceTrial) -> dict[str, Value]:
+    def _native(self, trial: ServiceTrial) -> dict[str, Value]:
         """Return the values in the spec's order, as cells get them."""
-        given = dict(said.parameters)
-        found = {p.name: p.native(given[p.name]) for p in self._spec.parameters if p.name in given}
-        return {**found, **{name: item for name, item in given.items() if name not in found}}
+        texts = dict(trial.parameters)
+        values = {p.name: p.native(texts[p.name]) for p in self._spec.parameters if p.name in texts}
+        return {**values, **{name: item for name, item in texts.items() if name not in values}}
 
     def _save(self, trial: TrialFile) -> None:
         if trial != self._trials.get(trial.number):
@@ -138,7 +138,7 @@ class ServiceTrials:
             record = self._runs.get(trial)
         else:
             record = self._runs.find(trial) or self._runs.added(trial)
-            begin_trial(record, self._folder, here=False, own=self._experiments)
+            begin_trial(record, self._folder, here=False, experiments=self._experiments)
         if record is None:
             return trial
         self._records[trial.number] = record

@@ -94,13 +94,13 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
 
     def begin_trial(self, study: Path, trial: TrialStart, folder: Path) -> None:
         submission = Submission.read(study)
-        own = {
+        values = {
             TRIAL_ARGUMENTS: json.dumps(list(trial.arguments)),
             TRIAL_NONCE: secrets.token_hex(4),
             TRIAL: str(trial.number),
             MLFLOW_RUN: told(folder, study=False),
         }
-        replace(submission, spec=substituted(submission.spec, own), kernel=None).write(folder)
+        replace(submission, spec=substituted(submission.spec, values), kernel=None).write(folder)
         self._begin(folder, rehearsed=submission.rehearse is not None)
         start_carrier(folder)
 
@@ -116,7 +116,9 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         self._write(plan, plan.spec(), folder, {MLFLOW_RUN: told(folder, study=False)})
         start_carrier(folder)
 
-    def _write(self, plan: RemotePlanT, what: Spec, folder: Path, known: Mapping[str, str]) -> None:
+    def _write(
+        self, plan: RemotePlanT, template: Spec, folder: Path, variables: Mapping[str, str]
+    ) -> None:
         """Have in a folder all that is needed to carry that, with what is known by now in the place
         of its stand-ins. Raises as `submit` does."""
         from distrain_nb.program.program import report
@@ -132,7 +134,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
             refuse_secret_files(upload.name, _paths(upload), job.allowed_secrets)
         kernel = Owner.of(os.getpid()) if job.waits else None
         processes = tuple(processes_of(job.layout, plan.ranks_per_replica))
-        spec = substituted(asdict(what), known)
+        spec = substituted(asdict(template), variables)
         Submission(self.name, spec, processes, kernel, job.options.rehearsal).write(folder)
         self._begin(folder, rehearsed=job.options.rehearsed)
 

@@ -89,7 +89,7 @@ def received_since(cursor: Cursor) -> int:
 
 
 def settle(
-    found: Iterable[HeldLine], cursor: Cursor, now: float, lateness: Lateness, *, last: bool
+    lines: Iterable[HeldLine], cursor: Cursor, now: float, lateness: Lateness, *, last: bool
 ) -> tuple[list[HeldLine], Cursor]:
     """Return the new and held-back lines whose order is final, and the cursor after them.
 
@@ -99,7 +99,7 @@ def settle(
     low, received, latest = since(cursor), received_since(cursor), place.get("latest", 0)
     seen, held = dict(place.get("seen", {})), [HeldLine(*line) for line in place.get("held", ())]
     late = int(lateness.late * NS)
-    for line in found:
+    for line in lines:
         if line.id not in seen:
             seen[line.id] = line.newest
             held.append(line)

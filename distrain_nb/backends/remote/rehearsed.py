@@ -143,8 +143,8 @@ def _is_awaited(folder: Path) -> bool:
 def _buckets(request: JsonObject) -> set[str]:
     """Return the buckets that a submission names."""
     named = {str(request["bucket"])} if request.get("bucket") else set()
-    found = (match[1] for text in _texts(request) for match in _BUCKET.finditer(text))
-    return {name.rpartition("://")[2].strip("/") for name in named} | set(found)
+    names = (match[1] for text in _texts(request) for match in _BUCKET.finditer(text))
+    return {name.rpartition("://")[2].strip("/") for name in named} | set(names)
 
 
 def _in_code(program: Path) -> set[str]:

@@ -68,8 +68,8 @@ class TuningBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):
 
     def submit_study(self, plan: RemoteStudyPlan, folder: Path) -> None:
         """Raise CheckFailed, OptionError as `submit` does."""
-        known = {MLFLOW_RUN: told(folder, study=True)}
-        self._write(cast("RemotePlanT", plan.trial), plan.spec(), folder, known)
+        variables = {MLFLOW_RUN: told(folder, study=True)}
+        self._write(cast("RemotePlanT", plan.trial), plan.spec(), folder, variables)
 
     def carry_study(self, folder: Path, keeper: TrialKeeper) -> None:
         """Return when the study has ended, or can't go on."""

@@ -117,8 +117,8 @@ class Submission:
         """Raise FileNotFoundError; `fields.Damaged`."""
         path = folder / SUBMISSION_FILE
         raw = fields.load(path)
-        found = fields.decode(cls, {**raw, "spec": raw.get(_SPEC)}, path)
-        return replace(found, spec={**found.spec, "variables": options.kept(folder)})
+        submission = fields.decode(cls, {**raw, "spec": raw.get(_SPEC)}, path)
+        return replace(submission, spec={**submission.spec, "variables": options.kept(folder)})
 
 
 @dataclass

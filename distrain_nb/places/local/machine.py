@@ -79,12 +79,12 @@ def _uses_gpus() -> bool:
 def _unlike(requirement: str) -> str:
     """Return how what is installed differs from that; empty where it doesn't."""
     try:
-        wanted = Requirement(requirement)
-        if wanted.marker is not None and not wanted.marker.evaluate():
+        parsed = Requirement(requirement)
+        if parsed.marker is not None and not parsed.marker.evaluate():
             return ""
-        installed = version(wanted.name)
+        installed = version(parsed.name)
     except (InvalidRequirement, PackageNotFoundError):
         return "where it is not known to be installed"
-    if wanted.specifier.contains(installed, prereleases=True):
+    if parsed.specifier.contains(installed, prereleases=True):
         return ""
-    return f"where {wanted.name} {installed} is installed"
+    return f"where {parsed.name} {installed} is installed"

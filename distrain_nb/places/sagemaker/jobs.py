@@ -158,12 +158,12 @@ class TrainingJobs:
         name = str(request["TrainingJobName"])
         with plain_words("look for the job"):
             try:
-                found = self.client.describe_training_job(TrainingJobName=name)
+                answer = self.client.describe_training_job(TrainingJobName=name)
             except ClientError as error:
                 if is_missing(error):
                     return ""
                 raise
-        return name if found.get("Environment") == request["Environment"] else ""
+        return name if answer.get("Environment") == request["Environment"] else ""
 
     def observe(self, job: str) -> Observed:
         """State and phase, and why the job failed. Raises DistrainError, Gone if it isn't there."""
@@ -250,21 +250,21 @@ def taken(answer: Description) -> tuple[str, int] | None:
     return (name, resources.get("SelectedInstanceCount", 1)) if name else None
 
 
-def refuse_deleted(status: str, what: str) -> None:
+def refuse_deleted(status: str, kind: str) -> None:
     """Raise Gone for a status that only deleted jobs have: it took the place of their last."""
     if status in _DELETED:
-        raise Gone(f"SageMaker {_DELETED[status]} {what}: it doesn't tell any more how that ended")
+        raise Gone(f"SageMaker {_DELETED[status]} {kind}: it doesn't tell any more how that ended")
 
 
-def is_missing(wrong: ClientError) -> bool:
+def is_missing(error: ClientError) -> bool:
     """Return whether the service has no job of a name."""
-    message = str(wrong.response.get("Error", {}).get("Message", ""))
-    said_so = code_of(wrong) == INVALID and "not found" in message.lower()
-    return said_so or code_of(wrong) == _NOT_FOUND
+    message = str(error.response.get("Error", {}).get("Message", ""))
+    said_so = code_of(error) == INVALID and "not found" in message.lower()
+    return said_so or code_of(error) == _NOT_FOUND
 
 
-def _status_of(wrong: ClientError) -> int:
-    return int(wrong.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+def _status_of(error: ClientError) -> int:
+    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
 
 
 def readable(reason: str) -> str:

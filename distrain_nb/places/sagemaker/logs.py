@@ -54,8 +54,8 @@ class JobLog:
         far are given, or with `last` the error is raised, since nobody would ask again.
         """
         low = since(cursor)
-        found = list(self._lines(low // MS, last=last))
-        settled, after = settle(found, cursor, time.time(), lateness, last=last)
+        lines = list(self._lines(low // MS, last=last))
+        settled, after = settle(lines, cursor, time.time(), lateness, last=last)
         return [self._entry(line) for line in settled], after
 
     def _lines(self, start: int, *, last: bool) -> Iterator[HeldLine]:

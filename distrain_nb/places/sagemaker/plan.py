@@ -156,24 +156,24 @@ def plan(job: SageMakerJob) -> SageMakerPlan:
     job, base = equipped(job, equipment), equipment.image
     start = _start(job, base)
     request = request_of(job, settings, start)
-    found = (
+    problems = (
         *wrong(settings, rehearsed=job.options.rehearsed),
         *equipment.findings,
         *findings(job, start, base),
         *_about_processes(job, start),
         *beyond(request),
     )
-    return SageMakerPlan(job, settings, origins, start, base, request, found, equipment.platform)
+    return SageMakerPlan(job, settings, origins, start, base, request, problems, equipment.platform)
 
 
 def _about_processes(job: SageMakerJob, start: Start) -> Iterator[Finding]:
     """Yield what is wrong with the ranks of the first of the variants that has something wrong."""
     numbered = zip(job.layout.variants(), start.ranks_of, strict=True)
-    found = (
+    findings = (
         tuple(about_processes(job.program, variant, ranks, hardware_of(variant).processes))
         for variant, (_, ranks) in numbered
     )
-    yield from next(filter(None, found), ())
+    yield from next(filter(None, findings), ())
 
 
 def _with_primary(layout: Layout) -> Layout:

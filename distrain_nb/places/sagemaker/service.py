@@ -64,9 +64,9 @@ class SageMakerService(CloudService[SageMakerSpec]):
         with plain_words("read the job's log"):
             log = JobLog(self._logs, job, hosts or 1)
             entries, after = log.read(cursor, self._lateness, last=last)
-        found, after = self._metrics.found(entries, cursor, after)
-        reported, kept = self._instances.report(job, cursor)
-        return (*reported, *found), {**after, **kept}
+        points, after = self._metrics.found(entries, cursor, after)
+        reported, instances = self._instances.report(job, cursor)
+        return (*reported, *points), {**after, **instances}
 
     def cancel(self, job: str) -> None:
         """Ask for the job to be stopped. Raises DistrainError."""
@@ -126,8 +126,8 @@ class SageMakerService(CloudService[SageMakerSpec]):
 
     def _filled(self, value: JsonT, values: Mapping[str, str]) -> JsonT:
         """With the account's number, which is asked for only if it is needed."""
-        found = substituted(value, values)
-        return substituted(found, {ACCOUNT: self._account}) if ACCOUNT in str(found) else found
+        filled = substituted(value, values)
+        return substituted(filled, {ACCOUNT: self._account}) if ACCOUNT in str(filled) else filled
 
     def _put(self, name: str, file: IO[bytes]) -> None:
         key = self._folder + name

@@ -169,8 +169,8 @@ class Api:
     """
 
     def __init__(self, name: str, credentials: Credentials | None = None) -> None:
-        own = os.environ.get(f"{_OVERRIDE}{name.upper()}", "").rstrip("/")
-        self._base = own or f"https://{name}.googleapis.com"
+        override = os.environ.get(f"{_OVERRIDE}{name.upper()}", "").rstrip("/")
+        self._base = override or f"https://{name}.googleapis.com"
         self._session = AuthorizedSession(credentials or login())  # type: ignore[no-untyped-call]
 
     def get(self, path: str) -> Response:

@@ -83,10 +83,10 @@ def make_repository(project: str, region: str, name: str) -> None:
         answer = api.get(f"{parent}/{name}")
         if answer.status_code != 404:  # what else is wrong, the push says
             return
-        made = api.post(f"{parent}?repositoryId={name}", {"format": "DOCKER"})
-        if made.status_code != 200 and made.status_code != 409:
+        operation = api.post(f"{parent}?repositoryId={name}", {"format": "DOCKER"})
+        if operation.status_code != 200 and operation.status_code != 409:
             raise DistrainError(
-                f"Can't make the repository {name} in Artifact Registry: {api.reason(made)}. "
+                f"Can't make the repository {name} in Artifact Registry: {api.reason(operation)}. "
                 f"Have it made: {line} --location={region} --project={project}"
             )
         end = time.monotonic() + WAIT_S

@@ -71,12 +71,12 @@ def place(environ: Mapping[str, str]) -> NotebookPlace | None:
     product = environ.get(PRODUCT)
     if product == COLAB_ENTERPRISE:
         return NotebookPlace("Colab Enterprise", _IDLE_S, "the default of runtime templates")
-    found = machine(environ)
-    if found is None:
+    here = machine(environ)
+    if here is None:
         return NotebookPlace("Vertex AI Workbench instance") if product == WORKBENCH else None
-    if product != WORKBENCH and not any(name in found.attributes for name in _OF_WORKBENCH):
-        return NotebookPlace(f"Compute Engine, {found.zone}")
-    return NotebookPlace(f"Vertex AI Workbench instance, {found.zone}", *_idle(found.attributes))
+    if product != WORKBENCH and not any(name in here.attributes for name in _OF_WORKBENCH):
+        return NotebookPlace(f"Compute Engine, {here.zone}")
+    return NotebookPlace(f"Vertex AI Workbench instance, {here.zone}", *_idle(here.attributes))
 
 
 def _idle(attributes: Mapping[str, str]) -> tuple[float | None, str]:

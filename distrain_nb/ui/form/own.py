@@ -94,12 +94,12 @@ def from_line(line: str) -> tuple[str, dict[str, str]]:
     """Return a line without the options that fields of its place show, and their texts by name."""
     all_words = words_of(line)
     options = {option.name: option for option in _labelled(_place(all_words))}
-    left, texts, words = [], dict[str, str](), iter(all_words)
+    rest, texts, words = [], dict[str, str](), iter(all_words)
     for word in words:
         flag, equals, value = word.partition("=")
         option = options.get(flag)
         if option is None:
-            left.append(quoted(word))
+            rest.append(quoted(word))
         elif option.default is False:
             texts[option.field] = value if equals else _YES
         else:
@@ -107,7 +107,7 @@ def from_line(line: str) -> tuple[str, dict[str, str]]:
             earlier = texts.get(option.field, "") if option.default == () else ""
             again = quoted(text) if option.default == () else text
             texts[option.field] = f"{earlier} {again}".strip()
-    return " ".join(left), texts
+    return " ".join(rest), texts
 
 
 def from_request(imported: Imported) -> tuple[Imported, dict[str, str]]:

@@ -41,7 +41,7 @@ def change_jax() -> None:
 
 
 def _add(module: Any) -> None:
-    known: List[Any] = module.ClusterEnv._cluster_types
+    types: List[Any] = module.ClusterEnv._cluster_types
 
     class DistrainCluster(module.ClusterEnv):  # type: ignore[misc]
         """The ranks of this run."""
@@ -71,8 +71,8 @@ def _add(module: Any) -> None:
             several = int(os.environ["LOCAL_WORLD_SIZE"]) > 1
             return int(os.environ["LOCAL_RANK"]) if several else None
 
-    known.remove(DistrainCluster)  # where it put itself when it was defined
-    known.insert(0, DistrainCluster)
+    types.remove(DistrainCluster)  # where it put itself when it was defined
+    types.insert(0, DistrainCluster)
     _share_gpus()
 
 

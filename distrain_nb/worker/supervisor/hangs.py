@@ -83,8 +83,8 @@ class Doctor:
             self._sign, self._look_at = sign, sign + self._after
         if now - self._sign < self._after or now < self._look_at:
             return
-        seen, moved = look_at(self._folder, list(self._members()), self._gpus)
-        acts = [doing(rank) for rank in seen]
+        ranks, moved = look_at(self._folder, list(self._members()), self._gpus)
+        acts = [doing(rank) for rank in ranks]
         verdict = None if moved else judge(acts, self._elsewhere)
         if moved:  # it steps without a word: that is life too
             self._goes_on(time.monotonic() - self._sign)
