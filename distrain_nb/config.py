@@ -176,7 +176,7 @@ class Config:
             _check(name, changed[name])
             return replace(self, **changed)
         if name not in of_backends:
-            settings = self.known(of_backends)
+            settings = self.documented(of_backends)
             allowed = ", ".join(settings)
             hint = did_you_mean(name, settings, ".")
             raise OptionError(f"unknown setting {name!r}{hint} There are {allowed}")
@@ -196,7 +196,7 @@ class Config:
         return path
 
     @classmethod
-    def known(cls, of_backends: Mapping[str, str]) -> dict[str, str]:
+    def documented(cls, of_backends: Mapping[str, str]) -> dict[str, str]:
         """Return all settings that there are, and what for."""
         return {**_help_of_own(), **of_backends}
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from distrain_nb.backends.options import declared, made, option
+from distrain_nb.backends.options import declared, option, read_options
 from distrain_nb.backends.plugins import all_backends, find
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError, did_you_mean
@@ -125,7 +125,9 @@ def read(options: Mapping[str, Any], config: Config | None = None) -> Chosen:
     `config`. Raises OptionError naming option, value and form."""
     values = {name: value for name, value in options.items() if value is not None}
     common = declared(JobOptions).keys()
-    job = made(JobOptions, {name: value for name, value in values.items() if name in common})
+    job = read_options(
+        JobOptions, {name: value for name, value in values.items() if name in common}
+    )
     _check_name(job.name)
     if job.tag:
         from distrain_nb.run.annotation import tags_in  # what runs need is not imported for others
@@ -139,7 +141,7 @@ def read(options: Mapping[str, Any], config: Config | None = None) -> Chosen:
         if name not in declared(backend.options):
             raise _refused(name, backend)
     settings = config.of_backends if config else {}
-    return Chosen(layout, job, backend, made(backend.options, rest, settings))
+    return Chosen(layout, job, backend, read_options(backend.options, rest, settings))
 
 
 def _backend_of(layout: Layout) -> AnyBackend:

@@ -79,7 +79,7 @@ def declared(options: type[object]) -> dict[str, Option]:
     }
 
 
-def made(
+def read_options(
     options: type[Options], given: Mapping[str, object], stored: Mapping[str, str] | None = None
 ) -> Options:
     """Return the dataclass with values by field, as the magic or Python has them; what isn't given
@@ -106,7 +106,7 @@ def _held(item: Option, value: object) -> object:
 Value: TypeAlias = "str | bool | tuple[str, ...]"
 OptionsT = TypeVar("OptionsT")
 
-KEPT = "%distrain config"
+CONFIGURED = "%distrain config"
 MADE_UP = "made up for a rehearsal"
 
 
@@ -145,7 +145,7 @@ def text_of(job: AnyJob, name: str, variables: tuple[str, ...] = (), made_up: st
     if chosen and chosen != stored:
         return Found(chosen, f"the option {flag(name)}")
     if chosen or (name == "region" and stored):
-        return Found(stored, KEPT)
+        return Found(stored, CONFIGURED)
     variable = next(filter(job.environ.get, variables), "")
     if variable:
         return Found(job.environ[variable], f"the variable {variable}")
@@ -179,7 +179,7 @@ def filled(options: OptionsT, defaults: Settled) -> OptionsT:
 
 def is_found(setting: Found) -> bool:
     """Return whether nobody who writes jobs has chosen it."""
-    chosen = setting.origin in ("", KEPT, MADE_UP) or setting.origin.startswith("the option ")
+    chosen = setting.origin in ("", CONFIGURED, MADE_UP) or setting.origin.startswith("the option ")
     return bool(setting.value) and not chosen
 
 

@@ -67,7 +67,7 @@ class Folder:
         can't be read or be named in a bucket."""
         passed_over: list[str] = []
         try:
-            files = tuple(sorted(_found(source, passed_over), key=lambda file: file.name))
+            files = tuple(sorted(_files_below(source, passed_over), key=lambda file: file.name))
         except OSError as error:
             raise DistrainError(f"{error.filename} can't be read: {error.strerror}") from None
         for item in files:
@@ -85,7 +85,7 @@ class Folder:
         read."""
         name = sha256(os.fsencode(self.source)).hexdigest()[:32]
         cache = private_home() / CACHE / f"{name}.json"
-        cached = _known(cache)
+        cached = _cached_hashes(cache)
         hashes = {n: h for n, (size, at, h) in cached.items() if (size, at) == self._version(n)}
         missing = [file for file in self.files if file.name not in hashes]
         from distrain_nb.program.program import ByteCounter
@@ -116,7 +116,7 @@ class Folder:
         return {file.name: file for file in self.files}
 
 
-def _found(source: Path, passed_over: list[str]) -> Iterator[LocalFile]:
+def _files_below(source: Path, passed_over: list[str]) -> Iterator[LocalFile]:
     if source.is_file():
         yield _file(source.name, source)
         return
@@ -148,7 +148,7 @@ def _hash(file: LocalFile) -> str:
     return digest.hexdigest()
 
 
-def _known(cache: Path) -> dict[str, tuple[int, int, str]]:
+def _cached_hashes(cache: Path) -> dict[str, tuple[int, int, str]]:
     with suppress(OSError, ValueError, TypeError):
         read = json.loads(cache.read_bytes())
         return {str(name): (int(size), int(at), str(h)) for name, (size, at, h) in read.items()}

@@ -71,9 +71,9 @@ class Stock:
     def untold(self) -> str:
         """The named image, if only its registry can tell what it is for; empty if there is none."""
         bare = self.option == BASE and _BARE.search(self.named)
-        return "" if bare or self.known(self.named) else self.named
+        return "" if bare or self.row_of(self.named) else self.named
 
-    def known(self, image: str) -> Container | None:
+    def row_of(self, image: str) -> Container | None:
         """Return the row of an image that the place offers, in whichever region."""
         return next((row for row in self.containers if row.image == image), None)
 
@@ -94,7 +94,7 @@ def equip(uses: Uses, hardware: Hardware, stock: Stock) -> Equipment:
     """Choose the image and the packages with which a program uses the devices that are paid for."""
     is_image = bool(stock.named) and stock.option == IMAGE
     if stock.named and (is_image or not _BARE.search(stock.named)):
-        image, row = stock.named, stock.known(stock.named)
+        image, row = stock.named, stock.row_of(stock.named)
         findings = (*_about_named(row, uses, hardware, stock),)
         if row and row.framework not in uses.frameworks and not is_image:
             findings += (*_about_frameworks(None, uses, hardware, stock),)

@@ -153,7 +153,7 @@ def scripts(word: str) -> Iterator[Completion]:
 
 
 def _settings() -> Iterator[Completion]:
-    for name, about in Config.known(plugins.settings()).items():
+    for name, about in Config.documented(plugins.settings()).items():
         yield Completion(f"{name}=", about)
 
 

@@ -32,12 +32,12 @@ def main(folder: Path) -> None:
     for _ in range(TRIES):
         with alone(folder) as mine:
             if mine:
-                return _own(folder)
+                return _own_study(folder)
         time.sleep(TURN_S)
     return None
 
 
-def _own(folder: Path) -> None:
+def _own_study(folder: Path) -> None:
     try:
         _carry(folder)
     except Exception as error:

@@ -74,7 +74,7 @@ class ServiceTrials:
         if self._cost:
             self._cost = self._cost.keep(self._folder)
         for service_trial in trials:
-            trial = self._said(service_trial)
+            trial = self._file_of(service_trial)
             if trial.number not in self._trials:
                 self._save(trial)
             if service_trial.job and trial.number not in self._records:
@@ -89,7 +89,7 @@ class ServiceTrials:
                 ended = replace(trial, state=TrialState.CANCELLED, why=why, end=time.time())
                 self._save(ended)
 
-    def _said(self, trial: ServiceTrial) -> TrialFile:
+    def _file_of(self, trial: ServiceTrial) -> TrialFile:
         now, state = time.time(), TrialState(trial.state)
         file = self._trials.get(trial.number) or TrialFile(trial.number, {}, begin=now)
         return replace(

@@ -65,7 +65,7 @@ class LiveView:
             home(),
             run=summary.id,
             summary=_now(summary),
-            batch=_batch(0, tail.whole(), tail.total, from_start=True),
+            batch=_batch(0, tail.all(), tail.total, from_start=True),
             waiting=True,
             kernel=kernel_id(),
         )
@@ -120,7 +120,7 @@ class LiveView:
 
     def _send_whole(self) -> None:
         if self._behind:
-            self._send(self._tail.whole(), from_start=True)
+            self._send(self._tail.all(), from_start=True)
             self._whole_due = time.monotonic() + WHOLE_EVERY_S
             self._behind = False
 

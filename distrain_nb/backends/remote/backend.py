@@ -21,7 +21,7 @@ from distrain_nb.backends.remote.options import RemoteOptions, RemoteOptionsT, f
 from distrain_nb.backends.remote.processes import processes_of, start_detached
 from distrain_nb.backends.remote.service import Pace, Service
 from distrain_nb.backends.remote.submission import Journal, Spec, Submission, substituted
-from distrain_nb.backends.remote.tracker import MLFLOW_RUN, told
+from distrain_nb.backends.remote.tracker import MLFLOW_RUN, mlflow_variable
 from distrain_nb.backends.tuning import TRIAL, TRIAL_ARGUMENTS, TRIAL_NONCE, TrialStart
 from distrain_nb.backends.uploads import Folder, Upload
 from distrain_nb.errors import DistrainError
@@ -98,7 +98,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
             TRIAL_ARGUMENTS: json.dumps(list(trial.arguments)),
             TRIAL_NONCE: secrets.token_hex(4),
             TRIAL: str(trial.number),
-            MLFLOW_RUN: told(folder, study=False),
+            MLFLOW_RUN: mlflow_variable(folder, study=False),
         }
         replace(submission, spec=substituted(submission.spec, values), kernel=None).write(folder)
         self._begin(folder, rehearsed=submission.rehearse is not None)
@@ -113,7 +113,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
     def submit(self, plan: RemotePlanT, folder: Path) -> None:
         """Raise CheckFailed, before anything leaves this machine, for what looks like a secret,
         and OptionError where nothing stands in for the service that is to be rehearsed."""
-        self._write(plan, plan.spec(), folder, {MLFLOW_RUN: told(folder, study=False)})
+        self._write(plan, plan.spec(), folder, {MLFLOW_RUN: mlflow_variable(folder, study=False)})
         start_carrier(folder)
 
     def _write(
@@ -141,7 +141,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
     def _refuse_lacks(self, *, rehearsed: bool) -> None:
         """Raise DistrainError for all at once that this machine lacks."""
         needed = packages("packages", self.packages, self.extra)
-        lacks = [] if needed.state is Health.GOOD else [f"{needed.found}; {needed.remedy}"]
+        lacks = [] if needed.state is Health.GOOD else [f"{needed.result}; {needed.remedy}"]
         if rehearsed:
             lacks += lacks_for_rehearsal(self.name)
         if len(lacks) == 1:

@@ -155,7 +155,7 @@ class _Formatter(logging.Formatter):
 def _secrets(folder: Path) -> Collection[str]:
     """Return the values of `--env`, for as long as the run's folder has them."""
     try:
-        return options.kept(folder).values()
+        return options.stored_variables(folder).values()
     except (OSError, fields.Damaged):
         return ()
 

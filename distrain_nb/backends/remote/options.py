@@ -159,7 +159,7 @@ def keep(values: Mapping[str, str], folder: Path) -> None:
             json.dump(dict(values), file)
 
 
-def kept(folder: Path) -> dict[str, str]:
+def stored_variables(folder: Path) -> dict[str, str]:
     """Return the kept values; none once they have been forgotten."""
     try:
         return fields.load_texts(folder / VARIABLES_FILE)

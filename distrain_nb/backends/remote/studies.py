@@ -30,7 +30,7 @@ from distrain_nb.backends.remote.options import RemoteOptionsT, forget
 from distrain_nb.backends.remote.rehearsed import Doing, rehearse, wait_for_tracker
 from distrain_nb.backends.remote.service import TuningService
 from distrain_nb.backends.remote.submission import Spec, Submission, follow
-from distrain_nb.backends.remote.tracker import MLFLOW_RUN, told
+from distrain_nb.backends.remote.tracker import MLFLOW_RUN, mlflow_variable
 from distrain_nb.backends.tuning import ServiceTrial, StudyPlan, TrialKeeper
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.folder import SUBMISSION_FILE
@@ -68,7 +68,7 @@ class TuningBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):
 
     def submit_study(self, plan: RemoteStudyPlan, folder: Path) -> None:
         """Raise CheckFailed, OptionError as `submit` does."""
-        variables = {MLFLOW_RUN: told(folder, study=True)}
+        variables = {MLFLOW_RUN: mlflow_variable(folder, study=True)}
         self._write(cast("RemotePlanT", plan.trial), plan.spec(), folder, variables)
 
     def carry_study(self, folder: Path, keeper: TrialKeeper) -> None:

@@ -118,7 +118,9 @@ class Submission:
         path = folder / SUBMISSION_FILE
         raw = fields.load(path)
         submission = fields.decode(cls, {**raw, "spec": raw.get(_SPEC)}, path)
-        return replace(submission, spec={**submission.spec, "variables": options.kept(folder)})
+        return replace(
+            submission, spec={**submission.spec, "variables": options.stored_variables(folder)}
+        )
 
 
 @dataclass

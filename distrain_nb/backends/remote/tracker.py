@@ -31,7 +31,7 @@ def variables(job: Job[RemoteOptions]) -> dict[str, str]:
     return {TRACKED_VARIABLE: MLFLOW_RUN} if passed_on else {}
 
 
-def told(folder: Path, *, study: bool) -> str:
+def mlflow_variable(folder: Path, *, study: bool) -> str:
     """Return the value that replaces `MLFLOW_RUN` for a folder's run, or for all trials of its
     study: JSON, without a run where the tracker has none yet."""
     tracked = nothing = Tracked("")

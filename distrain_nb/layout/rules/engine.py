@@ -246,7 +246,7 @@ class Trials:
 class Trial(NamedTuple):
     """What is left of the problems after a repair, how many errors are new, what it changes."""
 
-    left: frozenset[Mark]
+    remaining: frozenset[Mark]
     fresh: int
     change: Change
 
@@ -307,7 +307,7 @@ def _tried(trials: Trials, marks: set[Mark], repairs: Iterable[Repair]) -> tuple
         if repaired in ranked or repaired == trials.start:
             continue
         trial = trials.of(repaired)
-        if marks.isdisjoint(trial.left):
+        if marks.isdisjoint(trial.remaining):
             rank = trial.change.lost, trial.fresh, trial.change, number
             ranked[repaired] = rank, candidate
     best = sorted(ranked.values(), key=lambda pair: pair[0])

@@ -57,7 +57,7 @@ def _held(environ: Mapping[str, str]) -> str:
     gpus = Gpus.open() if _uses_gpus() else None
     if gpus is None:
         return ""
-    held = enumerate(zip(gpus.held_by(os.getpid(), environ), gpus.seen(environ), strict=True))
+    held = enumerate(zip(gpus.held_by(os.getpid(), environ), gpus.offered(environ), strict=True))
     much = [
         f"{held_bytes / GB:.0f} of {gpu.memory / GB:.0f} GB of GPU {n}"
         for n, (held_bytes, gpu) in held

@@ -49,7 +49,7 @@ def access(settled: Settled) -> Iterator[Check]:
         with plain_words("ask AWS who this is"):
             who = _client("sts", region).get_caller_identity()
     except DistrainError as error:
-        yield Check("identity", Health.WRONG, str(error), "aws configure, or aws sso login")
+        yield Check("identity", Health.BROKEN, str(error), "aws configure, or aws sso login")
         return
     account, caller = str(who["Account"]), str(who["Arn"])
     yield Check("identity", Health.GOOD, f"{caller}: the login works")

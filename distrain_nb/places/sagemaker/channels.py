@@ -58,7 +58,7 @@ class Channel:
                 keywords = ", ".join([*(f"{key}=…" for key in _KEYS), *_FLAGS])
                 raise OptionError(f"--{option} {name}: no {extra!r} here; there are {keywords}")
         channel = cls(name, scheme, uri, frozenset(flags), values)
-        for problem in channel._wrong():
+        for problem in channel._problems():
             raise OptionError(f"--{option} {name}: {problem}")
         return channel
 
@@ -113,7 +113,7 @@ class Channel:
             }
         }
 
-    def _wrong(self) -> Iterator[str]:
+    def _problems(self) -> Iterator[str]:
         """Yield in plain words what the service would refuse."""
         if self.mode and self.mode not in MODES:
             yield f"invalid mode {self.mode!r}: expected one of {', '.join(MODES)}"

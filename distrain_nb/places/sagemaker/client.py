@@ -84,7 +84,7 @@ def plain_words(doing: str) -> Iterator[None]:
         yield
     except ClientError as error:
         kind = Denied if code_of(error) in DENIED else DistrainError
-        raise kind(f"Can't {doing}: {_said(error)}") from error
+        raise kind(f"Can't {doing}: {_message(error)}") from error
     except _LOGGED_OUT as error:
         raise DistrainError(f"Can't {doing}: {error} {_LOG_IN}") from error
     except (exceptions.HTTPClientError, exceptions.EndpointConnectionError) as error:
@@ -102,7 +102,7 @@ def code_of(error: ClientError) -> str:
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
-def _said(error: ClientError) -> str:
+def _message(error: ClientError) -> str:
     code = code_of(error)
     message = str(error.response.get("Error", {}).get("Message", "")) or code
     if code in DENIED:

@@ -37,7 +37,7 @@ class Instances:
 
     request: RequestParts
     ask: Callable[[str], tuple[str, int] | None]
-    _known: dict[str, tuple[str, int]] = field(default_factory=dict)
+    _types: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def count(self, job: str) -> int | None:
         """Return how many there are; None as long as the service hasn't decided it. Raises
@@ -77,9 +77,9 @@ class Instances:
         return machines.get("InstancePreferences", [])
 
     def _taken(self, job: str) -> tuple[str, int] | None:
-        if self._choices and job not in self._known and (taken := self.ask(job)):
-            self._known[job] = taken
-        return self._known.get(job)
+        if self._choices and job not in self._types and (taken := self.ask(job)):
+            self._types[job] = taken
+        return self._types.get(job)
 
 
 _SERVER_ERROR = 500  # and above: statuses of HTTP
@@ -199,7 +199,7 @@ def created(create: Callable[[], object], name: str, find: Callable[[], str]) ->
             create()
         except ClientError as error:
             if code_of(error) == _IN_USE:
-                return _own(find, error)
+                return _own_name(find, error)
             if _status_of(error) < _SERVER_ERROR:
                 raise
             raise Unanswered(f"SageMaker didn't answer: {error}") from error
@@ -208,7 +208,7 @@ def created(create: Callable[[], object], name: str, find: Callable[[], str]) ->
     return name
 
 
-def _own(find: Callable[[], str], taken: ClientError) -> str:
+def _own_name(find: Callable[[], str], taken: ClientError) -> str:
     """Return the job that has the name already, if it is of this request."""
     try:
         name = find()

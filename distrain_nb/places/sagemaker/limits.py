@@ -69,7 +69,7 @@ def beyond(request: JsonObject, operation: str = "CreateTrainingJob") -> Iterato
     reported = set()
     for part in model.parts(substituted(request, _LIKELY), model.request_shape(operation)):
         place = _place(part.path)
-        subject = _said(part.value, part.path, place)
+        subject = _subject(part.value, part.path, place)
         failed = model.failed(part.value, part.shape)
         problems = (_problem(item, part.value, subject) for item in failed)
         problem = next(filter(None, problems), "")
@@ -113,7 +113,7 @@ def _problem(failed: Constraint, value: object, subject: str) -> str:
     return problems.get(failed.kind, "")
 
 
-def _said(value: object, path: Sequence[PathStep], place: str) -> str:
+def _subject(value: object, path: Sequence[PathStep], place: str) -> str:
     """Return a value in a message; a variable's may be a secret, and is called by its name."""
     if place == _VALUE_OF_VARIABLE:
         return f"the value of {path[-1].name}"

@@ -122,7 +122,7 @@ class MetricDefinitions:
             {definition["Name"]: re.compile(definition["Regex"]) for definition in definitions}
         )
 
-    def found(
+    def read(
         self, entries: Iterable[LogEntry], before: Cursor, after: Cursor
     ) -> tuple[list[LogEntry], Cursor]:
         """Return the lines with their numbers, and the cursor with how many each metric has had.

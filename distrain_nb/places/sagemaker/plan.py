@@ -25,7 +25,7 @@ from distrain_nb.places.sagemaker.limits import beyond
 from distrain_nb.places.sagemaker.names import ACCOUNT, IMAGE, REGION, RUN
 from distrain_nb.places.sagemaker.options import SageMakerJob
 from distrain_nb.places.sagemaker.request import Start, read, request_of
-from distrain_nb.places.sagemaker.settings import Settings, fitting, settings_of, settled, wrong
+from distrain_nb.places.sagemaker.settings import Settings, fitting, problems, settings_of, settled
 from distrain_nb.places.sagemaker.validation import findings
 from distrain_nb.secrets import HIDDEN
 from distrain_nb.types import Json, JsonObject
@@ -86,7 +86,7 @@ class SageMakerPlan:
             required=self.job.program.required,
             uploads=self.job.uploads,
             deliveries=(self.start.delivery,),
-            request=substituted(self.kept(), {RUN: run}),
+            request=substituted(self.stored_request(), {RUN: run}),
             variables=self._values(),
         )
 
@@ -101,14 +101,14 @@ class SageMakerPlan:
     def _values(self) -> dict[str, str]:
         return plain(variables_of(self.job.options.env))
 
-    def kept(self) -> dict[str, Json]:
+    def stored_request(self) -> dict[str, Json]:
         """Return the request as it is shown and kept: without the values of variables."""
         hidden = dict.fromkeys(self._values(), HIDDEN)
         return {**self.request, "Environment": {**read(self.request)["Environment"], **hidden}}
 
     def __str__(self) -> str:
         """Return the request in the command that sends it, for a shell of its own."""
-        return self.command("create-training-job", self.kept(), short_name(self.job.name))
+        return self.command("create-training-job", self.stored_request(), short_name(self.job.name))
 
     def command(self, operation: str, request: JsonObject, name: str) -> str:
         """Return a command for a shell that sends a request with this job's image; what it makes
@@ -156,14 +156,14 @@ def plan(job: SageMakerJob) -> SageMakerPlan:
     job, base = equipped(job, equipment), equipment.image
     start = _start(job, base)
     request = request_of(job, settings, start)
-    problems = (
-        *wrong(settings, rehearsed=job.options.rehearsed),
+    every = (
+        *problems(settings, rehearsed=job.options.rehearsed),
         *equipment.findings,
         *findings(job, start, base),
         *_about_processes(job, start),
         *beyond(request),
     )
-    return SageMakerPlan(job, settings, origins, start, base, request, problems, equipment.platform)
+    return SageMakerPlan(job, settings, origins, start, base, request, every, equipment.platform)
 
 
 def _about_processes(job: SageMakerJob, start: Start) -> Iterator[Finding]:

@@ -40,13 +40,13 @@ class SageMakerService(CloudService[SageMakerSpec]):
     def create(self, request: JsonObject) -> str:
         """Send the request and give the job's name. Raises DistrainError, Unanswered if the job
         may be there all the same."""
-        return self._jobs.create(self._whole(request))
+        return self._jobs.create(self._completed(request))
 
     def find(self, request: JsonObject) -> str:
         """Return the run's job, empty if there is none. Raises DistrainError."""
-        return self._jobs.find(self._whole(request))
+        return self._jobs.find(self._completed(request))
 
-    def _whole(self, request: JsonObject) -> dict[str, Json]:
+    def _completed(self, request: JsonObject) -> dict[str, Json]:
         """With the values of variables."""
         environment = options.filled(read(request)["Environment"], self.spec.variables)
         return {**request, "Environment": environment}
@@ -64,7 +64,7 @@ class SageMakerService(CloudService[SageMakerSpec]):
         with plain_words("read the job's log"):
             log = JobLog(self._logs, job, hosts or 1)
             entries, after = log.read(cursor, self._lateness, last=last)
-        points, after = self._metrics.found(entries, cursor, after)
+        points, after = self._metrics.read(entries, cursor, after)
         reported, instances = self._instances.report(job, cursor)
         return (*reported, *points), {**after, **instances}
 

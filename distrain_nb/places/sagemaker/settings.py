@@ -135,7 +135,7 @@ def _own_names(region: str) -> dict[str, Found]:
     }
 
 
-def wrong(settings: Settings, *, rehearsed: bool) -> Iterator[Finding]:
+def problems(settings: Settings, *, rehearsed: bool) -> Iterator[Finding]:
     """Yield an error for each setting that is missing, with the ways to make it, or is no setting
     of AWS's."""
     if not settings.region:

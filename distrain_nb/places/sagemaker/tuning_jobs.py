@@ -225,13 +225,13 @@ class StudyService(SageMakerService):
 
     def create(self, request: JsonObject) -> str:
         """As a job's. Raises DistrainError, Unanswered."""
-        return self._tuning.create(self._whole(request))
+        return self._tuning.create(self._completed(request))
 
     def find(self, request: JsonObject) -> str:
         """Return the study's tuning job, empty if there is none. Raises DistrainError."""
-        return self._tuning.find(self._whole(request))
+        return self._tuning.find(self._completed(request))
 
-    def _whole(self, request: JsonObject) -> dict[str, Json]:
+    def _completed(self, request: JsonObject) -> dict[str, Json]:
         definition = read(request)["TrainingJobDefinition"]
         environment = options.filled(definition["Environment"], self.spec.variables)
         completed = {**definition, "Environment": environment}

@@ -160,7 +160,7 @@ class SageMakerStudyPlan:
 
 def plan_study(trial: SageMakerPlan, spec: StudySpec) -> SageMakerStudyPlan:
     """Of the same study always the same. Raises OptionError."""
-    request = tuning_request(trial.job, trial.kept(), spec)
+    request = tuning_request(trial.job, trial.stored_request(), spec)
     wide = beyond(substituted(request, {RUN: "r" * LONGEST_NAME}), _OPERATION)
     findings = (*_findings(trial, spec), *(item for item in wide if item not in trial.findings))
     return SageMakerStudyPlan(trial, request, findings)

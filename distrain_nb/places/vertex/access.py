@@ -28,12 +28,12 @@ _ACT = ("iam.serviceAccounts.actAs",)
 class _Question(NamedTuple):
     """Of whom a service is asked what permissions there are, and the role that has them."""
 
-    what: str
+    subject: str
     service: str
     resource: str
     permissions: Sequence[str]
     remedy: str
-    made: bool = False
+    created_by_us: bool = False
 
 
 def access(settled: Settled) -> Iterator[Check]:
@@ -44,7 +44,7 @@ def access(settled: Settled) -> Iterator[Check]:
         credentials = login()
     except GoogleAuthError as error:
         remedy = "log in again: gcloud auth application-default login"
-        yield Check("identity", Health.WRONG, f"{error}", remedy)
+        yield Check("identity", Health.BROKEN, f"{error}", remedy)
         return
     account = str(getattr(credentials, "service_account_email", "") or "your own account")
     yield Check("identity", Health.GOOD, f"{account}: the login works")
@@ -93,7 +93,7 @@ def _questions(values: dict[str, str], account: str) -> Iterator[_Question]:
 def _asked(question: _Question, credentials: Credentials) -> Check:
     """Return the missing permissions; a bucket or a repository that is yet to be made is named as
     such. Raises NoAnswer, GoogleAuthError."""
-    subject, permissions = question.what, list(question.permissions)
+    subject, permissions = question.subject, list(question.permissions)
     api = Api(question.service, credentials)
     if question.service == "storage":
         named = urlencode({"permissions": permissions}, doseq=True)
@@ -102,7 +102,7 @@ def _asked(question: _Question, credentials: Credentials) -> Check:
         answer = api.post(f"{question.resource}:testIamPermissions", {"permissions": permissions})
     if answer.status_code == 404:
         name = question.resource.rpartition("/")[2]
-        if question.made:
+        if question.created_by_us:
             return Check(subject, Health.GOOD, f"{name} is not there yet: the first job makes it")
         return Check(subject, Health.MISSING, f"{name} is not there", _making(question))
     if answer.status_code != 200:

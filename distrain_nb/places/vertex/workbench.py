@@ -120,11 +120,13 @@ def _asked(host: str) -> ComputeEngine:
             project=text("project/project-id"),
             zone=text("instance/zone").rpartition("/")[2],
             account=text("instance/service-accounts/default/email"),
-            attributes={name: text(f"instance/attributes/{name}") for name in _known(text)},
+            attributes={
+                name: text(f"instance/attributes/{name}") for name in _attribute_names(text)
+            },
         )
 
 
-def _known(text: Callable[[str], str]) -> list[str]:
+def _attribute_names(text: Callable[[str], str]) -> list[str]:
     """Return the attributes that say something of the place; others may hold what is nobody's
     business."""
     there = text("instance/attributes/").split()

@@ -120,8 +120,10 @@ class _Region:
         self.at = end  # what is left was cut off meanwhile
 
 
-_kept: WeakKeyDictionary[LogIndex, tuple[int, OrderedDict[tuple[Filter, SearchTerm], LogSearch]]]
-_kept = WeakKeyDictionary()
+_searches: WeakKeyDictionary[
+    LogIndex, tuple[int, OrderedDict[tuple[Filter, SearchTerm], LogSearch]]
+]
+_searches = WeakKeyDictionary()
 _keeping = threading.Lock()
 
 
@@ -135,7 +137,7 @@ def search(
     1,000 characters.
     """
     with _keeping:
-        version, searches = _kept.get(log, (log.version, OrderedDict()))
+        version, searches = _searches.get(log, (log.version, OrderedDict()))
         if version != log.version:  # the log was cut: rows are other lines now
             searches = OrderedDict()
         key = (only, term)
@@ -143,7 +145,7 @@ def search(
         searches[key] = log_search
         while len(searches) > SEARCHES_KEPT:
             searches.popitem(last=False)
-        _kept[log] = log.version, searches
+        _searches[log] = log.version, searches
     log_search.advance(log, SLICE_S)
     return log_search.progress(log, near, step)
 

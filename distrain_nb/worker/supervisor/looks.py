@@ -60,10 +60,10 @@ def look_at(
     after = answers(folder, list(living), second, time.monotonic() + ANSWER_WITHIN_S)
     view = _View(looks, (LOOKS - 1) * BETWEEN_LOOKS_S, before, after, busy)
     moved = any(_completed(before[i]) != _completed(after[i]) for i in before if i in after)
-    return [_seen(folder, member, view) for member in members], moved
+    return [_seen_rank(folder, member, view) for member in members], moved
 
 
-def _seen(folder: Path, member: RankProcess, view: _View) -> SeenRank:
+def _seen_rank(folder: Path, member: RankProcess, view: _View) -> SeenRank:
     index, pid, word = member.number, member.pid, word_of(folder, member.number)
     if pid is None:
         return SeenRank(member.label, outcome="ended", earlier=word)
