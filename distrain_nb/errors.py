@@ -97,6 +97,7 @@ class CheckFailed(DistrainError):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
+        """The errors that the check reported."""
         return self._findings
 
 

@@ -179,6 +179,7 @@ class Prepared:
 
     @property
     def waits(self) -> bool:
+        """Whether the cell waits for the run's end."""
         return self.job.waits
 
     def refuse(self) -> None:

@@ -74,6 +74,7 @@ class Study(Ends):
 
     @property
     def id(self) -> int:
+        """Its number in the list of studies."""
         return int(self.folder.name)
 
     @property

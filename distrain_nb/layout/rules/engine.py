@@ -318,14 +318,17 @@ _BARE = {"accelerator": None, "accelerator_count": 0}
 
 
 def without_accelerator(resolved: ResolvedPool) -> Iterator[Repair]:
+    """Offer to remove a pool's accelerator."""
     yield repair(f"Remove the accelerator from the {resolved.role}", **at(resolved.role, **_BARE))
 
 
 def without_pool(role: Role) -> Iterator[Repair]:
+    """Offer to remove a pool."""
     yield repair(f"Remove the {role}", **{role.value: None})
 
 
 def no_limit(field: str) -> Iterator[Repair]:
+    """Offer to remove a limit."""
     yield repair("Set no limit of your own", **{field: None})
 
 
