@@ -41,7 +41,7 @@ class JobOptions:
     layout: str = option("NAME|FILE", "saved layout to start from; other options change it", "")
     name: str = option("NAME", "name of the run", "")
     experiment: str = option("NAME", "experiment to which the run belongs", "")
-    tag: tuple[str, ...] = option("NAME,…", "tags of the run, by which people find it", ())
+    tag: tuple[str, ...] = option("NAME,…", "tags of the run, to find it by", ())
     result: tuple[str, ...] = option("NAME,…", "variables of rank 0 to return to the notebook", ())
     param: tuple[str, ...] = option(
         "NAME=VALUE", "set a variable of the notebook to another value", ()
@@ -55,13 +55,13 @@ class JobOptions:
     require: tuple[str, ...] = option("NAME[==VERSION]", "package that the program needs", ())
     allow_secret: tuple[str, ...] = option("NAME", "let this value pass the secret check", ())
     hang_after: str = option(
-        "N", "seconds of silence before the ranks are looked at (default: 30; 0: never)", ""
+        "N", "seconds without output before a hang is looked for (default: 30; 0: never)", ""
     )
     stop_when_hung: bool = option("", "stop a run that stands still, and count it as failed", False)
     notify: str = option(
         "none|webhook,mail", "whom to tell when the run ends or stands still (default: setting)", ""
     )
-    max_cost: str = option("AMOUNT", "stop the run when it has cost that, such as 50USD", "")
+    max_cost: str = option("AMOUNT", "stop the run once it has cost this much, such as 50USD", "")
     display: str = option(
         "RANKS", "ranks whose figures, images and tables are shown: first, all (default: first)", ""
     )
