@@ -117,9 +117,13 @@ def _bound(tree: ast.AST) -> Iterator[str]:
 
 def _docstrings_without_verb() -> int:
     """Return what pydocstyle's rule D401 finds, by ruff."""
-    ruff = [sys.executable, "-m", "ruff", "check", "--select", "D401", "--output-format", "json"]
+    ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "D401"]
     convention = ["--config", 'lint.pydocstyle.convention="google"']
-    done = subprocess.run([*ruff, *convention, str(PACKAGE)], capture_output=True, check=False)
+    done = subprocess.run(
+        [*ruff, *convention, "--output-format", "json", str(PACKAGE)],
+        capture_output=True,
+        check=False,
+    )
     return len(json.loads(done.stdout))
 
 
