@@ -81,8 +81,8 @@ class Folder:
         return sum(file.size for file in self.files)
 
     def digest(self) -> str:
-        """Of names and contents: 32 hexadecimal digits. Raises DistrainError for what can't be
-        read."""
+        """Return the digest of names and contents: 32 hexadecimal digits. Raises DistrainError for
+        what can't be read."""
         name = sha256(os.fsencode(self.source)).hexdigest()[:32]
         cache = private_home() / CACHE / f"{name}.json"
         cached = _cached_hashes(cache)
@@ -174,12 +174,12 @@ class Upload:
 
     @property
     def digest(self) -> str:
-        """Of what is in it."""
+        """Return the digest of its content."""
         return self.target.rpartition("/")[2]
 
     @property
     def uri(self) -> str:
-        """Of what was named, in the bucket."""
+        """Return its address in the bucket."""
         return f"{self.target}/{self.file}" if self.file else self.target
 
     def findings(self) -> Iterator[Finding]:

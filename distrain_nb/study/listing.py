@@ -50,7 +50,7 @@ def studies() -> list[Study]:
 
 
 def find_study(study: object = "last") -> Study:
-    """By number, by name (the newest of that name), or `last`.
+    """Find a study by number, by name (the newest of that name), or `last`.
 
     Raises StudyNotFound naming those that there are; StoreError.
     """

@@ -83,7 +83,7 @@ class ServiceTrials:
         return {n: record.folder for n, record in self._records.items() if record.folder.exists()}
 
     def give_up(self, why: str) -> None:
-        """Those that have not ended are cancelled, for that reason."""
+        """Cancel the trials that have not ended, for that reason."""
         for trial in self._trials.values():
             if not trial.state.final:
                 ended = replace(trial, state=TrialState.CANCELLED, why=why, end=time.time())
@@ -104,7 +104,7 @@ class ServiceTrials:
         )
 
     def _with_values(self, trial: TrialFile) -> TrialFile:
-        """With what its run has reported, as far as the service doesn't say it."""
+        """Add what its run has reported, if the service doesn't say it."""
         record = self._records.get(trial.number)
         if record is None or (trial.goals and trial.steps):
             return trial
@@ -115,7 +115,7 @@ class ServiceTrials:
         return replace(trial, goals=trial.goals or goals, steps=trial.steps or steps)
 
     def _with_paid(self, trial: TrialFile) -> TrialFile:
-        """With the time that its run has had machines, once that has ended."""
+        """Add the time that its run had machines, once the run has ended."""
         record = self._records.get(trial.number)
         if record is None or self._cost is None or trial.paid or not _has_ended(record.folder):
             return trial
@@ -133,7 +133,7 @@ class ServiceTrials:
             self._trials[trial.number] = trial
 
     def _with_run(self, trial: TrialFile) -> TrialFile:
-        """With its run, a new one if there never was one; one that was deleted stays so."""
+        """Add its run, a new one if there never was one. A deleted run stays deleted."""
         if trial.run:
             record = self._runs.get(trial)
         else:

@@ -266,7 +266,7 @@ def _study_file(prepared: PreparedStudy, number: int) -> StudyFile:
 
 
 def _mirror(file: StudyFile, folder: Path, *, here: bool) -> None:
-    """To a tracker, if one is set; `here` for trials on this machine."""
+    """Mirror the study to a tracker, if one is set; `here` for trials on this machine."""
     texts = study_options.texts(file.parsed)
     parameters = {
         n: text if isinstance(text, str) else ", ".join(text) for n, text in texts.items()

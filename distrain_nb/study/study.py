@@ -79,7 +79,7 @@ class Study(Ends):
 
     @property
     def name(self) -> str:
-        """Of one that can't be read, what it would be called if nobody had named it."""
+        """Its name; `study-ID` if its files can't be read."""
         with suppress(RunUnreadable):
             return self.file.name
         return f"study-{self.id}"
@@ -121,7 +121,7 @@ class Study(Ends):
 
     @property
     def runs(self) -> list[Run]:
-        """Of its trials, those that there are, in order of their trials' numbers."""
+        """The runs of its trials that exist, by the trials' numbers."""
         runs_of_trials = []
         for trial in self.each():
             with suppress(RunNotReady, RunNotFound):
@@ -163,7 +163,7 @@ class Study(Ends):
         return list(self.front_of(self.each()))
 
     def front_of(self, trials: tuple[StudyTrial, ...]) -> tuple[StudyTrial, ...]:
-        """Of these trials, all of this study; found once for what `each` gives."""
+        """Return the Pareto front of these trials, which are all of this study."""
         known_trials, front = self._front
         if known_trials is not trials:
             front = tuple(self._found_front(trials))
@@ -318,7 +318,7 @@ class Study(Ends):
             self._start_process()
 
     def _start_process(self) -> None:
-        """By the interpreter that it was started with: a server's may lack what trials need."""
+        """Use the interpreter that it was started with: a server's may lack trials' packages."""
         python = self.file.python
         start_process(self.folder, python if python and Path(python).exists() else sys.executable)
 

@@ -63,7 +63,7 @@ class StudySummary(Overview):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of its parameters."""
+        """The names of its parameters."""
         return tuple(dict.fromkeys(parameter.name for parameter in self.spec.parameters))
 
     @property
@@ -143,7 +143,7 @@ class StudySummary(Overview):
 
 
 def summary_of(study: Study) -> StudySummary:
-    """As it is now. Raises RunUnreadable."""
+    """Return the study's present summary. Raises RunUnreadable."""
     status, trials = study.status, study.each()
     now, final = time.time(), status.state.final
     end = status.times.get(str(status.state), now) if final else None
@@ -202,7 +202,7 @@ def best_so_far(trials: Sequence[StudyTrial], goal: Goal) -> list[tuple[int, flo
 
 
 def qualities(trials: Sequence[StudyTrial], goal: Goal) -> dict[int, float]:
-    """From 0, the worst, to 1, the best, by the trial's number: equally far from each other, so
+    """Rank trials from 0, the worst, to 1, the best, by number. Ranks are equally far apart, so
     that one very bad value leaves the others apart."""
     sign = -1 if goal.direction == "min" else 1
     values = ((t.goals.get(goal.metric, math.nan), t.number) for t in trials if t.state in VALUED)
@@ -254,7 +254,7 @@ class StudyListing(Rows["Study", StudyRow]):
 
 
 def row_of(study: Study) -> StudyRow:
-    """As it is now. Raises RunUnreadable."""
+    """Return the study's present row. Raises RunUnreadable."""
     now = summary_of(study)
     return StudyRow(
         id=now.id,

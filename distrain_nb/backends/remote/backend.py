@@ -156,7 +156,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         Status(State.STARTING).enter(State.STARTING, phase, progress=progress).write(folder)
 
     def status(self, handle: Handle, folder: Path) -> Status:
-        """As it is in the folder; a carrier that is gone is started again."""
+        """Return the status in the folder. Start the carrier again if it is gone."""
         if handle.get("rehearsal") or not (folder / SUBMISSION_FILE).exists():
             return Status.current(folder)  # nobody can go on with it
         status = Status.read(folder)

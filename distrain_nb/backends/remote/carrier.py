@@ -176,7 +176,7 @@ class Carrier:
         return f"some of what the job left could not be fetched; {out}. Missing are {why}"
 
     def _follow(self, *steps: Step) -> Observed:
-        """Until the service says that the job has ended, with these steps at each look; a service
+        """Take these steps at each look until the service says that the job has ended. A service
         that can't be reached is asked again, more and more seldom."""
         run, pause = self._run, self._run.pace.look
         standstill = Standstill(run.folder)

@@ -33,7 +33,7 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 
 
 class NoLock(DistrainError):
-    """Nothing here keeps two processes from carrying the same run."""
+    """This folder has no locks, so two processes could carry the same run."""
 
 
 @contextmanager

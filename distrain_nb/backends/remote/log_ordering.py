@@ -38,7 +38,8 @@ class Lateness:
 
     @classmethod
     def of_rehearsal(cls, late: float) -> Self:
-        """On this machine lines come at once, or as many seconds late as it is set to."""
+        """Return the lateness of a rehearsal: lines come at once, or as many seconds late as
+        set."""
         return cls(settle=1.0 + late, late=20.0 + late)
 
 
@@ -84,7 +85,8 @@ def since(cursor: Cursor) -> int:
 
 
 def received_since(cursor: Cursor) -> int:
-    """From when on (ns) what was received is to be read too; 0 where the service doesn't tell."""
+    """Return the time (ns) from which received lines are read too; 0 if the service doesn't
+    tell."""
     return _place(cursor).get("received", 0)
 
 

@@ -107,7 +107,7 @@ class Services:
 
     @classmethod
     def read(cls, folder: Path) -> Services | None:
-        """None before they are there, and when they have ended. Raises `fields.Damaged`."""
+        """Return None before they are there, and when they have ended. Raises `fields.Damaged`."""
         try:
             return fields.read(cls, folder / REHEARSAL_FILE)
         except FileNotFoundError:
@@ -126,7 +126,7 @@ def shown(folder: Path, endpoints: Mapping[str, str]) -> Iterator[None]:
 
 
 def wait_for_tracker(folders: Iterable[Path]) -> None:
-    """Until the rehearsed experiments have all of these runs, whose end does not wait for it."""
+    """Wait until the rehearsed experiments have all of these runs."""
     end = time.monotonic() + TRACKED_WITHIN_S
     while any(map(_is_awaited, folders)) and time.monotonic() < end:
         time.sleep(LOOK_EVERY_S)

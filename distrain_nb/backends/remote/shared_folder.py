@@ -66,9 +66,9 @@ class SharedSpec(Spec):
         ranks_per_replica: int,
         **named: object,
     ) -> Self:
-        """Of a job with that many ranks a replica, in a folder of its own below `folder`;
-        a relative path starts at the job's working folder. `own` are fields that a backend has
-        added. Raises OptionError for `--env` that can't be."""
+        """Return the spec of a job with that many ranks a replica, in its own folder below
+        `folder`; a relative path starts at the job's working folder. `own` are fields that a
+        backend has added. Raises OptionError for `--env` that can't be."""
         name = "-".join(filter(None, (job.name, job.nonce)))
         values: dict[str, object] = {
             **named,
@@ -254,7 +254,7 @@ class SharedFolderService(ABC, Generic[SpecT]):
             return file.read(end - start)
 
     def _folders(self) -> list[Path]:
-        """Of all replicas in all attempts."""
+        """Return the folders of all replicas in all attempts."""
         there = (self.folder / shared.REPLICAS).glob("*")
         folders = [path for path in there if _REPLICA.fullmatch(path.name)]
         return sorted(folders, key=lambda path: tuple(map(int, path.name.split("."))))

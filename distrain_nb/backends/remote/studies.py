@@ -145,7 +145,7 @@ class StudyCarrier(Carrier):
 
     @property
     def folders(self) -> Collection[Path]:
-        """Of the runs of its trials."""
+        """Return the folders of its trials' runs."""
         return self._folders.values()
 
     def _look_at_trials(self) -> None:

@@ -67,7 +67,7 @@ class Spec:
 
     @classmethod
     def of(cls, raw: JsonObject) -> Self:
-        """From a submission's JSON. Raises `fields.Damaged`."""
+        """Read a spec from a submission's JSON. Raises `fields.Damaged`."""
         return fields.decode(cls, dict(raw), Path(SUBMISSION_FILE))
 
 

@@ -111,8 +111,10 @@ def _bare(job: ResolvedLayout, resolved: ResolvedPool, had: Accelerators | None)
 
 
 def _fitting(job: ResolvedLayout, resolved: ResolvedPool, had: Accelerators) -> list[GpuMachine]:
-    """Of each GPU with as much memory the machine with as many, or as few more as there are; if
-    one has the very same GPUs, that one alone."""
+    """Return, for each GPU with enough memory, the machine with the fewest GPUs that suffice.
+
+    A machine with the very same GPUs comes alone.
+    """
     enough = [
         offer
         for offer in (job.offers.gpu_machines(job.catalog) if job.offers else ())
@@ -136,7 +138,7 @@ def _of_kind(resolved: ResolvedPool, offers: list[GpuMachine]) -> GpuMachine:
 
 
 def _order(gpus: Accelerators, had: Accelerators) -> tuple[int, bool, float, int]:
-    """As many come first, of these the same GPU, then the one with the least memory."""
+    """Sort equal counts first, of these the same GPU, then the GPU with the least memory."""
     return (
         gpus.number,
         not _is_same(gpus, had),

@@ -63,7 +63,7 @@ def access(settled: Settled) -> Iterator[Check]:
 
 
 def _called(region: str) -> Check:
-    """By calls for what isn't there: what is refused is not allowed, all else is."""
+    """Ask by calls for jobs that don't exist: a refused call isn't allowed, any other is."""
     calls = (
         _Call("sagemaker:DescribeTrainingJob", "sagemaker", "describe_training_job",
               {"TrainingJobName": "distrain-doctor"}),

@@ -111,7 +111,7 @@ def _message(error: ClientError) -> str:
 
 
 def _denied(message: str, operation: str) -> str:
-    """Who may not do what, as far as the service tells."""
+    """Name the identity and the missing permission, as far as the service tells."""
     match = _REFUSED.search(message)
     if match is None:
         sentence = f"{message}: {operation} is not allowed"

@@ -49,7 +49,7 @@ def containers() -> tuple[Release, ...]:
 
 @cache
 def registries() -> dict[str, str]:
-    """By region, the host of the registry."""
+    """Return the registry's host, by region."""
     return {row["region"]: row["registry"] for row in _table("registries.csv")}
 
 
@@ -103,7 +103,7 @@ def _of_other_choices(job: SageMakerJob, stock: Stock, chosen: Equipment) -> Ite
 
 
 def _tagged(image: str, tag: str | None) -> str:
-    """With the release that was asked for, of which the table has the newest patch release."""
+    """Return the image of the requested release; the table has its newest patch release."""
     match = _PROCESSOR.search(image) if tag and _OURS.search(image) else None
     if not match or not is_of(match["version"], tag):
         return image

@@ -59,7 +59,7 @@ class JobLog:
         return [self._entry(line) for line in settled], after
 
     def _lines(self, start: int, *, last: bool) -> Iterator[HeldLine]:
-        """From `start` (ms) on, the streams of all hosts."""
+        """Yield the lines of all hosts from `start` (ms) on."""
         asked = {
             "logGroupName": GROUP,
             "logStreamNamePrefix": f"{self.job}/",
@@ -117,7 +117,7 @@ class MetricDefinitions:
 
     @classmethod
     def of(cls, definitions: Iterable[Mapping[str, str]]) -> MetricDefinitions:
-        """From the request's `MetricDefinitions`."""
+        """Read the request's `MetricDefinitions`."""
         return cls(
             {definition["Name"]: re.compile(definition["Regex"]) for definition in definitions}
         )

@@ -91,7 +91,7 @@ class SageMakerPlan:
         )
 
     def _requirements(self) -> tuple[str, ...]:
-        """With what fetches secrets, where the job names some."""
+        """Return the packages, with the one that fetches secrets if the job names some."""
         program = self.job.program
         needed = program.requirements
         fetches = SECRETS_VARIABLE in read(self.request)["Environment"]
@@ -145,7 +145,7 @@ class SageMakerPlan:
 
 
 def plan(job: SageMakerJob) -> SageMakerPlan:
-    """Of the same job always the same. Raises OptionError."""
+    """Plan a job; the same job always has the same plan. Raises OptionError."""
     settings, origins = settings_of(job), settled(job)
     job = replace(
         job,
@@ -177,7 +177,7 @@ def _about_processes(job: SageMakerJob, start: Start) -> Iterator[Finding]:
 
 
 def _with_primary(layout: Layout) -> Layout:
-    """With the first host as the primary, which it is to the worker and in the log."""
+    """Make the first host the primary, as the worker and the log have it."""
     pool = hosts(layout)
     if not pool.replicas or groups(layout):
         return layout
@@ -198,7 +198,7 @@ def _one_fewer(alternative: Alternative) -> Alternative:
 
 
 def _launcher(job: SageMakerJob) -> str:
-    """As chosen, else what the program wants; a distribution that has no launcher starts itself."""
+    """Return the chosen launcher, else the program's; a distribution without one starts itself."""
     chosen = job.layout.launcher
     if chosen != "auto":
         return chosen

@@ -110,7 +110,7 @@ def _fetched(address: str) -> str:
 
 
 def _setting(name: str, files: list[tuple[str, JsonObject]]) -> Found | None:
-    """As the first file has it; of variables, what both have."""
+    """Return the setting of the first file; variables of both."""
     joined: dict[str, str] = {}
     origins: list[str] = []
     for keys in _PLACES[name]:

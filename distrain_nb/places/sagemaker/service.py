@@ -47,7 +47,7 @@ class SageMakerService(CloudService[SageMakerSpec]):
         return self._jobs.find(self._completed(request))
 
     def _completed(self, request: JsonObject) -> dict[str, Json]:
-        """With the values of variables."""
+        """Return the request with the values of variables."""
         environment = options.filled(read(request)["Environment"], self.spec.variables)
         return {**request, "Environment": environment}
 
@@ -125,7 +125,7 @@ class SageMakerService(CloudService[SageMakerSpec]):
         return self._filled(self.spec.bucket, {})
 
     def _filled(self, value: JsonT, values: Mapping[str, str]) -> JsonT:
-        """With the account's number, which is asked for only if it is needed."""
+        """Fill in the values, and the account's number, which is asked for only if needed."""
         filled = substituted(value, values)
         return substituted(filled, {ACCOUNT: self._account}) if ACCOUNT in str(filled) else filled
 

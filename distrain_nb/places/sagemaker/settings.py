@@ -197,7 +197,8 @@ def _of_studio() -> dict[str, Found]:
 
 
 def _text(job: SageMakerJob, name: str, variables: tuple[str, ...] = ()) -> Found:
-    """As chosen or kept, else what was found, else made up for a rehearsal."""
+    """Return the chosen or stored value, else the detected one, else one made up for a
+    rehearsal."""
     made_up = REHEARSED.get(name, "") if job.options.rehearsed else ""
     return text_of(job, name, variables, made_up)
 

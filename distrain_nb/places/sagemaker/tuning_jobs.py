@@ -224,7 +224,7 @@ class StudyService(SageMakerService):
     """A study on SageMaker, or on a rehearsal's stand-in: the job is the one that tunes."""
 
     def create(self, request: JsonObject) -> str:
-        """As a job's. Raises DistrainError, Unanswered."""
+        """Create the tuning job. Raises DistrainError, Unanswered."""
         return self._tuning.create(self._completed(request))
 
     def find(self, request: JsonObject) -> str:

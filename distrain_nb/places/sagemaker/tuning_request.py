@@ -78,8 +78,8 @@ def tuning_request(job: SageMakerJob, request: JsonObject, spec: StudySpec) -> d
 
 
 def _definition(job: SageMakerJob, request: JsonObject, spec: StudySpec) -> dict[str, Json]:
-    """Of any trial's job. It has no event files of its own, and no command for its image: their
-    folder is in that of checkpoints, and the image has an entry point."""
+    """Return the definition of any trial's job. It has no event files of its own, and no command
+    for its image: their folder is in that of checkpoints, and the image has an entry point."""
     asked = cast("dict[str, dict[str, Json]]", request)
     algorithm, output = asked["AlgorithmSpecification"], asked["OutputDataConfig"]
     checkpoints = f"{asked['CheckpointConfig']['S3Uri']}".rstrip("/")
@@ -159,7 +159,7 @@ class SageMakerStudyPlan:
 
 
 def plan_study(trial: SageMakerPlan, spec: StudySpec) -> SageMakerStudyPlan:
-    """Of the same study always the same. Raises OptionError."""
+    """Plan a study; the same study always has the same plan. Raises OptionError."""
     request = tuning_request(trial.job, trial.stored_request(), spec)
     wide = beyond(substituted(request, {RUN: "r" * LONGEST_NAME}), _OPERATION)
     findings = (*_findings(trial, spec), *(item for item in wide if item not in trial.findings))

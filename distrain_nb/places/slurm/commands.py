@@ -62,7 +62,7 @@ class Away(Unanswered):
 
 
 class Untrusted(Away):
-    """It isn't known who answers."""
+    """The answering server can't be verified."""
 
 
 class Refused(DistrainError):

@@ -105,7 +105,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def plan(job: SlurmJob) -> SlurmPlan:
-    """Of the same job always the same. Raises OptionError."""
+    """Plan a job; the same job always has the same plan. Raises OptionError."""
     gpus = sbatch.gpus(sbatch.options(job.layout).get("gres", ""))
     launcher = job.layout.launcher
     launcher = choose(job.program)[0] if launcher == "auto" else launcher

@@ -26,7 +26,7 @@ _ACT = ("iam.serviceAccounts.actAs",)
 
 
 class _Question(NamedTuple):
-    """Of whom a service is asked what permissions there are, and the role that has them."""
+    """A resource whose permissions are asked for, and the role that has them."""
 
     subject: str
     service: str

@@ -53,7 +53,7 @@ _HINTS: tuple[tuple[type[Exception], str], ...] = (
 
 
 def retries() -> retry.Retry:
-    """For calls that may be repeated without harm."""
+    """Return the retries of calls that may be repeated without harm."""
     return retry.Retry(
         predicate=retry.if_exception_type(*MAY_PASS), initial=0.5, maximum=20, timeout=RETRY_S
     )
@@ -141,7 +141,7 @@ def _options(region: str) -> ClientOptions:
 
 
 def _channel(address: str) -> Channel:
-    """To a stand-in on this machine, which no proxy knows."""
+    """Open a channel to a stand-in on this machine, without a proxy."""
     import grpc
 
     return grpc.insecure_channel(

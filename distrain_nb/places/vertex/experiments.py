@@ -63,8 +63,9 @@ class ExperimentsPlace:
 
 
 def place_of(config: Config, environ: Mapping[str, str]) -> ExperimentsPlace:
-    """Of runs that are no jobs of Vertex AI: project, region and TensorBoard as they are kept, else
-    in the environment, else found on this machine. Raises OptionError where nothing says them."""
+    """Return the place of runs that aren't jobs of Vertex AI: project, region and TensorBoard as
+    they are kept, else in the environment, else found on this machine. Raises OptionError where
+    nothing says them."""
     texts = {**config.of_backends, "region": config.region}
     variables = {
         name: next((environ[variable] for variable in VARIABLES[name] if environ.get(variable)), "")
@@ -92,13 +93,13 @@ def address(environ: Mapping[str, str] = os.environ) -> str:
 
 
 def experiment_name(name: str) -> str:
-    """As an experiment can be called: what can't be in its name is a hyphen."""
+    """Return a valid name of an experiment: other characters become hyphens."""
     experiment = _name(name, LONGEST_EXPERIMENT)
     return experiment if len(experiment) >= SHORTEST else f"{experiment}-runs"
 
 
 def run_name(experiment: str, name: str) -> str:
-    """As a run of that experiment can be called."""
+    """Return a valid name of a run in that experiment."""
     return _name(name, LONGEST - len(experiment) - SUFFIX - 2)
 
 

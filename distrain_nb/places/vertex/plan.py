@@ -148,7 +148,7 @@ class VertexPlan:
 
 
 def plan(job: VertexJob) -> VertexPlan:
-    """Of the same job always the same. Raises OptionError."""
+    """Plan a job; the same job always has the same plan. Raises OptionError."""
     settings = settings_of(job)
     equipment = equipment_of(job, settings.region)
     job, base = equipped(job, equipment), equipment.image

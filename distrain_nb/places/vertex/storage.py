@@ -61,8 +61,10 @@ WAIT_S, ASK_EVERY_S = 60.0, 1.0
 
 
 def make_bucket(storage: Client, name: str, region: str) -> None:
-    """In the region, unless the project has it. Raises DistrainError, also where another project
-    has a bucket of that name: nothing is to go there."""
+    """Create the bucket in the region, unless the project has it.
+
+    Raises DistrainError, also if another project has a bucket of that name.
+    """
     with plain_words(f"make the bucket {name}"):
         try:
             if any(bucket.name == name for bucket in storage.list_buckets(prefix=name)):
@@ -76,7 +78,8 @@ def make_bucket(storage: Client, name: str, region: str) -> None:
 
 
 def make_repository(project: str, region: str, name: str) -> None:
-    """For images, unless it is there. Raises DistrainError with the line that makes it."""
+    """Create the repository of images, unless it is there. Raises DistrainError with the line that
+    makes it."""
     api, parent = Api("artifactregistry"), f"v1/projects/{project}/locations/{region}/repositories"
     line = f"gcloud artifacts repositories create {name} --repository-format=docker"
     with plain_words(f"make the repository {name} in Artifact Registry"):

@@ -23,7 +23,7 @@ LONGEST_NAME, MOST_VARIABLES = 128, 100
 
 
 def launcher_of(job: VertexJob) -> str:
-    """As chosen, else what the program's imports ask for."""
+    """Return the chosen launcher, else that of the program's imports."""
     chosen = job.layout.launcher
     return chosen if chosen != "auto" else choose(job.program)[0]
 

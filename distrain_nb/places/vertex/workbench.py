@@ -80,7 +80,7 @@ def place(environ: Mapping[str, str]) -> NotebookPlace | None:
 
 
 def _idle(attributes: Mapping[str, str]) -> tuple[float | None, str]:
-    """Without the attribute it is the default; empty or 0 switches it off."""
+    """Return the idle time. Without the attribute it is the default; empty or 0 switches it off."""
     if _IDLE not in attributes:
         return _IDLE_S, "the default of Workbench instances"
     try:

@@ -62,7 +62,7 @@ class ValueAxis:
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
-        """Where something is written beside it, and what."""
+        """Return the positions and texts of its ticks."""
         if self.kind == "listed":
             values = [(value, written(value)) for value in self.values]
         elif self.kind == "linear":
@@ -101,7 +101,7 @@ def parameter_axes(spec: StudySpec) -> list[ValueAxis]:
 
 
 def goal_axis(name: str, values: Iterable[float]) -> ValueAxis:
-    """Of the values that there are; logarithmic where they differ by powers of ten."""
+    """Return an axis of these values; logarithmic if they differ by powers of ten."""
     finite = [value for value in values if math.isfinite(value)]
     if not finite:
         return ValueAxis(name, "linear")

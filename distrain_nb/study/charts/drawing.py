@@ -57,7 +57,7 @@ class StudyDrawing:
 
     @property
     def axes(self) -> list[ValueAxis]:
-        """Of parallel coordinates: parameters, of many the most important, and goals."""
+        """Return the axes of parallel coordinates: goals and the most important parameters."""
         parameters = self._parameters
         if len(parameters) > MOST_AXES:
             shares = self._importances
@@ -130,7 +130,7 @@ class StudyDrawing:
         return chart(across.name, "", "", framed(plot, f"{axis.name} by {across.name}"))
 
     def _learning(self, curves: LearningCurves) -> str:
-        """With running trials above those that have ended, and the best above all."""
+        """Draw learning curves: ended trials, running ones above them, the best on top."""
         ordered = sorted(
             (trial for trial in self._ordered if trial.number in curves.points),
             key=lambda t: (
@@ -165,7 +165,7 @@ class StudyDrawing:
         return chart(PARALLEL, "", "", f"{drawn}{beside}")
 
     def _bars(self) -> str:
-        """By a table, which needs no drawing."""
+        """Show the bars as a table."""
         rows = "".join(
             f'<tr><th scope="row">{html.escape(name)}</th>'
             f'<td><i style="width:{share:.1%}"></i></td><td>{share:.0%}</td></tr>'

@@ -41,7 +41,7 @@ _held: List[system.HeldPort] = []  # for as long as this process lives
 
 
 class NotUp(Exception):
-    """Not all replicas of the job have come up."""
+    """Some replicas of the job have not come up."""
 
 
 def is_member() -> bool:
@@ -121,7 +121,7 @@ def _attempt() -> int:
 
 
 def _addresses(job: Path, index: int, count: int) -> List[str]:
-    """Of all replicas, `host:port`."""
+    """Return `host:port` of all replicas."""
     hosts = list(filter(None, os.environ.get(HOSTS_VARIABLE, "").split(",")))
     if len(hosts) == count and all(":" in host for host in hosts):
         return hosts

@@ -32,7 +32,7 @@ def _offered(resolved: ResolvedPool) -> str | None:
 
 
 def _regions(catalog: Catalog, place: str, accelerator: str) -> Mapping[str, str]:
-    """By region, whether training gets an accelerator there; AI Platform seldom says which."""
+    """Return whether training gets an accelerator, by region; AI Platform seldom says which."""
     table = offers(catalog, place)
     return table.get(accelerator) or (table.get(_ANY, {}) if place == "ai-platform" else {})
 
