@@ -176,7 +176,7 @@ class Config:
             _check(name, changed[name])
             return replace(self, **changed)
         if name not in of_backends:
-            settings = self.known(of_backends)
+            settings = self.documented(of_backends)
             allowed = ", ".join(settings)
             hint = did_you_mean(name, settings, ".")
             raise OptionError(f"unknown setting {name!r}{hint} There are {allowed}")
@@ -196,18 +196,18 @@ class Config:
         return path
 
     @classmethod
-    def known(cls, of_backends: Mapping[str, str]) -> dict[str, str]:
+    def documented(cls, of_backends: Mapping[str, str]) -> dict[str, str]:
         """Return all settings that there are, and what for."""
         return {**_help_of_own(), **of_backends}
 
-    def described(self, of_backends: Mapping[str, str], found: Collection[str] = ()) -> str:
+    def described(self, of_backends: Mapping[str, str], detected: Collection[str] = ()) -> str:
         """Return a line a setting, with what it is for; `of_backends` as in `changed`, `found` are
         the names of those that were found on this machine where none is set."""
         values = {**self._values(), **dict.fromkeys(of_backends, ""), **self.of_backends}
         unknown = dict.fromkeys(values, "no backend that is installed has this setting")
         help_of = {**unknown, **of_backends, **_help_of_own()}
         rows = [
-            (f"{name} = {_shown(value, found=name in found)}", help_of[name])
+            (f"{name} = {_shown(value, detected=name in detected)}", help_of[name])
             for name, value in values.items()
         ]
         width = min(_WIDEST, max(len(setting) for setting, _ in rows))
@@ -334,8 +334,8 @@ _SWITCH = {"on": True, "true": True, "off": False, "false": False}
 _READERS: dict[type, Callable[[str, object], object]] = {float: _number, str: _text, bool: _switch}
 
 
-def _shown(value: object, *, found: bool) -> str:
+def _shown(value: object, *, detected: bool) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
-    nothing = "(found, see below)" if found else "(not set)"
+    nothing = "(found, see below)" if detected else "(not set)"
     return f"{value:g}" if isinstance(value, float) else str(value) or nothing

@@ -39,12 +39,12 @@ def shown(value: object) -> str:
     return _SHORT.repr(value)
 
 
-def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+def closest(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str:
     """Return the known name that begins with one that is not, or is most like it; empty if none
     is."""
     from difflib import get_close_matches
 
-    names = sorted(known, key=len)
+    names = sorted(candidates, key=len)
     longer = [
         candidate
         for candidate in names
@@ -53,9 +53,9 @@ def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     return next(iter([*longer, *get_close_matches(name, names, 1, cutoff)]), "")
 
 
-def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
+def did_you_mean(name: str, candidates: Iterable[str], otherwise: str = "") -> str:
     """Return `; did you mean --workers?`, or `otherwise` where no known name is like that one."""
-    close = closest(name, known)
+    close = closest(name, candidates)
     return f"; did you mean {close}?" if close else otherwise
 
 
@@ -97,6 +97,7 @@ class CheckFailed(DistrainError):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
+        """The errors that the check reported."""
         return self._findings
 
 

@@ -28,5 +28,5 @@ def plain(text: str) -> str:
 
 def coloured(text: str) -> str:
     """Return the text with its colours, which end with it."""
-    shown = _EITHER.sub(lambda found: found[0] if _COLOUR.fullmatch(found[0]) else "", text)
+    shown = _EITHER.sub(lambda match: match[0] if _COLOUR.fullmatch(match[0]) else "", text)
     return f"{shown}{RESET}" if "\x1b" in shown else shown

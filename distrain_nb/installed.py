@@ -10,7 +10,7 @@ from typing import Any
 
 def entry(group: str, name: str) -> EntryPoint | None:
     """Return the entry point of a group by its name; None if no installed package has it."""
-    ours = own(group).get(name)
+    ours = points_of(group).get(name)
     if ours is None and name not in _others(group):
         _others.cache_clear()  # it may have been installed since
     return ours or _others(group).get(name)
@@ -18,23 +18,23 @@ def entry(group: str, name: str) -> EntryPoint | None:
 
 def names(group: str) -> list[str]:
     """Return the names of a group's entry points: this package's own, then all others, sorted."""
-    ours = sorted(own(group))
+    ours = sorted(points_of(group))
     return [*ours, *sorted(_others(group).keys() - set(ours))]
 
 
-def own(group: str) -> Mapping[str, EntryPoint]:
+def points_of(group: str) -> Mapping[str, EntryPoint]:
     """Return this package's own entry points of a group by name.
 
     They are looked for first: to look through all installed packages takes longer than a warm start
     of a run.
     """
-    return _own().get(group, {})
+    return _points().get(group, {})
 
 
 def loaded(group: str) -> Iterator[Any]:
     """Yield what this package's own entry points of a group stand for, in the order of names."""
-    for name in sorted(own(group)):
-        yield _load(own(group)[name])
+    for name in sorted(points_of(group)):
+        yield _load(points_of(group)[name])
 
 
 @cache
@@ -43,7 +43,7 @@ def _load(point: EntryPoint) -> Any:
 
 
 @cache
-def _own() -> Mapping[str, Mapping[str, EntryPoint]]:
+def _points() -> Mapping[str, Mapping[str, EntryPoint]]:
     groups: dict[str, dict[str, EntryPoint]] = {}
     try:
         points = distribution("distrain-nb").entry_points

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from distrain_nb.backends.options import declared, made, option
+from distrain_nb.backends.options import declared, option, read_options
 from distrain_nb.backends.plugins import all_backends, find
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError, did_you_mean
@@ -41,7 +41,7 @@ class JobOptions:
     layout: str = option("NAME|FILE", "saved layout to start from; other options change it", "")
     name: str = option("NAME", "name of the run", "")
     experiment: str = option("NAME", "experiment to which the run belongs", "")
-    tag: tuple[str, ...] = option("NAME,…", "tags of the run, by which people find it", ())
+    tag: tuple[str, ...] = option("NAME,…", "tags of the run, to find it by", ())
     result: tuple[str, ...] = option("NAME,…", "variables of rank 0 to return to the notebook", ())
     param: tuple[str, ...] = option(
         "NAME=VALUE", "set a variable of the notebook to another value", ()
@@ -55,13 +55,13 @@ class JobOptions:
     require: tuple[str, ...] = option("NAME[==VERSION]", "package that the program needs", ())
     allow_secret: tuple[str, ...] = option("NAME", "let this value pass the secret check", ())
     hang_after: str = option(
-        "N", "seconds of silence before the ranks are looked at (default: 30; 0: never)", ""
+        "N", "seconds without output before a hang is looked for (default: 30; 0: never)", ""
     )
     stop_when_hung: bool = option("", "stop a run that stands still, and count it as failed", False)
     notify: str = option(
         "none|webhook,mail", "whom to tell when the run ends or stands still (default: setting)", ""
     )
-    max_cost: str = option("AMOUNT", "stop the run when it has cost that, such as 50USD", "")
+    max_cost: str = option("AMOUNT", "stop the run once it has cost this much, such as 50USD", "")
     display: str = option(
         "RANKS", "ranks whose figures, images and tables are shown: first, all (default: first)", ""
     )
@@ -125,7 +125,9 @@ def read(options: Mapping[str, Any], config: Config | None = None) -> Chosen:
     `config`. Raises OptionError naming option, value and form."""
     values = {name: value for name, value in options.items() if value is not None}
     common = declared(JobOptions).keys()
-    job = made(JobOptions, {name: value for name, value in values.items() if name in common})
+    job = read_options(
+        JobOptions, {name: value for name, value in values.items() if name in common}
+    )
     _check_name(job.name)
     if job.tag:
         from distrain_nb.run.annotation import tags_in  # what runs need is not imported for others
@@ -139,7 +141,7 @@ def read(options: Mapping[str, Any], config: Config | None = None) -> Chosen:
         if name not in declared(backend.options):
             raise _refused(name, backend)
     settings = config.of_backends if config else {}
-    return Chosen(layout, job, backend, made(backend.options, rest, settings))
+    return Chosen(layout, job, backend, read_options(backend.options, rest, settings))
 
 
 def _backend_of(layout: Layout) -> AnyBackend:

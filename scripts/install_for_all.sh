@@ -3,7 +3,8 @@
 #
 # SageMaker Studio: a lifecycle configuration for JupyterLab, of a domain or a user profile.
 # Vertex AI Workbench: the post-startup script of an instance.
-# `bash install_for_all.sh [REQUIREMENT]`: a version, an index's or a bucket's wheel; the newest else.
+# `bash install_for_all.sh REQUIREMENT`: the address of a wheel. Where a script gets no arguments,
+# write the address in place of distrain-nb below; the name alone needs an index that has it.
 set -eu
 
 python=$(command -v /opt/conda/bin/python || command -v python)

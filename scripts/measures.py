@@ -38,7 +38,7 @@ WORDS = {
     *("wanted", "what", "whole", "wrong"),
 }
 
-_CODE_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_NO_TEXT = re.compile(r"^```.*?^```|<!--.*?-->\n?", re.MULTILINE | re.DOTALL)
 _NO_PROSE = re.compile(r"^(\||#|!\[|\s*[-*] \[)")
 _SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+")
 
@@ -73,8 +73,8 @@ def measures() -> dict[str, float]:
 
 
 def sentences(page: str) -> Iterator[str]:
-    """Yield the sentences of a Markdown page, without code blocks, tables, headings and links."""
-    text = _CODE_BLOCK.sub("", page)
+    """Yield the sentences of a Markdown page, without code, comments, tables and headings."""
+    text = _NO_TEXT.sub("", page)
     for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", text):
         if not _NO_PROSE.match(paragraph):
             yield from filter(None, _SENTENCE_END.split(" ".join(paragraph.split())))
@@ -117,9 +117,13 @@ def _bound(tree: ast.AST) -> Iterator[str]:
 
 def _docstrings_without_verb() -> int:
     """Return what pydocstyle's rule D401 finds, by ruff."""
-    ruff = [sys.executable, "-m", "ruff", "check", "--select", "D401", "--output-format", "json"]
+    ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "D401"]
     convention = ["--config", 'lint.pydocstyle.convention="google"']
-    done = subprocess.run([*ruff, *convention, str(PACKAGE)], capture_output=True, check=False)
+    done = subprocess.run(
+        [*ruff, *convention, "--output-format", "json", str(PACKAGE)],
+        capture_output=True,
+        check=False,
+    )
     return len(json.loads(done.stdout))
 
 

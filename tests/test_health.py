@@ -14,8 +14,8 @@ from tests.server.servers import jupyter_server
 
 def found(report: Report, topic: str, what: str) -> tuple[Health, str, str]:
     checks = dict(report.topics)[topic]
-    one = next(check for check in checks if check.what == what)
-    return one.state, one.found, one.remedy
+    one = next(check for check in checks if check.subject == what)
+    return one.state, one.result, one.remedy
 
 
 @pytest.fixture(autouse=True)
@@ -87,5 +87,5 @@ def test_runs_that_can_not_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISTRAIN_HOME", "/proc/runs")
     state, says, remedy = found(doctor(), "This machine", "runs")
     assert "/proc" in says
-    assert state is Health.WRONG
+    assert state is Health.BROKEN
     assert "DISTRAIN_HOME" in remedy

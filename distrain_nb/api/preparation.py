@@ -111,7 +111,7 @@ def _of_idleness(job: AnyJob, *, here: bool) -> Iterator[Finding]:
 CHANNEL = "SM_CHANNEL_"  # SageMaker's own variables for the folders of channels begin so
 # Not of a URI with the data itself, `data:image/png;base64,…`.
 _IN_ARGUMENT = re.compile(r"(?<![\w:])data:([A-Za-z_]\w*)(?!\w|/[\w.+-]+;[\w-]+[=,])")
-_WHOLE = re.compile(r"(?:.*=)?data:([A-Za-z_]\w*)")
+_VALUE_OF_DATA = re.compile(r"(?:.*=)?data:([A-Za-z_]\w*)")
 
 
 def with_places(arguments: Iterable[str], places: Mapping[str, str]) -> tuple[str, ...]:
@@ -119,7 +119,7 @@ def with_places(arguments: Iterable[str], places: Mapping[str, str]) -> tuple[st
     name that there is not."""
     replaced = []
     for argument in arguments:
-        match = _WHOLE.fullmatch(argument)
+        match = _VALUE_OF_DATA.fullmatch(argument)
         if match and match[1] not in places:
             hint = did_you_mean(match[1], places, f": add --data {match[1]}=URI")
             raise OptionError(
@@ -179,6 +179,7 @@ class Prepared:
 
     @property
     def waits(self) -> bool:
+        """Whether the cell waits for the run's end."""
         return self.job.waits
 
     def refuse(self) -> None:

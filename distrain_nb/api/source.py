@@ -67,6 +67,7 @@ def script(
 
 
 def source_of(code: Code) -> Source:
+    """Return the source that code, a function or a script stands for."""
     if isinstance(code, Source):
         return code
     if callable(code):

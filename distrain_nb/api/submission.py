@@ -77,7 +77,7 @@ def start(prepared: Prepared) -> Run:
         if prepared.cost:
             prepared.cost.write(record.folder)
         experiments = backend.experiments(prepared.plan)
-        note = begin_run(record, here=backend.here, own=experiments)
+        note = begin_run(record, here=backend.here, experiments=experiments)
         if note:
             warnings.warn(note, stacklevel=2)
         backend.submit(prepared.plan, record.folder)

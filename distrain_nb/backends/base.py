@@ -28,46 +28,46 @@ if TYPE_CHECKING:
 
 
 class Health(str, Enum):
-    """MISSING is what only some jobs need; WRONG is in the way of every one."""
+    """MISSING is what only some jobs need; BROKEN is in the way of every one."""
 
     GOOD = "good"
     MISSING = "missing"
-    WRONG = "wrong"
+    BROKEN = "wrong"
 
 
 @dataclass(frozen=True)
 class Check:
-    """`found` says what there is; `remedy` what to do where that is not enough."""
+    """`result` says what there is; `remedy` what to do where that is not enough."""
 
-    what: str
+    subject: str
     state: Health
-    found: str
+    result: str
     remedy: str = ""
 
 
-def packages(what: str, names: Sequence[str], extra: str) -> Check:
+def packages(subject: str, names: Sequence[str], extra: str) -> Check:
     """Return whether the packages of those names are installed; `extra` brings them."""
-    found = {name: installed(name) for name in names}
-    lacking = [name for name, number in found.items() if number is None]
+    versions = {name: installed(name) for name in names}
+    lacking = [name for name, number in versions.items() if number is None]
     if lacking:
         remedy = f"pip install 'distrain-nb[{extra}]'"
-        return Check(what, Health.MISSING, f"{', '.join(lacking)}: not installed", remedy)
-    return Check(what, Health.GOOD, ", ".join(f"{n} {number}" for n, number in found.items()))
+        return Check(subject, Health.MISSING, f"{', '.join(lacking)}: not installed", remedy)
+    return Check(subject, Health.GOOD, ", ".join(f"{n} {number}" for n, number in versions.items()))
 
 
-def login(found: str, remedy: str) -> Check:
-    """Return whether there are credentials; `found` names them, empty where there are none."""
-    if found:
-        return Check("login", Health.GOOD, found)
+def login(account: str, remedy: str) -> Check:
+    """Return whether there are credentials; `account` names them, empty where there are none."""
+    if account:
+        return Check("login", Health.GOOD, account)
     return Check("login", Health.MISSING, "none on this machine's disk or in its variables", remedy)
 
 
-def allowed(what: str, lacking: Sequence[str], remedy: str) -> Check:
+def allowed(subject: str, lacking: Sequence[str], remedy: str) -> Check:
     """Return whether the service allows all that is needed of something; `lacking` is what it does
     not."""
     if lacking:
-        return Check(what, Health.MISSING, f"not allowed: {', '.join(lacking)}", remedy)
-    return Check(what, Health.GOOD, "all that jobs need is allowed")
+        return Check(subject, Health.MISSING, f"not allowed: {', '.join(lacking)}", remedy)
+    return Check(subject, Health.GOOD, "all that jobs need is allowed")
 
 
 def installed(name: str) -> str | None:

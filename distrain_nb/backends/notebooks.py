@@ -43,7 +43,7 @@ class NotebookPlace:
 
 
 def duration(seconds: float) -> str:
-    """In hours, or else in minutes."""
+    """Return a time in hours, or else in minutes."""
     hours, minutes = divmod(round(seconds / 60), 60)
     return f"{hours} h" if hours and not minutes else f"{round(seconds / 60)} min"
 

@@ -26,7 +26,7 @@ class NoOptions:
 
 def option(
     form: str,
-    what: str,
+    about: str,
     default: Default,
     *,
     shown: bool = True,
@@ -44,7 +44,7 @@ def option(
 ) -> Default:
     """Declare an option: a field of a frozen dataclass, `queue: str = option("NAME", "…", "")`.
 
-    `form` is how its value is written and `what` says in a line what it is for. A default of False
+    `form` is how its value is written and `about` says in a line what it is for. A default of False
     makes it a switch, `()` one that may be given several times, None one that may be left open.
     `setting` is the name under which `%distrain config` keeps a value for all runs. `like` are
     options of other backends that do the same, `elsewhere` what does the same where there is no
@@ -62,7 +62,7 @@ def option(
     if label and default not in ("", (), False, None) and not isinstance(default, str):
         raise TypeError(f"option({form!r}): a field of the form is for a text, not {default!r}")
     metadata = {
-        "form": form, "help": what, "setting": setting, "like": like, "elsewhere": elsewhere,
+        "form": form, "help": about, "setting": setting, "like": like, "elsewhere": elsewhere,
         "bare": bare, "topic": topic, "split": read, "several": default == (), "label": label,
         "kind": "combo" if choices or default is False else "text",
         "hint": (form or "no") if label else "", "choices": choices,
@@ -79,34 +79,38 @@ def declared(options: type[object]) -> dict[str, Option]:
     }
 
 
-def made(
-    options: type[Options], given: Mapping[str, object], stored: Mapping[str, str] | None = None
+def read_options(
+    options: type[Options],
+    written: Mapping[str, object],
+    stored: Mapping[str, str] | None = None,
 ) -> Options:
-    """Return the dataclass with values by field, as the magic or Python has them; what isn't given
-    is as in `kept`, the settings of `config.yaml` by name, or else the default."""
+    """Return the dataclass with the values of *written*, by field, as the magic or Python has them.
+
+    An absent field has its setting of *stored* (`config.yaml`, by name), or else the default.
+    """
     stored = stored or {}
     values: dict[str, object] = {}
     for item in declared(options).values():
-        value = _held(item, given[item.field]) if item.field in given else item.default
+        value = _held(item, written[item.field]) if item.field in written else item.default
         if value == item.default and item.setting in stored:
             value = stored[item.setting]
         values[item.field] = value
     return options(**values)
 
 
-def _held(item: Option, given: object) -> object:
+def _held(item: Option, value: object) -> object:
     """Return what the dataclass holds for what was given: texts, unless it is a switch."""
     if item.several:
-        if isinstance(given, str):
-            return item.split(given) if item.split else (given,)
-        return tuple(map(str, given)) if isinstance(given, (list, tuple)) else (str(given),)
-    return given if isinstance(given, bool) or not item.form else str(given)
+        if isinstance(value, str):
+            return item.split(value) if item.split else (value,)
+        return tuple(map(str, value)) if isinstance(value, (list, tuple)) else (str(value),)
+    return value if isinstance(value, bool) or not item.form else str(value)
 
 
 Value: TypeAlias = "str | bool | tuple[str, ...]"
 OptionsT = TypeVar("OptionsT")
 
-KEPT = "%distrain config"
+CONFIGURED = "%distrain config"
 MADE_UP = "made up for a rehearsal"
 
 
@@ -145,7 +149,7 @@ def text_of(job: AnyJob, name: str, variables: tuple[str, ...] = (), made_up: st
     if chosen and chosen != stored:
         return Found(chosen, f"the option {flag(name)}")
     if chosen or (name == "region" and stored):
-        return Found(stored, KEPT)
+        return Found(stored, CONFIGURED)
     variable = next(filter(job.environ.get, variables), "")
     if variable:
         return Found(job.environ[variable], f"the variable {variable}")
@@ -164,34 +168,34 @@ def filled(options: OptionsT, defaults: Settled) -> OptionsT:
     and the chosen one of a name holds."""
     changed: dict[str, object] = {}
     for item in declared(type(options)).values():
-        chosen, found = getattr(options, item.field), defaults.get(item.field)
-        if found is None:
+        chosen, default = getattr(options, item.field), defaults.get(item.field)
+        if default is None:
             continue
         if chosen == item.default:
-            changed[item.field] = found.value
-        elif item.form.startswith("NAME=VALUE") and isinstance(found.value, tuple):
+            changed[item.field] = default.value
+        elif item.form.startswith("NAME=VALUE") and isinstance(default.value, tuple):
             names = {text.partition("=")[0] for text in chosen}
-            more = (text for text in found.value if text.partition("=")[0] not in names)
+            more = (text for text in default.value if text.partition("=")[0] not in names)
             changed[item.field] = (*more, *chosen)
-    own = {name: getattr(options, name) for name in declared(type(options))}
-    return type(options)(**{**own, **changed})
+    values = {name: getattr(options, name) for name in declared(type(options))}
+    return type(options)(**{**values, **changed})
 
 
-def is_found(found: Found) -> bool:
+def is_found(setting: Found) -> bool:
     """Return whether nobody who writes jobs has chosen it."""
-    chosen = found.origin in ("", KEPT, MADE_UP) or found.origin.startswith("the option ")
-    return bool(found.value) and not chosen
+    chosen = setting.origin in ("", CONFIGURED, MADE_UP) or setting.origin.startswith("the option ")
+    return bool(setting.value) and not chosen
 
 
 def notes(settled: Settled) -> Iterator[str]:
     """Yield a line for each setting that was found rather than chosen."""
-    for name, found in settled.items():
-        if is_found(found):
-            yield f"{name} {shown(name, found)}, from {found.origin}"
+    for name, setting in settled.items():
+        if is_found(setting):
+            yield f"{name} {shown(name, setting)}, from {setting.origin}"
 
 
-def shown(name: str, found: Found) -> str:
+def shown(name: str, setting: Found) -> str:
     """Return the value as anybody may see it: of variables only the names."""
-    if name == "env" and isinstance(found.value, tuple):
-        return ", ".join(text.partition("=")[0] for text in found.value)
-    return str(found)
+    if name == "env" and isinstance(setting.value, tuple):
+        return ", ".join(text.partition("=")[0] for text in setting.value)
+    return str(setting)

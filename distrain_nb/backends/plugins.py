@@ -71,8 +71,10 @@ def choices(layout: Layout, path: str) -> tuple[Choice, ...]:
     """Return the values that a field of a layout can take, by the fact tables and the backend."""
     from distrain_nb.layout import choices as tables
 
-    own = (backend.offers(layout, path) for backend in all_backends() if backend.name == layout.on)
-    return (*tables.choices(layout, path), *chain.from_iterable(own))
+    offers = (
+        backend.offers(layout, path) for backend in all_backends() if backend.name == layout.on
+    )
+    return (*tables.choices(layout, path), *chain.from_iterable(offers))
 
 
 def option_choices(layout: Layout, name: str) -> tuple[Choice, ...]:
@@ -118,8 +120,8 @@ def _usable(name: str) -> AnyBackend | Exception:
         return error
 
 
-def _brief(wrong: BaseException) -> str:
-    return f"{type(wrong).__name__}: {wrong}"
+def _brief(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 @cache
@@ -142,5 +144,5 @@ def _load(entry: EntryPoint) -> AnyBackend:
 
 def _paths() -> set[str]:
     """Return the paths of all fields of a layout."""
-    whole = {option.field for option in OPTIONS}
-    return whole | {f"{role}.{field.name}" for role in Role for field in fields(Pool)}
+    layout_fields = {option.field for option in OPTIONS}
+    return layout_fields | {f"{role}.{field.name}" for role in Role for field in fields(Pool)}

@@ -67,13 +67,13 @@ class Folder:
         can't be read or be named in a bucket."""
         passed_over: list[str] = []
         try:
-            found = tuple(sorted(_found(source, passed_over), key=lambda file: file.name))
+            files = tuple(sorted(_files_below(source, passed_over), key=lambda file: file.name))
         except OSError as error:
             raise DistrainError(f"{error.filename} can't be read: {error.strerror}") from None
-        for item in found:
+        for item in files:
             if not (item.name.isprintable() and _is_utf8(item.name)):
                 raise DistrainError(f"no bucket takes the name {item.name!r} of a file")
-        return cls(source, found, tuple(sorted(passed_over)))
+        return cls(source, files, tuple(sorted(passed_over)))
 
     @cached_property
     def size(self) -> int:
@@ -81,42 +81,42 @@ class Folder:
         return sum(file.size for file in self.files)
 
     def digest(self) -> str:
-        """Of names and contents: 32 hexadecimal digits. Raises DistrainError for what can't be
-        read."""
+        """Return the digest of names and contents: 32 hexadecimal digits. Raises DistrainError for
+        what can't be read."""
         name = sha256(os.fsencode(self.source)).hexdigest()[:32]
-        kept = private_home() / CACHE / f"{name}.json"
-        known = _known(kept)
-        hashes = {n: h for n, (size, at, h) in known.items() if (size, at) == self._version(n)}
+        cache = private_home() / CACHE / f"{name}.json"
+        cached = _cached_hashes(cache)
+        hashes = {n: h for n, (size, at, h) in cached.items() if (size, at) == self._version(n)}
         missing = [file for file in self.files if file.name not in hashes]
         from distrain_nb.program.program import ByteCounter
 
         meter = ByteCounter(f"reading {self.source}", sum(item.size for item in missing))
         now = time.time_ns()
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            for item, found in zip(missing, pool.map(_hash, missing), strict=True):
-                hashes[item.name] = found
+            for item, file_digest in zip(missing, pool.map(_hash, missing), strict=True):
+                hashes[item.name] = file_digest
                 meter.add(item.size)
         settled = {
             file.name: (file.size, file.changed, hashes[file.name])
             for file in self.files
             if file.changed < now - _SETTLED_NS
         }
-        if settled != known:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(kept, json.dumps(settled).encode())
+        if settled != cached:
+            cache.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(cache, json.dumps(settled).encode())
         lines = (f"{hashes[file.name]} {file.size} {file.name}\n" for file in self.files)
         return sha256("".join(lines).encode()).hexdigest()[:32]
 
     def _version(self, name: str) -> tuple[int, int] | None:
-        found = self._by_name.get(name)
-        return (found.size, found.changed) if found else None
+        file = self._by_name.get(name)
+        return (file.size, file.changed) if file else None
 
     @cached_property
     def _by_name(self) -> Mapping[str, LocalFile]:
         return {file.name: file for file in self.files}
 
 
-def _found(source: Path, passed_over: list[str]) -> Iterator[LocalFile]:
+def _files_below(source: Path, passed_over: list[str]) -> Iterator[LocalFile]:
     if source.is_file():
         yield _file(source.name, source)
         return
@@ -138,19 +138,19 @@ def _is_utf8(name: str) -> bool:
 
 
 def _hash(file: LocalFile) -> str:
-    found = sha256()
+    digest = sha256()
     try:
         with file.path.open("rb") as opened:
             while piece := opened.read(PIECE):
-                found.update(piece)
+                digest.update(piece)
     except OSError as error:
         raise DistrainError(f"{file.path} can't be read: {error.strerror}") from None
-    return found.hexdigest()
+    return digest.hexdigest()
 
 
-def _known(kept: Path) -> dict[str, tuple[int, int, str]]:
+def _cached_hashes(cache: Path) -> dict[str, tuple[int, int, str]]:
     with suppress(OSError, ValueError, TypeError):
-        read = json.loads(kept.read_bytes())
+        read = json.loads(cache.read_bytes())
         return {str(name): (int(size), int(at), str(h)) for name, (size, at, h) in read.items()}
     return {}
 
@@ -174,12 +174,12 @@ class Upload:
 
     @property
     def digest(self) -> str:
-        """Of what is in it."""
+        """Return the digest of its content."""
         return self.target.rpartition("/")[2]
 
     @property
     def uri(self) -> str:
-        """Of what was named, in the bucket."""
+        """Return its address in the bucket."""
         return f"{self.target}/{self.file}" if self.file else self.target
 
     def findings(self) -> Iterator[Finding]:

@@ -71,9 +71,9 @@ class Stock:
     def untold(self) -> str:
         """The named image, if only its registry can tell what it is for; empty if there is none."""
         bare = self.option == BASE and _BARE.search(self.named)
-        return "" if bare or self.known(self.named) else self.named
+        return "" if bare or self.row_of(self.named) else self.named
 
-    def known(self, image: str) -> Container | None:
+    def row_of(self, image: str) -> Container | None:
         """Return the row of an image that the place offers, in whichever region."""
         return next((row for row in self.containers if row.image == image), None)
 
@@ -92,11 +92,11 @@ class Equipment:
 
 def equip(uses: Uses, hardware: Hardware, stock: Stock) -> Equipment:
     """Choose the image and the packages with which a program uses the devices that are paid for."""
-    whole = bool(stock.named) and stock.option == IMAGE
-    if stock.named and (whole or not _BARE.search(stock.named)):
-        image, row = stock.named, stock.known(stock.named)
+    is_image = bool(stock.named) and stock.option == IMAGE
+    if stock.named and (is_image or not _BARE.search(stock.named)):
+        image, row = stock.named, stock.row_of(stock.named)
         findings = (*_about_named(row, uses, hardware, stock),)
-        if row and row.framework not in uses.frameworks and not whole:
+        if row and row.framework not in uses.frameworks and not is_image:
             findings += (*_about_frameworks(None, uses, hardware, stock),)
     else:
         row = None if stock.named else _container(uses, hardware, stock)
@@ -104,10 +104,10 @@ def equip(uses: Uses, hardware: Hardware, stock: Stock) -> Equipment:
         findings = (*_about_frameworks(row, uses, hardware, stock),)
     covered = (row.framework,) if row else ()
     added = packages.built(uses, hardware, covered)
-    found = (*findings, *_about_container(row, uses, hardware, stock),
+    problems = (*findings, *_about_container(row, uses, hardware, stock),
              *_about_required(uses, hardware))  # fmt: skip
-    asked = (uses.requirements, uses.required) if whole else added
-    return Equipment(image, *asked, hardware.platform, found)
+    asked = (uses.requirements, uses.required) if is_image else added
+    return Equipment(image, *asked, hardware.platform, problems)
 
 
 def _container(uses: Uses, hardware: Hardware, stock: Stock) -> Container | None:
@@ -203,9 +203,9 @@ def _about_container(
 def _unused(reason: Reason, hardware: Hardware, stock: Stock) -> Finding:
     images = [row.image for row in stock.containers if row.fits(hardware)]
     there = [*packages.offered(hardware), *images[-3:]]
-    known = f"There is {', '.join(there)}; " if there else ""
+    listed = f"There is {', '.join(there)}; " if there else ""
     message = (
-        f"{reason.text}: the {hardware.title} would be paid for and not used. {known}--base names "
+        f"{reason.text}: the {hardware.title} would be paid for and not used. {listed}--base names "
         "an image of your own that uses it"
     )
     fixes = (

@@ -42,15 +42,15 @@ CPU_BUILDS = frozenset(
 
 def builds(name: str) -> tuple[str, ...]:
     """Return all names that a package has in its builds for other hardware, its own first."""
-    own = canonicalize_name(name)
-    family = next((names for names in _BUILDS if own in names), (own,))
-    return (own, *(other for other in family if other != own))
+    plain = canonicalize_name(name)
+    family = next((names for names in _BUILDS if plain in names), (plain,))
+    return (plain, *(other for other in family if other != plain))
 
 
 def plain_name(name: str) -> NormalizedName:
     """Return the plain name of a package that is a build for some hardware; else its own."""
-    own = canonicalize_name(name)
-    return canonicalize_name(next((names[0] for names in _BUILDS if own in names), own))
+    plain = canonicalize_name(name)
+    return canonicalize_name(next((names[0] for names in _BUILDS if plain in names), plain))
 
 
 _LOCAL = re.compile(r"\+([A-Za-z0-9.]+)")
@@ -126,8 +126,8 @@ def needs_of(framework: str, devices: Iterable[str]) -> tuple[str, ...]:
     """Return the modules of which a program has to import one, so that a framework reaches such
     devices; empty where it does so by itself."""
     rows = current().framework_builds.values()
-    found = (row.needs for row in rows if row.framework == framework and row.device in devices)
-    return next(found, ())
+    needs = (row.needs for row in rows if row.framework == framework and row.device in devices)
+    return next(needs, ())
 
 
 def offered(hardware: Hardware) -> tuple[str, ...]:
@@ -224,12 +224,12 @@ def _as_build(line: str, rows: Iterable[FrameworkBuild]) -> str:
 def _rewritten(line: str, row: FrameworkBuild) -> str:
     if is_cpu_build(line) and "+" in line:
         return line  # which is refused
-    wanted = Requirement(line)
+    requirement = Requirement(line)
     if name_of(line) in CPU_BUILDS or plain_name(row.package) != canonicalize_name(row.package):
-        wanted.name = row.package
+        requirement.name = row.package
     if row.extra:
-        wanted.extras = {*wanted.extras, row.extra}
-    return str(wanted)
+        requirement.extras = {*requirement.extras, row.extra}
+    return str(requirement)
 
 
 def unknown(uses: Uses) -> Iterator[str]:

@@ -13,7 +13,7 @@ from distrain_nb.program.program import report
 
 __all__ = ["Check", "Health", "Report", "doctor"]
 
-SIGNS = {Health.GOOD: "✓", Health.MISSING: "–", Health.WRONG: "✕"}
+SIGNS = {Health.GOOD: "✓", Health.MISSING: "–", Health.BROKEN: "✕"}
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Report:
         return tuple(check for _, checks in self.topics for check in checks)
 
     def __repr__(self) -> str:
-        width = max(len(check.what) for check in self.checks)
+        width = max(len(check.subject) for check in self.checks)
         return "\n\n".join(
             "\n".join([topic, *(line for check in checks for line in _lines(check, width))])
             for topic, checks in self.topics
@@ -55,7 +55,7 @@ def doctor() -> Report:
 
 
 def _lines(check: Check, width: int) -> Iterator[str]:
-    yield f"  {SIGNS[check.state]} {check.what:{width}}  {check.found}"
+    yield f"  {SIGNS[check.state]} {check.subject:{width}}  {check.result}"
     if check.remedy:
         yield f"    {'':{width}}  {check.remedy}"
 
@@ -64,8 +64,8 @@ def _html(topic: str, checks: tuple[Check, ...]) -> str:
     style = 'style="text-align:left;overflow-wrap:anywhere"'
     name = 'style="text-align:left;overflow-wrap:break-word"'
     rows = "".join(
-        f"<tr><td>{SIGNS[check.state]}</td><th {name} scope='row'>{escape(check.what)}</th>"
-        f"<td {style}>{escape(check.found)}{_remedy(check)}</td></tr>"
+        f"<tr><td>{SIGNS[check.state]}</td><th {name} scope='row'>{escape(check.subject)}</th>"
+        f"<td {style}>{escape(check.result)}{_remedy(check)}</td></tr>"
         for check in checks
     )
     return f"<tr><th colspan='3' {style} scope='colgroup'>{escape(topic)}</th></tr>{rows}"

@@ -32,7 +32,7 @@ def backends() -> Iterator[tuple[str, tuple[Check, ...]]]:
         if checks:
             yield backend.title, checks
     for name, why in plugins.broken().items():
-        yield name, (Check("backend", Health.WRONG, why, "reinstall it, or remove it"),)
+        yield name, (Check("backend", Health.BROKEN, why, "reinstall it, or remove it"),)
 
 
 def _of_example(backend: AnyBackend) -> Iterator[Check]:
@@ -43,12 +43,14 @@ def _of_example(backend: AnyBackend) -> Iterator[Check]:
     try:
         prepared = api.prepare("pass", **options)
     except OptionError as error:
-        yield Check("settings", Health.WRONG, str(error))
+        yield Check("settings", Health.BROKEN, str(error))
         return
     settled = backend.settings(prepared.job)
-    problems, known = errors(prepared.findings), Config.known(plugins.settings())
-    lacking = [finding.where for finding in problems if finding.where in known]
-    yield from (Check("jobs", Health.WRONG, f.message) for f in problems if f.where not in known)
+    problems, settings = errors(prepared.findings), Config.documented(plugins.settings())
+    lacking = [finding.where for finding in problems if finding.where in settings]
+    yield from (
+        Check("jobs", Health.BROKEN, f.message) for f in problems if f.where not in settings
+    )
     if lacking:
         remedy = f"%distrain config {' '.join(f'{name}=…' for name in lacking)} keeps them"
         yield Check("settings", Health.MISSING, f"not set: {', '.join(lacking)}", remedy)

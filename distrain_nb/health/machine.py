@@ -55,10 +55,10 @@ def _runs() -> Check:
     folder, (nearest, free) = home(), free_bytes()
     if not os.access(nearest, os.W_OK):
         remedy = "set the variable DISTRAIN_HOME to a folder that you may write"
-        return Check("runs", Health.WRONG, f"{folder} can't be written", remedy)
+        return Check("runs", Health.BROKEN, f"{folder} can't be written", remedy)
     if free < LITTLE:
         remedy = "%distrain clean lists what can be deleted; or set DISTRAIN_HOME to another disk"
-        return Check("runs", Health.WRONG, f"{folder}, only {free / GB:.1f} GB free", remedy)
+        return Check("runs", Health.BROKEN, f"{folder}, only {free / GB:.1f} GB free", remedy)
     return Check("runs", Health.GOOD, f"{folder}, {free / GB:.0f} GB free")
 
 
@@ -75,13 +75,13 @@ def _gpus() -> Check:
     gpus, cores = Gpus.open(), f"{os.cpu_count()} cores"
     if gpus is None:
         return Check("processors", Health.GOOD, f"{cores}, no NVIDIA GPU")
-    seen = gpus.seen(os.environ)
-    if not seen:
+    visible = gpus.offered(os.environ)
+    if not visible:
         hidden = f"no GPU of {gpus.count}: {VISIBLE} is {os.environ.get(VISIBLE)!r}"
         remedy = f"start the kernel without {VISIBLE}, or with the numbers of those to use"
         return Check("processors", Health.MISSING, f"{cores}, {hidden}", remedy)
-    kinds = [f"{n} x {gpu.name} ({gpu.memory / GB:.0f} GB)" for gpu, n in Counter(seen).items()]
-    ranks = ": a cell of PyTorch runs a rank on each" * (len(seen) > 1)
+    kinds = [f"{n} x {gpu.name} ({gpu.memory / GB:.0f} GB)" for gpu, n in Counter(visible).items()]
+    ranks = ": a cell of PyTorch runs a rank on each" * (len(visible) > 1)
     return Check("processors", Health.GOOD, f"{cores}, {', '.join(kinds)}{ranks}")
 
 
@@ -100,7 +100,7 @@ def _uv() -> Check:
         return Check("uv", Health.GOOD, find_uv_bin())
     except (ImportError, FileNotFoundError):
         remedy = "pip install uv"
-        return Check("uv", Health.WRONG, "not installed; images with packages need it", remedy)
+        return Check("uv", Health.BROKEN, "not installed; images with packages need it", remedy)
 
 
 def _engine() -> Check:

@@ -330,7 +330,7 @@ def _platform(base: Base, scan: LayerScan) -> str:
     if scan.musl:
         return f"{machine}-unknown-linux-musl"
     there = scan.glibc or _USUAL_GLIBC
-    major, minor = max((each for each in _GLIBCS if each <= there), default=_GLIBCS[0])
+    major, minor = max((version for version in _GLIBCS if version <= there), default=_GLIBCS[0])
     return f"{machine}-manylinux_{major}_{minor}"
 
 

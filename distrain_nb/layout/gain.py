@@ -42,6 +42,7 @@ class Gain:
 
     @property
     def pays(self) -> bool:
+        """Whether reducers raise the throughput enough to be advised."""
         return self.throughput >= _PAYS_FROM
 
     def __str__(self) -> str:

@@ -56,7 +56,7 @@ def hardware_of(layout: Layout) -> Hardware:
     equipped = [pool for pool, device in devices if device == kind]
     if kind == CPU or not equipped:
         return Hardware(platform=platform_of(pools))
-    facts = [found for found in map(_facts, equipped) if found]
+    facts = [fact for fact in map(_facts, equipped) if fact]
     counts = [pool.accelerators if device == kind else 0 for pool, device in devices]
     per_device = 0 if kind == TPU else min((row.processes or 1 for row in facts), default=1)
     return Hardware(

@@ -30,7 +30,7 @@ class Layout:
     `image`: the training container's image, for every pool that names none itself.
     `launcher`: what starts the ranks of a replica, one of `LAUNCHERS`.
     `ranks_per_replica`: on SageMaker with MPI, `processes_per_host`.
-    `distribution`: SageMaker's name of a distribution that no launcher stands for.
+    `distribution`: a SageMaker distribution that `launcher` doesn't cover, such as `smddp`.
     `mpi_options`: more options for `mpirun`.
     `scheduling`: Vertex AI's strategy; `SPOT` is managed spot training on SageMaker.
     `timeout`, `max_wait`: seconds that the job may run, and wait for machines.

@@ -222,12 +222,12 @@ OPTIONS: tuple[Option, ...] = (
         read=seconds, write=duration, label="Warned ahead", hint="such as 60s", extra=True,
     ),
     Option(
-        "retries", "N", "how often a run is started again after a kill or a lost machine",
+        "retries", "N", "most new starts of a run after a kill or a lost machine",
         read=_count, label="Retries", kind="number", hint="0", extra=True,
     ),
     Option(
         "retry_on", "CAUSE,…",
-        "causes of a new start: exit statuses, signals, preemption, lost, time-limit",
+        "causes that start a run again: exit statuses, signals, preemption, lost, time-limit",
         read=_causes, label="Retry on", hint="signals,preemption,lost,75", extra=True,
     ),
     Option(

@@ -203,16 +203,16 @@ def described(
 
 def declare(place: Place) -> None:
     """Make the place of another package's backend known. Those of this package stay as they are."""
-    if place.name not in installed.own(GROUP):
+    if place.name not in installed.points_of(GROUP):
         _PLACES[place.name] = place
 
 
 def places() -> Mapping[str, Place]:
     """Get all places that are known, by name: those of this package, then those of loaded
     backends."""
-    names = dict.fromkeys((*PLACES, *installed.own(GROUP)))
-    own = {name: place for name in names if (place := place_of(name))}
-    return {**own, **_PLACES}
+    names = dict.fromkeys((*PLACES, *installed.points_of(GROUP)))
+    loaded = {name: place for name in names if (place := place_of(name))}
+    return {**loaded, **_PLACES}
 
 
 def place_of(name: str) -> Place | None:
@@ -222,7 +222,7 @@ def place_of(name: str) -> Place | None:
     older installation does: without its rules every layout would fit.
     """
     if name not in _PLACES:
-        point = installed.own(GROUP).get(name)
+        point = installed.points_of(GROUP).get(name)
         if point is not None:
             _PLACES[name] = point.load()
         elif name in PLACES:

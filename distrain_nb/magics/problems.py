@@ -35,7 +35,7 @@ def problems_shown(line: str, cell: str | None, shell: InteractiveShell) -> Iter
         from distrain_nb.ui.problem import show_problem
 
         cells = _cells(line, cell, shell)
-        error.args = (cells.told(str(error)),)  # a notebook's file keeps it
+        error.args = (cells.located(str(error)),)  # a notebook's file keeps it
         show_problem(error, cells)
         raise
 

@@ -63,8 +63,8 @@ def values(
         return word.rpartition(",")[2], list(_FROM_CELL[name](cell))
     if name in _OFFERED:
         return word, list(_OFFERED[name]())
-    if own := list(_of_backend(name, place, before)):
-        return word, own
+    if choices := list(_of_backend(name, place, before)):
+        return word, choices
     allowed = list(action.choices or str(action.metavar).split("|"))
     return word, [Completion(text) for text in allowed if len(allowed) > 1]
 
@@ -101,9 +101,9 @@ def _chosen(path: str, place: str, pools: Mapping[str, Pool] | None = None) -> I
 def _of_backend(name: str, place: str, before: Sequence[str]) -> Iterator[Completion]:
     """Yield the values that a backend's option can take with the layout of a line, as far as it
     can be read."""
-    for each in plugins.option_choices(_layout_in(before, place), name) if place else ():
-        if each.fits and each.value is not None:
-            yield Completion(str(each.value), each.label.partition(" · ")[2])
+    for choice in plugins.option_choices(_layout_in(before, place), name) if place else ():
+        if choice.fits and choice.value is not None:
+            yield Completion(str(choice.value), choice.label.partition(" · ")[2])
 
 
 def _layout_in(words: Sequence[str], place: str) -> Layout:
@@ -153,7 +153,7 @@ def scripts(word: str) -> Iterator[Completion]:
 
 
 def _settings() -> Iterator[Completion]:
-    for name, about in Config.known(plugins.settings()).items():
+    for name, about in Config.documented(plugins.settings()).items():
         yield Completion(f"{name}=", about)
 
 

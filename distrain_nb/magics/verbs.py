@@ -19,10 +19,10 @@ RUN = "number or name of a run, or last"
 RUN_VERBS = {
     "show": "show state, log and charts of a run",
     "logs": "print the log of a run",
-    "stacks": "say where each rank of a run on this machine is, with its stacks",
-    "attach": "show below this cell, live: a run, the last study, or a cloud's job by its name",
+    "stacks": "show where each rank of a run on this machine is, with its stacks",
+    "attach": "follow a run, study or cloud job below this cell (default: what you started last)",
     "cancel": "stop a run",
-    "resume": "start a run again from what it has saved",
+    "resume": "start a run again from its checkpoints",
     "result": "return the results of a run",
     "delete": "delete a run and its files",
     "note": "write a note on a run; without a text, print it",

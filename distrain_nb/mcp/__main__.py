@@ -63,6 +63,7 @@ def _tool(function: Callable[..., str]) -> Callable[..., str]:
 
 
 def main() -> None:
+    """Serve the tools on stdio until the client closes it."""
     parser = argparse.ArgumentParser(
         "python -m distrain_nb.mcp", description="Serve runs to agents, by MCP on stdio."
     )

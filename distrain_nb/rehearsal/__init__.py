@@ -23,7 +23,7 @@ GROUP = "distrain_nb.rehearsals"
 
 def __getattr__(name: str) -> Callable[..., AbstractContextManager[Any]]:
     """Return the function that runs a place's stand-in, such as `vertex`."""
-    point = None if name.startswith("_") else installed.own(GROUP).get(name)
+    point = None if name.startswith("_") else installed.points_of(GROUP).get(name)
     if point is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     function: Callable[..., AbstractContextManager[Any]] = point.load()
@@ -31,4 +31,4 @@ def __getattr__(name: str) -> Callable[..., AbstractContextManager[Any]]:
 
 
 def __dir__() -> Iterable[str]:
-    return sorted({*globals(), *installed.own(GROUP)})
+    return sorted({*globals(), *installed.points_of(GROUP)})

@@ -272,7 +272,7 @@ def _open_without_links(root: int, parts: list[str]) -> int:
         os.close(folder)
 
 
-OWN = "distrain/"  # what a run itself puts into its bucket
+RUN_PREFIX = "distrain/"  # what a run itself puts into its bucket
 
 
 @dataclass(frozen=True)
@@ -292,7 +292,9 @@ class BucketFolder:
         are gone. Says what stays as it was."""
         folder, outside = JobFolder(self.path), []
         for name in sorted(
-            name_of_object for name_of_object in written if not name_of_object.startswith(OWN)
+            name_of_object
+            for name_of_object in written
+            if not name_of_object.startswith(RUN_PREFIX)
         ):
             try:
                 folder.write(name, read(name))
@@ -301,7 +303,7 @@ class BucketFolder:
                     raise
                 outside.append(name)
         for name in sorted(
-            name_of_object for name_of_object in gone if not name_of_object.startswith(OWN)
+            name_of_object for name_of_object in gone if not name_of_object.startswith(RUN_PREFIX)
         ):
             try:
                 folder.unlink(name)

@@ -43,7 +43,7 @@ def free_bytes() -> tuple[Path, int]:
 class Reclaimable:
     """Something that can go, and how many bytes that frees; `run` is an ended run."""
 
-    what: str
+    title: str
     path: Path
     size: int
     run: Run | None = None
@@ -79,7 +79,7 @@ class Cleaning:
 
     def __str__(self) -> str:
         _, free = free_bytes()
-        rows = [f"{_gb(part.size):>9}  {part.what}: {part.path}" for part in self.parts]
+        rows = [f"{_gb(part.size):>9}  {part.title}: {part.path}" for part in self.parts]
         total = f"{_gb(self.size):>9}  in total; {_gb(free)} free"
         return "\n".join([*rows, total, *self.stays])
 

@@ -61,14 +61,17 @@ class Run(Waitable[R]):
 
     @property
     def id(self) -> int:
+        """Its number in the list of runs."""
         return self.record.id
 
     @property
     def name(self) -> str:
+        """Its name, as `--name` gave it or one made up."""
         return self.record.name
 
     @property
     def backend(self) -> str:
+        """The name of the backend that runs it, such as `local`."""
         return self.record.backend
 
     @property
@@ -83,6 +86,7 @@ class Run(Waitable[R]):
 
     @property
     def experiment(self) -> str:
+        """The name that `--experiment` gave; empty without one."""
         return self.record.experiment
 
     @property

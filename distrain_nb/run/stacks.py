@@ -55,7 +55,7 @@ class Stacks:
 
     def _repr_html_(self) -> str:
         """Draw a flame graph for each rank, the stacks as text below."""
-        graphs = "".join(_graph(act, seen) for act, seen in self.ranks)
+        graphs = "".join(_graph(act, frames) for act, frames in self.ranks)
         text = f"<details><summary>stacks</summary><pre>{html.escape(str(self))}</pre></details>"
         return f"<div><p>{html.escape(self.sentence)}</p>{graphs}{text}</div>"
 

@@ -32,12 +32,12 @@ def main(folder: Path) -> None:
     for _ in range(TRIES):
         with alone(folder) as mine:
             if mine:
-                return _own(folder)
+                return _own_study(folder)
         time.sleep(TURN_S)
     return None
 
 
-def _own(folder: Path) -> None:
+def _own_study(folder: Path) -> None:
     try:
         _carry(folder)
     except Exception as error:
@@ -46,9 +46,9 @@ def _own(folder: Path) -> None:
             return give_up(carried, error, ends_with_us=False)
         with suppress(Exception):
             _stop_trials(folder)
-        known = isinstance(error, DistrainError)
-        said = str(error) if known else f"{type(error).__name__}: {error}"
-        Status.read(folder).enter(State.FAILED, "failed", error=said).write(folder)
+        expected = isinstance(error, DistrainError)
+        message = str(error) if expected else f"{type(error).__name__}: {error}"
+        Status.read(folder).enter(State.FAILED, "failed", error=message).write(folder)
     finally:
         give_up_reserve(folder)
 

@@ -27,24 +27,26 @@ if TYPE_CHECKING:
     Query = Mapping[str, str]
 
 
-def page_of(summary: StudySummary, importances: Mapping[str, float], seen: str = "") -> Answer:
+def page_of(
+    summary: StudySummary, importances: Mapping[str, float], known_version: str = ""
+) -> Answer:
     """Return the study with its trials and charts; None for both where the page has `seen` all."""
-    told = summary.as_json()
-    version = _version(told, summary.trials, importances)
+    state = summary.as_json()
+    version = _version(state, summary.trials, importances)
     charts = trials = None
-    if version != seen:
+    if version != known_version:
         trials = [trial.as_json for trial in summary.trials]
         drawing = StudyDrawing(summary, importances)
         axes = [axis.as_json() for axis in drawing.axes]
         charts = {"sheet": drawing.sheet(), "axes": axes, "shares": drawing.shares()}
-    return {"seen": version, "summary": {**told, "trials": trials}, "charts": charts}
+    return {"seen": version, "summary": {**state, "trials": trials}, "charts": charts}
 
 
 def _version(
-    told: Mapping[str, Json], trials: Iterable[StudyTrial], importances: Mapping[str, float]
+    state: Mapping[str, Json], trials: Iterable[StudyTrial], importances: Mapping[str, float]
 ) -> str:
     """Return a key that changes with anything but the time."""
-    lasting = {name: value for name, value in told.items() if name not in ("now", "left")}
+    lasting = {name: value for name, value in state.items() if name not in ("now", "left")}
     text = to_json([lasting, dict(importances)])
     parts = (text.encode(), *(trial.digest for trial in trials))
     return hashlib.sha256(b"".join(parts)).hexdigest()[:12]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from distrain_nb.run.metrics.records import Points
     from distrain_nb.study.files import TrialFile
 
-_OWN = ("", "rank-0")  # series that speak for the whole run
+_OF_THE_RUN = ("", "rank-0")  # series that speak for the whole run
 
 
 class TrialMetrics:
@@ -77,7 +77,7 @@ class TrialMetrics:
         keys = [key for key in self._events.keys if metric in (key.tag, f"{key.series}/{key.tag}")]
         if not keys:
             return np.empty(0, POINT)
-        return self._events.points(min(keys, key=lambda key: key.series not in _OWN))
+        return self._events.points(min(keys, key=lambda key: key.series not in _OF_THE_RUN))
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,9 @@ def _unusable(values: Mapping[str, float], metrics: TrialMetrics, spec: StudySpe
     for goal in spec.goals:
         if goal.metric not in values:
             names = ", ".join(metrics.names)
-            said = f"it reported {names}" if names else "it reported no metric at all"
+            reason = f"it reported {names}" if names else "it reported no metric at all"
             return (
-                f"it never reported {goal.metric}, the goal: {said}; report it with "
+                f"it never reported {goal.metric}, the goal: {reason}; report it with "
                 "log_metrics, an event file, or cloudml-hypertune"
             )
         if not math.isfinite(values[goal.metric]):

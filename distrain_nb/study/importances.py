@@ -31,14 +31,16 @@ def importances(spec: StudySpec, trials: Sequence[StudyTrial]) -> dict[str, floa
     valued = _valued(trials, goal.metric)
     if len(valued) < FEWEST_TRIALS or len({trial.goals[goal.metric] for trial in valued}) < 2:
         return {}
-    told = [(trial.params, Outcome("succeeded", (trial.goals[goal.metric],))) for trial in valued]
+    outcomes = [
+        (trial.params, Outcome("succeeded", (trial.goals[goal.metric],))) for trial in valued
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the evaluator is experimental there
-        study = SearchEngine(spec.edited(goals=(goal,)), told).study
+        study = SearchEngine(spec.edited(goals=(goal,)), outcomes).study
         from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 
-        found = get_param_importances(study, evaluator=PedAnovaImportanceEvaluator())
-    named = by_name(spec, found)
+        shares = get_param_importances(study, evaluator=PedAnovaImportanceEvaluator())
+    named = by_name(spec, shares)
     return dict(sorted(named.items(), key=lambda item: -item[1]))
 
 
@@ -79,8 +81,8 @@ class Importances:
 
     def _count(self, spec: StudySpec, trials: Sequence[StudyTrial]) -> int:
         """Return how many have a value; the same trials are counted once."""
-        known, count = self._counted
-        if known is not trials:
+        known_trials, count = self._counted
+        if known_trials is not trials:
             count = len(_valued(trials, spec.goals[0].metric))
             self._counted = trials, count
         return count

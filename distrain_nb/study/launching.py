@@ -56,9 +56,9 @@ class TrialRuns:
     def find(self, trial: TrialFile) -> Record | None:
         """Return the run that was added for a trial's attempt; None if there is none."""
         for record in self._store.all():
-            known = record.handle.get("study"), record.handle.get("trial")
+            key = record.handle.get("study"), record.handle.get("trial")
             attempt = record.handle.get("attempt")
-            if (*known, attempt) == (self._study.key, trial.number, trial.attempt):
+            if (*key, attempt) == (self._study.key, trial.number, trial.attempt):
                 return record
         return None
 

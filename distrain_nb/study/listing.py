@@ -50,19 +50,19 @@ def studies() -> list[Study]:
 
 
 def find_study(study: object = "last") -> Study:
-    """By number, by name (the newest of that name), or `last`.
+    """Find a study by number, by name (the newest of that name), or `last`.
 
     Raises StudyNotFound naming those that there are; StoreError.
     """
     catch_up()
-    found, wanted = studies(), str(study)
-    for item in found:
-        if wanted in ("last", str(item.id), item.name):
+    all_studies, name = studies(), str(study)
+    for item in all_studies:
+        if name in ("last", str(item.id), item.name):
             return item
-    hint = did_you_mean(wanted, {item.name for item in found}, ".")
-    listed = ", ".join(f"{item.id} ({item.name})" for item in found[:8])
+    hint = did_you_mean(name, {item.name for item in all_studies}, ".")
+    listed = ", ".join(f"{item.id} ({item.name})" for item in all_studies[:8])
     there = f"There are {listed}" if listed else "There are none yet: start one with --tune"
-    raise StudyNotFound(f"no study {wanted!r}{hint} {there}")
+    raise StudyNotFound(f"no study {name!r}{hint} {there}")
 
 
 def delete(study: Study) -> None:
@@ -198,20 +198,20 @@ def _started_last() -> Run | Study | None:
 
 def _followed(backend: AnySdkTuningBackend, job: object) -> Study:
     """Return the study that is that job; a new one if there is none."""
-    for known in studies():
+    for study in studies():
         with suppress(DistrainError, OSError, ValueError, KeyError, TypeError):  # damaged
-            if known.file.backend == backend.name and backend.stands_for(job, known.folder):
-                return known
-    said = backend.foreign_study(job)
+            if study.file.backend == backend.name and backend.stands_for(job, study.folder):
+                return study
+    description = backend.foreign_study(job)
     number, folder = new_folder()
     try:
         backend.follow_study(job, folder)
         StudyFile(
             id=number,
-            name=said.name,
+            name=description.name,
             key=new_key(),
-            created=said.created,
-            spec=dict(options.texts(said.spec)),
+            created=description.created,
+            spec=dict(options.texts(description.spec)),
             line=f"--on {backend.name}",
             backend=backend.name,
             python=sys.executable,

@@ -75,8 +75,8 @@ class StudyProcess(TrialLoop[TrialFile]):
         self._note_at: dict[int, float] = {}
         self._status = Status.read(folder)
         trials = read_trials(folder)
-        known = [(trial.parameters, self.outcome(trial)) for trial in trials]
-        engine = SearchEngine(spec, known, folder / STORAGE_FILE, self._study.name)
+        outcomes = [(trial.parameters, self.outcome(trial)) for trial in trials]
+        engine = SearchEngine(spec, outcomes, folder / STORAGE_FILE, self._study.name)
         super().__init__(spec, engine)
         self.trials = {trial.number: trial for trial in trials}
         self.endings = {t.number: self.ending(t) for t in trials if t.state.final}

@@ -73,38 +73,38 @@ class ServiceTrials:
         """Write what is new; a trial that has a job gets a run."""
         if self._cost:
             self._cost = self._cost.keep(self._folder)
-        for said in trials:
-            trial = self._said(said)
+        for service_trial in trials:
+            trial = self._file_of(service_trial)
             if trial.number not in self._trials:
                 self._save(trial)
-            if said.job and trial.number not in self._records:
+            if service_trial.job and trial.number not in self._records:
                 trial = self._with_run(trial)
             self._save(self._with_paid(self._with_values(trial)))
         return {n: record.folder for n, record in self._records.items() if record.folder.exists()}
 
     def give_up(self, why: str) -> None:
-        """Those that have not ended are cancelled, for that reason."""
+        """Cancel the trials that have not ended, for that reason."""
         for trial in self._trials.values():
             if not trial.state.final:
                 ended = replace(trial, state=TrialState.CANCELLED, why=why, end=time.time())
                 self._save(ended)
 
-    def _said(self, said: ServiceTrial) -> TrialFile:
-        now, state = time.time(), TrialState(said.state)
-        known = self._trials.get(said.number) or TrialFile(said.number, {}, begin=now)
+    def _file_of(self, trial: ServiceTrial) -> TrialFile:
+        now, state = time.time(), TrialState(trial.state)
+        file = self._trials.get(trial.number) or TrialFile(trial.number, {}, begin=now)
         return replace(
-            known,
-            parameters=self._native(said),
+            file,
+            parameters=self._native(trial),
             state=state,
-            goals=dict(said.goals),
-            steps=said.steps,
-            begin=said.begin or known.begin,
-            end=said.end or known.end or (now if state.final else 0.0),
-            why=said.why,
+            goals=dict(trial.goals),
+            steps=trial.steps,
+            begin=trial.begin or file.begin,
+            end=trial.end or file.end or (now if state.final else 0.0),
+            why=trial.why,
         )
 
     def _with_values(self, trial: TrialFile) -> TrialFile:
-        """With what its run has reported, as far as the service doesn't say it."""
+        """Add what its run has reported, if the service doesn't say it."""
         record = self._records.get(trial.number)
         if record is None or (trial.goals and trial.steps):
             return trial
@@ -115,17 +115,17 @@ class ServiceTrials:
         return replace(trial, goals=trial.goals or goals, steps=trial.steps or steps)
 
     def _with_paid(self, trial: TrialFile) -> TrialFile:
-        """With the time that its run has had machines, once that has ended."""
+        """Add the time that its run had machines, once the run has ended."""
         record = self._records.get(trial.number)
         if record is None or self._cost is None or trial.paid or not _has_ended(record.folder):
             return trial
         return replace(trial, paid=self._cost.paid(record.folder))
 
-    def _native(self, said: ServiceTrial) -> dict[str, Value]:
+    def _native(self, trial: ServiceTrial) -> dict[str, Value]:
         """Return the values in the spec's order, as cells get them."""
-        given = dict(said.parameters)
-        found = {p.name: p.native(given[p.name]) for p in self._spec.parameters if p.name in given}
-        return {**found, **{name: item for name, item in given.items() if name not in found}}
+        texts = dict(trial.parameters)
+        values = {p.name: p.native(texts[p.name]) for p in self._spec.parameters if p.name in texts}
+        return {**values, **{name: item for name, item in texts.items() if name not in values}}
 
     def _save(self, trial: TrialFile) -> None:
         if trial != self._trials.get(trial.number):
@@ -133,12 +133,12 @@ class ServiceTrials:
             self._trials[trial.number] = trial
 
     def _with_run(self, trial: TrialFile) -> TrialFile:
-        """With its run, a new one if there never was one; one that was deleted stays so."""
+        """Add its run, a new one if there never was one. A deleted run stays deleted."""
         if trial.run:
             record = self._runs.get(trial)
         else:
             record = self._runs.find(trial) or self._runs.added(trial)
-            begin_trial(record, self._folder, here=False, own=self._experiments)
+            begin_trial(record, self._folder, here=False, experiments=self._experiments)
         if record is None:
             return trial
         self._records[trial.number] = record

@@ -59,11 +59,13 @@ def take_spec(spec: StudySpec | None, options: dict[str, object]) -> tuple[Study
         raise OptionError("study and spec: expected one of them")
     if file:
         spec = read_study_file(str(file)).spec
-    own = {name: options.pop(name) for name in PARTS if name in options}
-    made = changed(spec or StudySpec((), ()), own)
-    is_whole_grid = spec is None and "trials" not in own and made.search.algorithm == "grid"
-    count = combinations(made) if is_whole_grid else None
-    return (made if count is None else replace(made, trials=count)), spec is None
+    parts = {name: options.pop(name) for name in PARTS if name in options}
+    changed_spec = changed(spec or StudySpec((), ()), parts)
+    is_whole_grid = (
+        spec is None and "trials" not in parts and changed_spec.search.algorithm == "grid"
+    )
+    count = combinations(changed_spec) if is_whole_grid else None
+    return (changed_spec if count is None else replace(changed_spec, trials=count)), spec is None
 
 
 def checked(
@@ -71,12 +73,12 @@ def checked(
 ) -> tuple[Finding, ...]:
     """Return the findings about a study that can run. Repairs are of the text of a cell, where the
     study is `written` there. Raises CheckFailed for one that can't."""
-    found = [
+    findings = [
         in_cell(item, spec) if written else replace(item, fixes=()) for item in check(spec, place)
     ]
-    if errors(found):
-        raise CheckFailed(errors(found))
-    return (*found, *(_left_out(str(file)) if file else ()))
+    if errors(findings):
+        raise CheckFailed(errors(findings))
+    return (*findings, *(_left_out(str(file)) if file else ()))
 
 
 def _left_out(file: str) -> Iterator[Finding]:
@@ -169,8 +171,8 @@ def prepare(code: Code, spec: StudySpec | None = None, **options: object) -> Pre
     if service is None:
         _check_here(spec)
     values = _placeholders(spec)
-    given = options.get("param")
-    several = given if isinstance(given, (list, tuple)) else [given] if given else []
+    params = options.get("param")
+    several = params if isinstance(params, (list, tuple)) else [params] if params else []
     texts = list(map(str, several))
     _refuse_both(texts, values)
     source = api.source_of(code)
@@ -198,8 +200,8 @@ def _of_service(
     service: Tunes, prepared: Prepared, spec: StudySpec, findings: tuple[Finding, ...]
 ) -> PreparedStudy:
     plan = service.plan_study(prepared.plan, spec)
-    known = (finding for finding in prepared.findings if not finding.code.endswith(STUDY_ONLY))
-    prepared = replace(prepared, findings=(*known, *plan.findings))
+    general = (finding for finding in prepared.findings if not finding.code.endswith(STUDY_ONLY))
+    prepared = replace(prepared, findings=(*general, *plan.findings))
     return PreparedStudy(spec, prepared, findings, plan)
 
 
@@ -241,37 +243,43 @@ def _lay_down(prepared: PreparedStudy, file: StudyFile, folder: Path) -> None:
 
 
 def _study_file(prepared: PreparedStudy, number: int) -> StudyFile:
-    whole = prepared.prepared
-    options, backend = whole.options, whole.backend
-    compared = compared_options(options, whole.job.program, here=backend.here)
+    job = prepared.prepared
+    options, backend = job.options, job.backend
+    compared = compared_options(options, job.job.program, here=backend.here)
     return StudyFile(
         id=number,
         name=options.name or f"study-{number}",
         key=new_key(),
         created=time.time(),
         spec=dict(study_options.texts(prepared.spec)),
-        line=str(whole.job.layout),
+        line=str(job.job.layout),
         experiment=options.experiment,
         options={name: list(texts) for name, texts in compared.items()},
         devices=prepared.devices,
-        idle=whole.job.config.idle,
+        idle=job.job.config.idle,
         kernel=Owner.of(os.getpid()) if prepared.waits else None,
         backend=backend.name,
-        handle=dict(backend.handle(whole.plan)),
+        handle=dict(backend.handle(job.plan)),
         python=sys.executable,
-        experiments=backend.experiments(whole.plan),
+        experiments=backend.experiments(job.plan),
     )
 
 
 def _mirror(file: StudyFile, folder: Path, *, here: bool) -> None:
-    """To a tracker, if one is set; `here` for trials on this machine."""
+    """Mirror the study to a tracker, if one is set; `here` for trials on this machine."""
     texts = study_options.texts(file.parsed)
     parameters = {
         n: text if isinstance(text, str) else ", ".join(text) for n, text in texts.items()
     }
     experiments = file.experiments
     note = begin_study(
-        folder, file.name, file.created, file.experiment, parameters, here=here, own=experiments
+        folder,
+        file.name,
+        file.created,
+        file.experiment,
+        parameters,
+        here=here,
+        experiments=experiments,
     )
     if note:
         warnings.warn(note, stacklevel=3)
@@ -336,5 +344,5 @@ def _is_about(finding: Finding, values: Mapping[str, object]) -> bool:
 def _kind(parameter: Parameter) -> str:
     if isinstance(parameter.domain, Categorical):
         return "str"
-    whole = isinstance(parameter.domain, (Integer, Discrete))
-    return "int" if whole and isinstance(_typical(parameter), int) else "float"
+    integer = isinstance(parameter.domain, (Integer, Discrete))
+    return "int" if integer and isinstance(_typical(parameter), int) else "float"

@@ -74,11 +74,12 @@ class Study(Ends):
 
     @property
     def id(self) -> int:
+        """Its number in the list of studies."""
         return int(self.folder.name)
 
     @property
     def name(self) -> str:
-        """Of one that can't be read, what it would be called if nobody had named it."""
+        """Its name; `study-ID` if its files can't be read."""
         with suppress(RunUnreadable):
             return self.file.name
         return f"study-{self.id}"
@@ -113,19 +114,19 @@ class Study(Ends):
 
     def __getitem__(self, number: int) -> StudyTrial:
         """Return the trial of that number, from 1. Raises KeyError."""
-        found = next((trial for trial in self.each() if trial.number == number), None)
-        if found is None:
+        match = next((trial for trial in self.each() if trial.number == number), None)
+        if match is None:
             raise KeyError(f"study {self.id} has no trial {number} yet")
-        return found
+        return match
 
     @property
     def runs(self) -> list[Run]:
-        """Of its trials, those that there are, in order of their trials' numbers."""
-        found = []
+        """The runs of its trials that exist, by the trials' numbers."""
+        runs_of_trials = []
         for trial in self.each():
             with suppress(RunNotReady, RunNotFound):
-                found.append(trial.run)
-        return found
+                runs_of_trials.append(trial.run)
+        return runs_of_trials
 
     @property
     def trials(self) -> pd.DataFrame:
@@ -133,13 +134,13 @@ class Study(Ends):
         `steps` that it has reported, `duration` in seconds, and the number of its `run`."""
         import pandas as pd
 
-        spec, each = self.spec, self.each()
+        spec, all_trials = self.spec, self.each()
         names = list(dict.fromkeys(p.name for p in spec.parameters))
         goals = [goal.metric for goal in spec.goals]
-        rows = [trial.row(names, goals) for trial in each]
+        rows = [trial.row(names, goals) for trial in all_trials]
         columns = ["trial", "state", *names, *goals, "steps", "duration", "run"]
-        made: pd.DataFrame = pd.DataFrame(rows, columns=list(dict.fromkeys(columns)))
-        by_number: pd.DataFrame = made.set_index("trial")
+        table: pd.DataFrame = pd.DataFrame(rows, columns=list(dict.fromkeys(columns)))
+        by_number: pd.DataFrame = table.set_index("trial")
         return by_number
 
     @property
@@ -151,10 +152,10 @@ class Study(Ends):
         """
         if len(self.spec.goals) > 1:
             raise OptionError(f"study {self.id} has several goals: see study.front")
-        found = self.front
-        if not found:
+        front = self.front
+        if not front:
             raise RunNotReady(f"study {self.id} ({self.state}) has no trial with a value yet")
-        return found[0]
+        return front[0]
 
     @property
     def front(self) -> list[StudyTrial]:
@@ -162,20 +163,24 @@ class Study(Ends):
         return list(self.front_of(self.each()))
 
     def front_of(self, trials: tuple[StudyTrial, ...]) -> tuple[StudyTrial, ...]:
-        """Of these trials, all of this study; found once for what `each` gives."""
-        known, front = self._front
-        if known is not trials:
+        """Return the Pareto front of these trials, which are all of this study."""
+        known_trials, front = self._front
+        if known_trials is not trials:
             front = tuple(self._found_front(trials))
             self._front = trials, front
         return front
 
     def _found_front(self, trials: Sequence[StudyTrial]) -> list[StudyTrial]:
         for state in (TrialState.SUCCEEDED, TrialState.STOPPED):
-            found = [(trial, trial.scores(self.spec)) for trial in trials if trial.state is state]
-            scored = [(trial, own) for trial, own in found if all(map(math.isfinite, own))]
+            candidates = [
+                (trial, trial.scores(self.spec)) for trial in trials if trial.state is state
+            ]
+            scored = [
+                (trial, scores) for trial, scores in candidates if all(map(math.isfinite, scores))
+            ]
             if scored:
-                best = unbeaten([own for _, own in scored])
-                front = [trial for trial, own in scored if own in best]
+                best = unbeaten([scores for _, scores in scored])
+                front = [trial for trial, scores in scored if scores in best]
                 return front if len(self.spec.goals) > 1 else front[:1]
         return []
 
@@ -313,9 +318,9 @@ class Study(Ends):
             self._start_process()
 
     def _start_process(self) -> None:
-        """By the interpreter that it was started with: a server's may lack what trials need."""
-        own = self.file.python
-        start_process(self.folder, own if own and Path(own).exists() else sys.executable)
+        """Use the interpreter that it was started with: a server's may lack trials' packages."""
+        python = self.file.python
+        start_process(self.folder, python if python and Path(python).exists() else sys.executable)
 
     def __repr__(self) -> str:
         try:
@@ -332,12 +337,12 @@ def unbeaten(scores: Iterable[tuple[float, ...]]) -> set[tuple[float, ...]]:
     ordered = sorted(several, reverse=True)  # nothing is beaten by what comes after it
     if len(ordered[0]) == 2:
         highest = itertools.accumulate((second for _, second in ordered), max, initial=-math.inf)
-        return {own for own, above in zip(ordered, highest, strict=False) if own[1] > above}
+        return {pair for pair, above in zip(ordered, highest, strict=False) if pair[1] > above}
     front = np.empty((len(ordered), len(ordered[0])))
     count = 0
-    for own in ordered:
-        if not (front[:count] >= own).all(axis=1).any():
-            front[count] = own
+    for pair in ordered:
+        if not (front[:count] >= pair).all(axis=1).any():
+            front[count] = pair
             count += 1
     return set(map(tuple, front[:count].tolist()))
 
@@ -346,5 +351,5 @@ def _as_optuna(study: Study) -> optuna.Study:
     """Made of what a service says of the trials."""
     spec = replace(study.spec, search=Search("random"))
     goals = [goal.metric for goal in spec.goals]
-    known = [(trial.params, trial.outcome(goals)) for trial in study.each()]
-    return SearchEngine(spec, known, name=study.name).study
+    outcomes = [(trial.params, trial.outcome(goals)) for trial in study.each()]
+    return SearchEngine(spec, outcomes, name=study.name).study

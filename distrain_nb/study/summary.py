@@ -63,7 +63,7 @@ class StudySummary(Overview):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of its parameters."""
+        """The names of its parameters."""
         return tuple(dict.fromkeys(parameter.name for parameter in self.spec.parameters))
 
     @property
@@ -123,12 +123,12 @@ class StudySummary(Overview):
     def seconds_left(self) -> float | None:
         """If trials go on as they went; None before one has ended, and when no more will."""
         ended = [trial.duration for trial in self.trials if trial.state.final]
-        left = self.wanted - len(ended)
-        if self.state != State.RUNNING or not ended or left <= 0:
+        remaining = self.wanted - len(ended)
+        if self.state != State.RUNNING or not ended or remaining <= 0:
             return None
         mean = sum(ended) / len(ended)
         begun = (min(mean, trial.duration) for trial in self.trials if not trial.state.final)
-        return max(0.0, mean * left - sum(begun)) / min(self.spec.parallel, left)
+        return max(0.0, mean * remaining - sum(begun)) / min(self.spec.parallel, remaining)
 
     def as_json(self) -> dict[str, Json]:
         """Return what the page shows besides trials and charts, as JSON values."""
@@ -143,7 +143,7 @@ class StudySummary(Overview):
 
 
 def summary_of(study: Study) -> StudySummary:
-    """As it is now. Raises RunUnreadable."""
+    """Return the study's present summary. Raises RunUnreadable."""
     status, trials = study.status, study.each()
     now, final = time.time(), status.state.final
     end = status.times.get(str(status.state), now) if final else None
@@ -191,18 +191,18 @@ def best_so_far(trials: Sequence[StudyTrial], goal: Goal) -> list[tuple[int, flo
     ones count where none has succeeded."""
     sign = 1 if goal.direction == "min" else -1
     for state in VALUED:
-        found: list[tuple[int, float]] = []
+        steps: list[tuple[int, float]] = []
         for trial in (trial for trial in trials if trial.state is state):
             value = value_of(trial, goal.metric)
-            if math.isfinite(value) and (not found or sign * value < sign * found[-1][1]):
-                found.append((trial.number, value))
-        if found:
-            return found
+            if math.isfinite(value) and (not steps or sign * value < sign * steps[-1][1]):
+                steps.append((trial.number, value))
+        if steps:
+            return steps
     return []
 
 
 def qualities(trials: Sequence[StudyTrial], goal: Goal) -> dict[int, float]:
-    """From 0, the worst, to 1, the best, by the trial's number: equally far from each other, so
+    """Rank trials from 0, the worst, to 1, the best, by number. Ranks are equally far apart, so
     that one very bad value leaves the others apart."""
     sign = -1 if goal.direction == "min" else 1
     values = ((t.goals.get(goal.metric, math.nan), t.number) for t in trials if t.state in VALUED)
@@ -254,7 +254,7 @@ class StudyListing(Rows["Study", StudyRow]):
 
 
 def row_of(study: Study) -> StudyRow:
-    """As it is now. Raises RunUnreadable."""
+    """Return the study's present row. Raises RunUnreadable."""
     now = summary_of(study)
     return StudyRow(
         id=now.id,

@@ -119,10 +119,10 @@ class StudyTrial:
     @property
     def run(self) -> Run:
         """Its run, with its log, metrics and results. Raises RunNotReady, RunNotFound."""
-        found = run_of(self._file)
-        if found is None:
+        handle = run_of(self._file)
+        if handle is None:
             raise RunNotReady(f"trial {self.number} has no run yet")
-        return found
+        return handle
 
     @property
     def results(self) -> Results:
@@ -145,12 +145,14 @@ class StudyTrial:
 
     def scores(self, spec: StudySpec) -> tuple[float, ...]:
         """Return its values, of which larger ones are better; NaN for one that it hasn't."""
-        known, own = self._scores
-        if known is not spec:
+        known_spec, values_of_goals = self._scores
+        if known_spec is not spec:
             values = ((goal, self.goals.get(goal.metric, math.nan)) for goal in spec.goals)
-            own = tuple(value if goal.direction == "max" else -value for goal, value in values)
-            self._scores = spec, own
-        return own
+            values_of_goals = tuple(
+                value if goal.direction == "max" else -value for goal, value in values
+            )
+            self._scores = spec, values_of_goals
+        return values_of_goals
 
     def outcome(self, goals: Sequence[str]) -> Outcome:
         """Return how it has gone, for those who know no more than its values."""
@@ -230,8 +232,8 @@ class TrialReader:
                 if name not in self._known or self._known[name][0] != version
             }
             if fresh or len(versions) != len(self._known):
-                kept = {name: item for name, item in self._known.items() if name in versions}
-                self._known = {**kept, **fresh}
+                unchanged = {name: item for name, item in self._known.items() if name in versions}
+                self._known = {**unchanged, **fresh}
                 trials = (trial for _, trial in self._known.values())
                 self._ordered = tuple(sorted(trials, key=lambda trial: trial.number))
             return self._ordered
@@ -250,10 +252,10 @@ class TrialReader:
         try:
             with os.scandir(self._folder) as entries:
                 for entry in entries:
-                    known = self._known.get(entry.name)
-                    if known and known[0][0] == entry.inode() and known[1].state.final:
-                        yield entry.name, known[0]
-                    elif known or _NAME.fullmatch(entry.name):
+                    cached = self._known.get(entry.name)
+                    if cached and cached[0][0] == entry.inode() and cached[1].state.final:
+                        yield entry.name, cached[0]
+                    elif cached or _NAME.fullmatch(entry.name):
                         status = entry.stat()
                         yield entry.name, (status.st_ino, status.st_mtime_ns, status.st_size)
         except FileNotFoundError:

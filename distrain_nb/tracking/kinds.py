@@ -94,6 +94,6 @@ def kind_of(uri: str) -> Kind:
 
 def of_place(name: str) -> Kind | None:
     """Return the kind of tracker that a place brings; None if it brings none."""
-    point = installed.own(GROUP).get(name)
+    point = installed.points_of(GROUP).get(name)
     kind: Kind | None = point.load() if point else None
     return kind

@@ -48,7 +48,7 @@ class Mirror:
     def _begin(self) -> TrackedRun:
         before = self._request.tracked
         if before is not None and before.run:
-            run, self._takes_over = self._tracker.known(self._request, before), True
+            run, self._takes_over = self._tracker.existing(self._request, before), True
         else:
             run, self._takes_over = self._tracker.run(self._request, self._parent())
         replace(run.tracked, note="").write(self._folder)

@@ -48,7 +48,7 @@ class MlflowTracker:
         """Return the run of that key, and whether it was there before: made if there is none."""
         return MlflowRun.of(self._client, request, parent)
 
-    def known(self, request: TrackingRequest, tracked: Tracked) -> MlflowRun:  # noqa: ARG002
+    def existing(self, request: TrackingRequest, tracked: Tracked) -> MlflowRun:  # noqa: ARG002
         """Return a run that was found or made before."""
         return MlflowRun(self._client, tracked)
 

@@ -47,9 +47,9 @@ class GuardedTracker:
         run, existed = self._tracker.run(_clean(request), parent)
         return GuardedRun(run), existed
 
-    def known(self, request: TrackingRequest, tracked: Tracked) -> TrackedRun:
-        """See `Tracker.known`."""
-        return GuardedRun(self._tracker.known(_clean(request), tracked))
+    def existing(self, request: TrackingRequest, tracked: Tracked) -> TrackedRun:
+        """See `Tracker.existing`."""
+        return GuardedRun(self._tracker.existing(_clean(request), tracked))
 
     def abandon(self, request: TrackingRequest) -> None:
         """See `Tracker.abandon`."""

@@ -108,13 +108,15 @@ class TrackingRequest:
 
 
 def pending(
-    kind: Kind = MLFLOW, known: Mapping[str, TrackingRequest] | None = None
+    kind: Kind = MLFLOW, cached: Mapping[str, TrackingRequest] | None = None
 ) -> dict[str, TrackingRequest]:
     """Return all that isn't done by its key, the oldest first; `known` are not read again."""
     requests = {}
     for path in (home() / kind.folder).glob("*.json"):
         try:
-            requests[path.stem] = (known or {}).get(path.stem) or fields.read(TrackingRequest, path)
+            requests[path.stem] = (cached or {}).get(path.stem) or fields.read(
+                TrackingRequest, path
+            )
         except FileNotFoundError:  # just done
             continue
         except (OSError, fields.Damaged):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NAME_VARIABLE = "MLFLOW_EXPERIMENT_NAME"  # what runs are filed under that have no --experiment
 
 
-def begin_run(record: Record, *, here: bool, own: str = "") -> str:
+def begin_run(record: Record, *, here: bool, experiments: str = "") -> str:
     """Have a run mirrored that is about to be started; `here` on this machine. `own` is where its
     service keeps experiments. See `begin`."""
     try:
@@ -35,13 +35,18 @@ def begin_run(record: Record, *, here: bool, own: str = "") -> str:
         return str(error)
     uri = address(config, os.environ)
     waits = here or may_be_reached(uri)
-    notes = (_begin_at_place(record, config, own, here), begin(_of(record, uri, here), waits=waits))
+    notes = (
+        _begin_at_place(record, config, experiments, here),
+        begin(_of(record, uri, here), waits=waits),
+    )
     return "; ".join(filter(None, notes))
 
 
-def _begin_at_place(record: Record, config: Config, own: str, here: bool, study: str = "") -> str:
+def _begin_at_place(
+    record: Record, config: Config, experiments: str, here: bool, study: str = ""
+) -> str:
     try:
-        request = place_request(record, config, os.environ, own, here=here)
+        request = place_request(record, config, os.environ, experiments, here=here)
     except OptionError as error:
         return str(error)
     return "" if request is None else begin(replace(request, parent=study), waits=False)
@@ -55,7 +60,7 @@ def begin_study(
     options: Mapping[str, str],
     *,
     here: bool,
-    own: str = "",
+    experiments: str = "",
 ) -> str:
     """Have a study mirrored that is about to be started, to which its trials then belong; `here`
     and `own` are as in `begin_run`. Gives also what keeps its trials from the place's experiments,
@@ -68,34 +73,36 @@ def begin_study(
     filed = experiment or os.environ.get(NAME_VARIABLE, "") or name
     request = TrackingRequest(uri, filed, name, "", created, str(folder), dict(options), _common())
     note = begin(replace(request, ends_here=False), waits=here or may_be_reached(uri))
-    return "; ".join(filter(None, (_not_at_place(config, own), note)))
+    return "; ".join(filter(None, (_not_at_place(config, experiments), note)))
 
 
-def _not_at_place(config: Config, own: str) -> str:
+def _not_at_place(config: Config, experiments: str) -> str:
     """Say what keeps runs out of a place's experiments, where they are to be there."""
     try:
-        kind, address = _at_place(config, os.environ, own)
+        kind, address = _at_place(config, os.environ, experiments)
     except OptionError as error:
         return str(error)
     return missing(kind, address) if kind else ""
 
 
-def _at_place(config: Config, environ: Mapping[str, str], own: str) -> tuple[Kind | None, str]:
+def _at_place(
+    config: Config, environ: Mapping[str, str], experiments: str
+) -> tuple[Kind | None, str]:
     """Return the tracker of a place that runs are to be in, and its address: `own`, or as it is
     set; None if there is none. Raises OptionError."""
     if config.tracking == OFF:
         return None, ""
-    kind = kind_of(own) if own else of_place(config.tracking)
+    kind = kind_of(experiments) if experiments else of_place(config.tracking)
     if kind is None or kind.names is None:
         return None, ""
-    return kind, own or kind.names.address(config, environ)
+    return kind, experiments or kind.names.address(config, environ)
 
 
-def begin_trial(record: Record, study: Path, *, here: bool, own: str = "") -> str:
+def begin_trial(record: Record, study: Path, *, here: bool, experiments: str = "") -> str:
     """Have the run of a trial mirrored, to MLflow if its study is; `here` and `own` are as in
     `begin_run`. See `begin`."""
     with suppress(OSError, OptionError):
-        _begin_at_place(record, Config.load(), own, here, str(study))
+        _begin_at_place(record, Config.load(), experiments, here, str(study))
     with suppress(OSError, Damaged):
         parent, tracked = TrackingRequest.read(study), Tracked.read(study)
         if parent is not None:
@@ -111,7 +118,7 @@ def begin_trial(record: Record, study: Path, *, here: bool, own: str = "") -> st
 
 
 def place_request(
-    record: Record, config: Config, environ: Mapping[str, str], own: str = "", *, here: bool
+    record: Record, config: Config, environ: Mapping[str, str], experiments: str = "", *, here: bool
 ) -> TrackingRequest | None:
     """Make the request for a run in a place's experiments; None if it is not to be there.
 
@@ -119,10 +126,10 @@ def place_request(
     """
     if not record.experiment:
         return None
-    kind, address = _at_place(config, environ, own)
+    kind, address = _at_place(config, environ, experiments)
     if kind is None or kind.names is None:
         return None
-    filed, _, run = record.experiment.partition("/") if own else (record.experiment, "", "")
+    filed, _, run = record.experiment.partition("/") if experiments else (record.experiment, "", "")
     experiment = kind.names.experiment(filed)
     name = kind.names.run(experiment, run or record.name)
     request = replace(_of(record, address, here), experiment=experiment, name=name, joins=bool(run))

@@ -65,7 +65,7 @@ class Tracker(Protocol):
         """Return the run of a request, and whether it was there before: made if there is none.
         Raises NotYet, TooLate, and what the tracker's client does."""
 
-    def known(self, request: TrackingRequest, tracked: Tracked) -> TrackedRun:
+    def existing(self, request: TrackingRequest, tracked: Tracked) -> TrackedRun:
         """Return a run that was found or made before. Raises as `run` does."""
 
     def abandon(self, request: TrackingRequest) -> None:

@@ -76,7 +76,7 @@ _PARTS = (
         label="Noise of the goal", kind="combo", hint=_BY_PLACE, extra=True,
     ),
     Option(
-        "end", "SETTING=VALUE,…", "when a study ends early", read=text.end, write=text.end_text,
+        "end", "SETTING=VALUE,…", "conditions of an early end", read=text.end, write=text.end_text,
         label="End early", hint="such as max-duration=2h", extra=True,
     ),
 )  # fmt: skip

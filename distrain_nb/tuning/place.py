@@ -70,7 +70,7 @@ class StudyPlace:
 
 def study_place(name: str) -> StudyPlace | None:
     """Look a place up by its name; None if no service of it is known to run studies."""
-    point = installed.own(GROUP).get(name)
+    point = installed.points_of(GROUP).get(name)
     place: StudyPlace | None = point.load() if point else None
     return place
 

@@ -38,9 +38,9 @@ from distrain_nb.tuning.spec import (
 
 QUOTED = r'"(?:[^"\\]|\\.)*"'
 # What separators are not looked for in: a quoted word, or a condition in brackets.
-_KEPT = rf'{QUOTED}|\[(?:[^\]"]|{QUOTED})*\]'
-_CLOSED = re.compile(rf'(?:[^"\[]|{_KEPT})*', re.DOTALL)
-_WHOLE = re.compile(r"[+-]?[0-9]+")
+_BRACKETED = rf'{QUOTED}|\[(?:[^\]"]|{QUOTED})*\]'
+_CLOSED = re.compile(rf'(?:[^"\[]|{_BRACKETED})*', re.DOTALL)
+_INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _BARE = re.compile(r"[\w.+/-]+")
 _SIGNS = re.compile(r'["\[\]=|,:\s]')
@@ -56,7 +56,7 @@ def parts(text: str, separator: str, most: int = -1) -> list[str]:
     _check_closed(text)
     texts: list[str] = []
     begin = 0
-    for step in re.finditer(rf"{_KEPT}|{re.escape(separator)}", text, re.DOTALL):
+    for step in re.finditer(rf"{_BRACKETED}|{re.escape(separator)}", text, re.DOTALL):
         if step[0] == separator and len(texts) != most:
             texts.append(text[begin : step.start()])
             begin = step.end()
@@ -85,7 +85,7 @@ def number(text: str) -> int | float:
     text = text.strip()
     if not is_number(text) or math.isinf(float(text)):
         raise OptionError(f"invalid number {shown(text)}")
-    return int(text) if _WHOLE.fullmatch(text) else float(text)
+    return int(text) if _INTEGER.fullmatch(text) else float(text)
 
 
 def word(text: str) -> str:

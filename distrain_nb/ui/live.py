@@ -65,7 +65,7 @@ class LiveView:
             home(),
             run=summary.id,
             summary=_now(summary),
-            batch=_batch(0, tail.whole(), tail.total, whole=True),
+            batch=_batch(0, tail.all(), tail.total, from_start=True),
             waiting=True,
             kernel=kernel_id(),
         )
@@ -92,7 +92,7 @@ class LiveView:
         elif time.monotonic() >= self._whole_due or self._tail.total <= ALWAYS_WHOLE_UP_TO:
             self._send_whole()
         elif changed:
-            self._send(news, whole=False)
+            self._send(news, from_start=False)
         # Last: a page that is told of the end before the lines says that there are none.
         current = _now(summary)
         if {**self._run.summary, "now": current["now"]} != current:
@@ -120,12 +120,12 @@ class LiveView:
 
     def _send_whole(self) -> None:
         if self._behind:
-            self._send(self._tail.whole(), whole=True)
+            self._send(self._tail.all(), from_start=True)
             self._whole_due = time.monotonic() + WHOLE_EVERY_S
             self._behind = False
 
-    def _send(self, batch: Batch, *, whole: bool) -> None:
-        self._run.batch = _batch(self._seq, batch, self._tail.total, whole=whole)
+    def _send(self, batch: Batch, *, from_start: bool) -> None:
+        self._run.batch = _batch(self._seq, batch, self._tail.total, from_start=from_start)
         self._seq += 1
 
 
@@ -133,10 +133,10 @@ def _now(summary: RunSummary) -> dict[str, Any]:
     return {**summary.as_json(), "now": round(time.time(), 1)}
 
 
-def _batch(number: int, batch: Batch, total: int, *, whole: bool) -> dict[str, Any]:
+def _batch(number: int, batch: Batch, total: int, *, from_start: bool) -> dict[str, Any]:
     return {
         "seq": number,
-        "whole": whole,
+        "whole": from_start,
         "first": batch.first,
         "total": total,
         "bars": [_bar(line) for line in batch.bars],

@@ -93,7 +93,7 @@ class Cells:
         head, code = _parted(text)
         return redacted_options(head, self.placeholders) + redacted(code)
 
-    def told(self, message: str) -> str:
+    def located(self, message: str) -> str:
         """Return a message as it may be shown."""
         return redacted(message, self._hidden)
 
@@ -129,10 +129,10 @@ def repaired(point: Point, number: int, text: str) -> str:
 
 
 def _point(finding: Finding, cells: Cells) -> Point:
-    message, _, more = cells.told(finding.message).partition("\n")
+    message, _, more = cells.located(finding.message).partition("\n")
     excerpt = _excerpt(finding, cells)
     is_said = excerpt is not None or finding.where in finding.message
-    where = "" if is_said and not _PLACE.match(finding.where) else cells.told(finding.where)
+    where = "" if is_said and not _PLACE.match(finding.where) else cells.located(finding.where)
     repairs = tuple(repair for fix in finding.fixes if (repair := _repair(fix, cells)))
     return Point(message, more, where, finding.code, excerpt, repairs)
 
@@ -141,7 +141,7 @@ def _repair(fix: Fix[Any], cells: Cells) -> CellRepair | None:
     """Return a repair as the page shows it; None where it does not change anything."""
     before, after = (cells.shown(text).split("\n") for text in (cells.text, fix.apply(cells.text)))
     changed = [line[2:] for line in ndiff(before, after) if line[0] == "+"]
-    return CellRepair(cells.told(fix.label), changed[0], fix) if changed else None
+    return CellRepair(cells.located(fix.label), changed[0], fix) if changed else None
 
 
 def _excerpt(finding: Finding, cells: Cells) -> Excerpt | None:
@@ -316,7 +316,7 @@ def show_warnings(findings: Sequence[Finding], cells: Cells) -> None:
         _display(points_of(findings, cells), Severity.WARNING)
         return
     for finding in findings:
-        outputs.say(cells.told(str(finding)))
+        outputs.say(cells.located(str(finding)))
 
 
 def _display(points: tuple[Point, ...], severity: Severity) -> None:

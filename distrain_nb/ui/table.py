@@ -112,7 +112,7 @@ class RunsTable:
 
     @property
     def _time(self) -> str:
-        """When the runs were so, where one of them may still change."""
+        """Return the time of the table, if a run may still change."""
         changing = any(not row.summary.final for row in self.summaries)
         return f"as of {clock(self.now)}" if changing else ""
 

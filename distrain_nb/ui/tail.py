@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from distrain_nb.run.log.reader import Line
     from distrain_nb.run.log.scan import LogRecords
 
-KEPT = 2_000
+KEPT_LINES = 2_000
 LONGEST_SHOWN = 4_000
 
 
@@ -49,20 +49,20 @@ class Tail:
     """The last lines of a log. A moving line is kept apart until it stands still."""
 
     def __init__(self) -> None:
-        self._lines: deque[Line] = deque(maxlen=KEPT)
+        self._lines: deque[Line] = deque(maxlen=KEPT_LINES)
         self._bars: dict[int, Line] = {}
         self.total = 0
 
     def add(self, records: bytes) -> Batch:
-        """Read records of the log, and return what a view that is up to date must add: KEPT lines
-        at most.
+        """Read records of the log. Return what an up-to-date view must add: KEPT_LINES lines at
+        most.
 
         `records` are whole records of the log as they are in its file; only those that are kept are
         read.
         """
         parsed = scan(records)
         offsets = parsed.offsets[~parsed.moving]
-        shown = tuple(_line_at(records, offset) for offset in offsets[-KEPT:])
+        shown = tuple(_line_at(records, offset) for offset in offsets[-KEPT_LINES:])
         self.total += len(offsets)
         self._lines.extend(shown)
         self._move_bars(records, parsed)
@@ -76,7 +76,7 @@ class Tail:
             if parsed.moving[last]:
                 self._bars[int(parsed.writers[last])] = _line_at(records, parsed.offsets[last])
 
-    def whole(self) -> Batch:
+    def all(self) -> Batch:
         """Return all that is kept, for a view that has seen nothing."""
         lines = tuple(self._lines)
         return Batch(self.total - len(lines), lines, tuple(self._bars.values()))

@@ -34,7 +34,7 @@ _BOX = "border:1px solid #8888;border-radius:8px;padding:4px 12px;margin:2px 0 6
 _LOG = "max-height:306px;overflow:auto;white-space:pre-wrap;font-size:12px;margin:4px 0"
 _SMALL = "font-size:12px;opacity:0.8;margin:4px 0"
 _POINTS = 60
-_WIDTH, _LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT = 400, 60, 24, 330, 120  # pixels
+_WIDTH, _MARGIN, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT = 400, 60, 24, 330, 120  # pixels
 _INK = "fill:#808080;font:11px sans-serif"
 _PICTURE_STYLE = (
     "path:not([fill]){fill:none}.dn-spread{fill-opacity:.2}path{stroke-width:1.5;vector-effect:non-scaling-stroke}"
@@ -86,19 +86,20 @@ def _picture(
 ) -> str:
     plot = drawing.plot(lines, colours, _PLOT_HEIGHT)
     bottom = _TOP + _PLOT_HEIGHT
-    texts = [_text(_LEFT, _TOP - 10, "start", f"{tag} {newest}")]
+    texts = [_text(_MARGIN, _TOP - 10, "start", f"{tag} {newest}")]
     texts += [
-        _text(_LEFT - 6, _TOP + 4 + share * _PLOT_HEIGHT, "end", text) for share, text in plot.rows
+        _text(_MARGIN - 6, _TOP + 4 + share * _PLOT_HEIGHT, "end", text)
+        for share, text in plot.rows
     ]
     texts += [
-        _text(_LEFT + share * _PLOT_WIDTH, bottom + 16, "middle", text)
+        _text(_MARGIN + share * _PLOT_WIDTH, bottom + 16, "middle", text)
         for share, text in plot.columns
     ]
     side = drawing.SIDE
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {bottom + 24}">'
         f"<style>{_PICTURE_STYLE}</style>"
-        f'<svg x="{_LEFT}" y="{_TOP}" width="{_PLOT_WIDTH}" height="{_PLOT_HEIGHT}"'
+        f'<svg x="{_MARGIN}" y="{_TOP}" width="{_PLOT_WIDTH}" height="{_PLOT_HEIGHT}"'
         f' viewBox="0 0 {side} {side}" preserveAspectRatio="none" overflow="visible">'
         f"{plot.paths}</svg>{''.join(texts)}</svg>"
     )

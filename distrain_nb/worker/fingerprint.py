@@ -231,12 +231,12 @@ def dict_of(obj: Any) -> Mapping[str, Any]:
         return {}
 
 
-def is_own(cls: type, own: Collection[Any]) -> bool:
+def is_own(cls: type, modules: Collection[Any]) -> bool:
     """Return whether a class is of one of these modules, or of none: `make_dataclass` says
     `types`."""
     if cls.__module__ == "types":
         return not hasattr(types, cls.__qualname__)
-    return cls.__module__ in own
+    return cls.__module__ in modules
 
 
 def text_of(value: Any) -> str | None:

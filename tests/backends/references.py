@@ -237,7 +237,7 @@ REFUSED: dict[str, tuple[Reference, ...]] = {
         ),
         LABELS,
     ),
-    "{len(found)} times --label": (LABELS,),
+    "{len(pairs)} times --label": (LABELS,),
     "invalid --env": (
         Field("env_var.EnvVar", "Must be a valid C identifier"),
         Shape("TrainingEnvironmentKey"),

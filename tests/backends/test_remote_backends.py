@@ -67,12 +67,12 @@ def test_missing_packages_are_named_before_anything_is_sent(
 
 @pytest.mark.parametrize("backend", [VertexBackend, SageMakerBackend])
 def test_clouds_name_theirs(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert next(iter(backend().checks())).found.startswith(backend.packages[0])
+    assert next(iter(backend().checks())).result.startswith(backend.packages[0])
 
 
 def test_doctor_names_settings_alone_as_what_to_set(demanding: None) -> None:
     checks = dict(backends())["other processes"]
-    said = {(check.what, check.found, check.remedy) for check in checks}
+    said = {(check.subject, check.result, check.remedy) for check in checks}
     assert said == {
         ("jobs", "its machines are away", ""),
         ("settings", "not set: region", "%distrain config region=… keeps them"),

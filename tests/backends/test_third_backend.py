@@ -14,7 +14,7 @@ import pytest
 pytestmark = pytest.mark.slow  # it installs a wheel and runs two jobs
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "backends.md"
-MOST_LINES = 160
+MOST_LINES = 165
 SECRET = "correct-horse-7"
 
 USE = """
@@ -50,6 +50,8 @@ found = {
     "missing": [f.code for f in d.check("print(1)", on="lab")],
     "unread": sorted((f.code, f.severity.value, f.where) for f in d.check(
         "1", on="lab", queue=queue, servers=3, region="here", image="python")),
+    "large": [[f.code, f.where, [fix.label for fix in f.fixes]] for f in d.check(
+        "1", on="lab", queue=queue, workers=9)],
 }
 cell = '''
 import json, os, socket, time
@@ -167,6 +169,7 @@ def test_an_installed_backend_is_known_everywhere_and_runs_jobs(site: Path, tmp_
         ["field-ignored", "warning", "region"],
         ["role-not-here", "error", "servers"],
     ]
+    assert found["large"] == [["lab-size", "workers.replicas", ["Use 8 workers"]]]
     lines = [line.rpartition("] ")[2] for line in found["log"].splitlines()]
     assert {f"hello from {rank}" for rank in range(6)} <= set(lines)
     assert f"secret of {len(SECRET)}" in lines

@@ -82,7 +82,7 @@ def stock(place: str, image: str, option: str) -> Stock:
 
 def computes(equipment: Equipment, program: Uses, hardware: Hardware, there: Stock) -> bool:
     """Whether the image or a package of its uses the devices, by their names."""
-    row = there.known(equipment.image)
+    row = there.row_of(equipment.image)
     if row and row.framework in program.frameworks and row.fits(hardware):
         return not row.needs or bool(set(row.needs) & program.imports)
     if there.option == IMAGE:

@@ -9,7 +9,7 @@ import pytest
 
 from distrain_nb.api import program
 from distrain_nb.backends.base import AnyJob, Job
-from distrain_nb.backends.options import made
+from distrain_nb.backends.options import read_options
 from distrain_nb.backends.plugins import find
 from distrain_nb.cluster import choose
 from distrain_nb.findings import Severity
@@ -49,7 +49,9 @@ def _gpus(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def job(layout: Layout, code: str, **more: object) -> AnyJob:
     backend = find(layout.on)
-    asked = Job(program(code), layout, Path(), made(backend.options, {"bucket": "b", **more}))
+    asked = Job(
+        program(code), layout, Path(), read_options(backend.options, {"bucket": "b", **more})
+    )
     return replace(asked, machine=backend.machine(asked))
 
 

@@ -475,7 +475,7 @@ def test_every_rule_has_a_case() -> None:
 def test_an_older_installation_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its metadata has no entry points of places, and every layout would have fitted."""
     monkeypatch.setattr(place, "_PLACES", {})
-    monkeypatch.setattr("distrain_nb.installed.own", lambda group: {})
+    monkeypatch.setattr("distrain_nb.installed.points_of", lambda group: {})
     with pytest.raises(DistrainError, match="metadata lacks the place vertex"):
         check(Layout.of("vertex", primary="3*n1-standard-4"))
 

@@ -109,7 +109,7 @@ def iam(decisions: Mapping[str, str]) -> Any:
 
 def of_sagemaker() -> dict[str, Check]:
     topics = dict(doctor().topics)
-    return {check.what: check for check in topics["SageMaker"]}
+    return {check.subject: check for check in topics["SageMaker"]}
 
 
 @pytest.fixture
@@ -130,14 +130,14 @@ def test_the_role_of_a_space_is_asked_for_what_it_may(
     with iam({"iam:PassRole": "implicitDeny"}) as simulation:
         monkeypatch.setenv("AWS_ENDPOINT_URL_IAM", f"http://{simulation.address}")
         found = of_sagemaker()
-        place = next(check for check in doctor().checks if check.what == "place")
+        place = next(check for check in doctor().checks if check.subject == "place")
     assert place.found == "SageMaker Studio, JupyterLab space, distribution 4.4.1"
     assert found["settings"].state is Health.GOOD
-    assert "found here (region, role, bucket," in found["settings"].found
-    assert found["identity"].state is Health.GOOD and "123456789012" in found["identity"].found
-    assert found["calls"].found == "all that jobs need is allowed"
-    assert found["bucket"].found.endswith("is not there yet: the first job makes it")
-    assert found["sending"].found == "not allowed: iam:PassRole"
+    assert "found here (region, role, bucket," in found["settings"].result
+    assert found["identity"].state is Health.GOOD and "123456789012" in found["identity"].result
+    assert found["calls"].result == "all that jobs need is allowed"
+    assert found["bucket"].result.endswith("is not there yet: the first job makes it")
+    assert found["sending"].result == "not allowed: iam:PassRole"
     assert "docs/sagemaker.md" in found["sending"].remedy
 
 
@@ -158,9 +158,9 @@ def test_what_is_refused_is_named_and_what_can_not_be_told_is_said(
         monkeypatch.setenv("AWS_ENDPOINT_URL_SAGEMAKER", f"http://{service.address}")
         monkeypatch.setenv("AWS_ENDPOINT_URL_IAM", f"http://{identities.address}")
         found = of_sagemaker()
-    assert found["calls"].found == "not allowed: sagemaker:DescribeTrainingJob"
+    assert found["calls"].result == "not allowed: sagemaker:DescribeTrainingJob"
     assert found["sending"].state is Health.MISSING
-    assert found["sending"].found.startswith("can't be told before a first job")
+    assert found["sending"].result.startswith("can't be told before a first job")
 
 
 def test_a_login_that_is_refused_says_what_to_do(
@@ -169,8 +169,8 @@ def test_a_login_that_is_refused_says_what_to_do(
     with refusing("ExpiredToken", "The token has expired.") as server:
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{server.address}")
         found = of_sagemaker()
-    assert found["identity"].state is Health.WRONG
-    assert "The token has expired" in found["identity"].found
+    assert found["identity"].state is Health.BROKEN
+    assert "The token has expired" in found["identity"].result
     assert "aws sso login" in found["identity"].remedy
     assert "calls" not in found
 
@@ -180,7 +180,7 @@ def test_a_proxy_that_answers_in_the_place_of_aws_is_no_login(
 ) -> None:
     with sagemaker({}) as json_where_xml_belongs:
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{json_where_xml_belongs.address}")
-        assert "what answers is not AWS" in of_sagemaker()["identity"].found
+        assert "what answers is not AWS" in of_sagemaker()["identity"].result
 
 
 def test_a_service_that_does_not_answer_is_asked_once() -> None:
@@ -200,4 +200,4 @@ def test_a_service_that_does_not_answer_is_asked_once() -> None:
 def test_nobody_is_asked_where_there_is_no_login(tmp_path: Path) -> None:
     for topic, checks in doctor().topics:
         if topic in ("Vertex AI", "SageMaker"):
-            assert "identity" not in {check.what for check in checks}
+            assert "identity" not in {check.subject for check in checks}

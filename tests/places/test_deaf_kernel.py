@@ -21,9 +21,9 @@ def test_only_the_releases_that_do(
     about.write_text(f"Metadata-Version: 2.1\nName: ipykernel\nVersion: {number}\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
-    found = [check for check in jupyter() if check.what == "ipykernel"]
+    found = [check for check in jupyter() if check.subject == "ipykernel"]
     assert len(found) == told
     for check in found:
         assert check.state is Health.MISSING
-        assert check.found.startswith(number)
+        assert check.result.startswith(number)
         assert "Reconnect to Kernel" in check.remedy

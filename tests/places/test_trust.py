@@ -28,14 +28,14 @@ def notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def checks() -> dict[str, Check]:
-    return {check.what: check for check in jupyter()}
+    return {check.subject: check for check in jupyter()}
 
 
 def test_a_notebook_that_is_not_trusted_is_told_of(notebook: Path) -> None:
     found = checks()
-    assert found["jupyter-server-documents"].found.startswith("0.3.3: ")
+    assert found["jupyter-server-documents"].result.startswith("0.3.3: ")
     assert found["trust"].state is Health.MISSING
-    assert "training.ipynb is not trusted" in found["trust"].found
+    assert "training.ipynb is not trusted" in found["trust"].result
     assert "Trust Notebook" in found["trust"].remedy
     NotebookNotary().sign(nbformat.read(notebook, as_version=4))
     assert checks()["trust"].state is Health.GOOD
@@ -46,9 +46,9 @@ def test_trust_that_can_not_be_told_is_said_so(
 ) -> None:
     NotebookNotary().sign(nbformat.read(notebook, as_version=4))
     monkeypatch.setenv("JPY_SESSION_NAME", "elsewhere/of-a-server.ipynb")
-    assert "can't find out whether" in checks()["trust"].found
+    assert "can't find out whether" in checks()["trust"].result
     monkeypatch.delenv("JPY_SESSION_NAME")
-    assert "can't find out whether" in checks()["trust"].found
+    assert "can't find out whether" in checks()["trust"].result
 
 
 def test_a_server_of_the_usual_kind_needs_no_word(

@@ -211,7 +211,7 @@ def test_what_the_cluster_lacks_is_said_before_anything_is_sent(
     assert [choice.value for choice in choices(layout, "workers.machine")] == ["node", GROUP]
     assert len(option_choices(layout, "placement")) == 4
     settled = {"address": Found(cluster.address, "a test")}
-    said = {check.what: check.found for check in RayBackend().access(settled)}
+    said = {check.subject: check.result for check in RayBackend().access(settled)}
     assert said["cluster"].startswith("Ray 2.") and said["cluster"].endswith(
         "2 nodes, 8 CPUs, 0 GPUs"
     )

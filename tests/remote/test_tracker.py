@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from distrain_nb.backends.plugins import find
-from distrain_nb.backends.remote.tracker import MLFLOW_RUN, may_be_reached, told
+from distrain_nb.backends.remote.tracker import MLFLOW_RUN, may_be_reached, mlflow_variable
 from distrain_nb.config import Config
 from distrain_nb.worker.files.tracked import TRACKED_VARIABLE, Tracked
 from tests.sagemaker.jobs import job as sagemaker_job
@@ -58,18 +58,22 @@ def test_a_request_has_a_place_for_the_run_of_such_a_tracker(place: str, made: A
 
 
 def test_what_is_told_is_the_run_and_no_more(tmp_path: Path) -> None:
-    assert told(tmp_path, study=False) == told(tmp_path, study=True) == "{}"
+    assert mlflow_variable(tmp_path, study=False) == mlflow_variable(tmp_path, study=True) == "{}"
     Tracked(SERVER, note="down").write(tmp_path)
-    assert not Tracked.told(told(tmp_path, study=False)).run
+    assert not Tracked.from_text(mlflow_variable(tmp_path, study=False)).run
     Tracked(SERVER, "abc", "7", "digits", f"{SERVER}/#/abc").write(tmp_path)
     there = {"uri": SERVER, "run": "abc", "experiment": "7"}
-    assert json.loads(told(tmp_path, study=False)) == there
-    assert json.loads(told(tmp_path, study=True)) == {**there, "run": "", "parent": "abc"}
-    assert Tracked.told(told(tmp_path, study=False)) == Tracked(SERVER, "abc", "7")
+    assert json.loads(mlflow_variable(tmp_path, study=False)) == there
+    assert json.loads(mlflow_variable(tmp_path, study=True)) == {
+        **there,
+        "run": "",
+        "parent": "abc",
+    }
+    assert Tracked.from_text(mlflow_variable(tmp_path, study=False)) == Tracked(SERVER, "abc", "7")
     Tracked(f"{SERVER}/{'x' * 500}", "abc", "7").write(tmp_path)  # more than a variable can have
-    assert told(tmp_path, study=False) == "{}"
+    assert mlflow_variable(tmp_path, study=False) == "{}"
 
 
 @pytest.mark.parametrize("text", ["", MLFLOW_RUN, "{}", "[]", "null", '{"run": 7}'])
 def test_any_other_text_tells_of_no_run(text: str) -> None:
-    assert Tracked.told(text) == Tracked("")
+    assert Tracked.from_text(text) == Tracked("")

@@ -8,7 +8,7 @@ from typing import Any
 
 from distrain_nb.api import Code, Source, program
 from distrain_nb.backends.base import Job
-from distrain_nb.backends.options import declared, made
+from distrain_nb.backends.options import declared, read_options
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout
 from distrain_nb.layout.formats import read_any
@@ -53,7 +53,7 @@ def laid(workers: str = "2*ml.p3.2xlarge", **more: Any) -> Layout:
 def job(layout: Layout | None = None, code: Code = "import torch\n", **more: Any) -> SageMakerJob:
     """A job of a small program; `options` are the backend's own."""
     named = {name: more.pop(name) for name in declared(SageMakerOptions) if name in more}
-    options = made(SageMakerOptions, {**PLACE, **more.pop("options", {}), **named})
+    options = read_options(SageMakerOptions, {**PLACE, **more.pop("options", {}), **named})
     return Job(program(code), layout or laid(), Path(), options, config=Config(), **more)
 
 

@@ -185,7 +185,7 @@ def test_metrics_are_read_from_the_lines_of_rank_0() -> None:
     cursor: dict[str, Any] = {}
     points: list[Any] = []
     for entry in entries:  # one at a time: steps go on where they were
-        (told,), cursor = MetricDefinitions.of(definitions).found([entry], cursor, {"low": 1})
+        (told,), cursor = MetricDefinitions.of(definitions).read([entry], cursor, {"low": 1})
         points += told.points
         cursor = as_json(cursor)
     assert points == [
@@ -195,4 +195,4 @@ def test_metrics_are_read_from_the_lines_of_rank_0() -> None:
         ("accuracy", 1, 0.2),
     ]
     assert cursor == {"low": 1, "metrics": {"loss": 2, "accuracy": 2}}
-    assert MetricDefinitions.of(()).found(entries, {}, {"low": 1}) == (entries, {"low": 1})
+    assert MetricDefinitions.of(()).read(entries, {}, {"low": 1}) == (entries, {"low": 1})

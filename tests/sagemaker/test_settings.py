@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb.backends.options import made
+from distrain_nb.backends.options import read_options
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout
 from distrain_nb.places.sagemaker import studio
 from distrain_nb.places.sagemaker.backend import SageMakerBackend
 from distrain_nb.places.sagemaker.options import SageMakerJob, SageMakerOptions
 from distrain_nb.places.sagemaker.service import SageMakerService
-from distrain_nb.places.sagemaker.settings import VARIABLES, Settings, settings_of, wrong
+from distrain_nb.places.sagemaker.settings import VARIABLES, Settings, problems, settings_of
 from tests.sagemaker.jobs import codes, job, planned
 
 NOWHERE = Layout.of("sagemaker", workers="ml.m5.xlarge")
@@ -63,14 +63,14 @@ def test_each_source_yields_to_the_one_before(files: Path, monkeypatch: pytest.M
     asked = replace(asked, environ=dict(os.environ))
     assert resolved(asked).region == "us-west-2"
     kept = {"bucket": "kept", "role": "of-config"}
-    of_config = made(SageMakerOptions, {}, kept)
+    of_config = read_options(SageMakerOptions, {}, kept)
     asked = replace(asked, config=Config(region="ca-central-1"), options=of_config)
     found = resolved(asked)
     assert (found.region, found.bucket) == ("ca-central-1", "kept")
     assert found.role == "arn:aws:iam::${ACCOUNT}:role/of-config"
     asked = replace(
         asked,
-        options=made(
+        options=read_options(
             SageMakerOptions, {"bucket": "s3://mine/", "role": "service-role/of-option"}, kept
         ),
         layout=replace(NOWHERE, region="eu-west-1"),
@@ -123,7 +123,7 @@ def test_a_region_that_botocore_does_not_know_may_be_new() -> None:
 
 def test_what_is_missing_is_named_with_each_way_to_set_it() -> None:
     nowhere = resolved(replace(job(NOWHERE), options=SageMakerOptions()))
-    found = {finding.code: finding.message for finding in wrong(nowhere, rehearsed=False)}
+    found = {finding.code: finding.message for finding in problems(nowhere, rehearsed=False)}
     assert set(found) == {"sagemaker.no-region", "sagemaker.no-role"}
     for way in (
         "--region us-east-1",
@@ -146,9 +146,9 @@ def test_what_is_missing_is_named_with_each_way_to_set_it() -> None:
 def test_settings_of_another_cloud_are_no_settings_here(
     region: str, kept: dict[str, str], code: str
 ) -> None:
-    options = made(SageMakerOptions, {"role": "training"}, kept)
+    options = read_options(SageMakerOptions, {"role": "training"}, kept)
     asked = replace(job(NOWHERE), config=Config(region=region), options=options)
-    found = [each.code for each in wrong(resolved(asked), rehearsed=False)]
+    found = [each.code for each in problems(resolved(asked), rehearsed=False)]
     assert code in found
 
 

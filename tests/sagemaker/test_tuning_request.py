@@ -56,7 +56,10 @@ def test_all_that_a_job_can_have_is_in_the_definition_of_its_trials() -> None:
     plan = study_of(STUDY, laid(spot=True, timeout="1h"), experiment="trial", options=given)
     request: Any = substituted(plan.request, LIKELY)
     assert not report(request, OPERATION)
-    definition, job = request["TrainingJobDefinition"], substituted(plan.trial.kept(), LIKELY)
+    definition, job = (
+        request["TrainingJobDefinition"],
+        substituted(plan.trial.stored_request(), LIKELY),
+    )
     assert definition["StaticHyperParameters"] == job["HyperParameters"]
     same = definition.keys() & job.keys() - {"OutputDataConfig", "Environment", "CheckpointConfig"}
     assert len(same - {"AlgorithmSpecification"}) == 9

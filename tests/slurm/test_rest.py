@@ -124,8 +124,8 @@ def test_what_the_cluster_offers(rest: Cluster, address: str) -> None:
     form = Form("%%distrain --on slurm --workers 3 --partition short")
     assert [finding.code for finding in form.findings] == ["slurm.nodes"]
     (login, version, *others) = SlurmBackend().access({})
-    assert login.found.startswith("root, by SLURM_JWT, valid until ")
-    assert version.found == "v0.0.38" and len(others) == 4
+    assert login.result.startswith("root, by SLURM_JWT, valid until ")
+    assert version.result == "v0.0.38" and len(others) == 4
 
 
 def test_tokens(

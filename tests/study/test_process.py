@@ -6,7 +6,7 @@ from pathlib import Path
 
 from distrain_nb.backends.remote.submission import Journal
 from distrain_nb.study import Study
-from distrain_nb.study.__main__ import _own
+from distrain_nb.study.__main__ import _own_study
 from distrain_nb.study.files import StudyFile
 from distrain_nb.study.listing import new_folder
 from distrain_nb.worker.files.status import State, Status
@@ -19,7 +19,7 @@ def lost(sent: float) -> Study:
     StudyFile(number, "bowl", "key", 1e9, spec, backend="nowhere").write(folder)
     Status(State.STARTING).enter(State.STARTING, "starting").write(folder)
     Journal(sent=sent).write(folder)
-    _own(folder)
+    _own_study(folder)
     return Study(folder)
 
 

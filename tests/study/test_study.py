@@ -85,7 +85,9 @@ def test_more_trials_of_a_study_that_has_ended(home: Path) -> None:
 
 
 def _cleaned(older_than: float) -> list[str]:
-    return [part.what for part in cleaning(older_than, ended_before).parts if "study" in part.what]
+    return [
+        part.title for part in cleaning(older_than, ended_before).parts if "study" in part.title
+    ]
 
 
 def test_a_grid_has_each_value_once(home: Path) -> None:

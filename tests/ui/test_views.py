@@ -30,7 +30,7 @@ from distrain_nb.run.summary import (
 )
 from distrain_nb.ui import ansi, document
 from distrain_nb.ui.table import experiment_table, runs_table
-from distrain_nb.ui.tail import KEPT, LONGEST_SHOWN, Tail, in_a_line, report_html
+from distrain_nb.ui.tail import KEPT_LINES, LONGEST_SHOWN, Tail, in_a_line, report_html
 from distrain_nb.worker.files.status import LONGEST_TRAIL, Progress, State, Status
 from tests.ui.runs import RunFolder
 
@@ -71,8 +71,8 @@ def test_a_tail_is_the_same_however_the_log_arrives(run: RunFolder) -> None:
     at_once.add(b"".join(record + b"\n" for record in records))
     for record in records:
         one_by_one.add(record + b"\n")
-    whole = at_once.whole()
-    assert whole == one_by_one.whole()
+    whole = at_once.all()
+    assert whole == one_by_one.all()
     assert [line.text for line in whole.lines] == ["begin", "100%", "a\ttab"]
     assert [(bar.process, bar.text) for bar in whole.bars] == [(1, " 20%"), (0, "  5%")]
 
@@ -164,22 +164,26 @@ def test_a_run_of_a_version_without_a_trail_has_its_states(run: RunFolder) -> No
 def test_a_moving_line_is_apart_until_it_stands(run: RunFolder) -> None:
     run.print(0, "before\n")
     run.print(0, "\r10%", "e")
-    batch = tail_of(run).whole()
+    batch = tail_of(run).all()
     assert [line.text for line in batch.lines] == ["before"]
     assert [line.text for line in batch.bars] == ["10%"]
     run.print(0, "\r100%\n", "e")
-    batch = tail_of(run).whole()
+    batch = tail_of(run).all()
     assert [line.text for line in batch.lines] == ["before", "100%"]
     assert batch.bars == ()
 
 
 def test_a_tail_is_bounded_and_numbers_its_lines(run: RunFolder) -> None:
-    count = KEPT * 2 + 5
+    count = KEPT_LINES * 2 + 5
     run.print(1, "".join(f"line {n}\n" for n in range(count)))
     run.print(1, "x" * (LONGEST_SHOWN + 1) + "\n")
     tail = tail_of(run)
-    whole = tail.whole()
-    assert (tail.total, whole.first, len(whole.lines)) == (count + 1, count + 1 - KEPT, KEPT)
+    whole = tail.all()
+    assert (tail.total, whole.first, len(whole.lines)) == (
+        count + 1,
+        count + 1 - KEPT_LINES,
+        KEPT_LINES,
+    )
     last = whole.as_bytes().decode().splitlines()[-1]
     assert last.startswith("1\to\t")
     assert last.endswith(f"xx… ({LONGEST_SHOWN + 1:,} characters)")

@@ -7,7 +7,7 @@ from typing import Any
 
 from distrain_nb.api import program
 from distrain_nb.backends.base import Job
-from distrain_nb.backends.options import declared, made
+from distrain_nb.backends.options import declared, read_options
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout
 from distrain_nb.places.vertex.backend import VertexBackend
@@ -20,7 +20,7 @@ PLACE = {"project": "my-project", "bucket": "my-bucket"}
 def job(layout: Layout | None = None, code: str = "import torch\n", **more: Any) -> VertexJob:
     """A job of a small program; `options` are the backend's own."""
     named = {name: more.pop(name) for name in declared(VertexOptions) if name in more}
-    options = made(VertexOptions, {**PLACE, **more.pop("options", {}), **named})
+    options = read_options(VertexOptions, {**PLACE, **more.pop("options", {}), **named})
     layout = layout or Layout.of("vertex", primary="n1-standard-8+2*T4", region="europe-west4")
     return Job(program(code), layout, Path(), options, config=Config(), **more)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb.backends.options import made
+from distrain_nb.backends.options import read_options
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout
 from distrain_nb.places.vertex.backend import VertexBackend
@@ -52,12 +52,12 @@ def test_each_source_yields_to_the_one_before(
     monkeypatch.setenv("CLOUD_ML_REGION", "us-east4")
     asked = replace(asked, environ=dict(os.environ))
     assert resolved(asked).parent == "projects/of-env/locations/us-east4"
-    of_config = made(VertexOptions, {}, {"project": "of-config"})
+    of_config = read_options(VertexOptions, {}, {"project": "of-config"})
     asked = replace(asked, config=Config(region="us-south1"), options=of_config)
     assert resolved(asked).parent == "projects/of-config/locations/us-south1"
     asked = replace(
         asked,
-        options=made(VertexOptions, {"project": "of-option"}, {"project": "of-config"}),
+        options=read_options(VertexOptions, {"project": "of-option"}, {"project": "of-config"}),
         layout=replace(NOWHERE, region="europe-west4"),
     )
     assert resolved(asked).parent == "projects/of-option/locations/europe-west4"

@@ -211,7 +211,7 @@ def test_what_kind_a_gpu_is_and_what_a_process_has_of_it(tmp_path: Path) -> None
     gpus = Gpus.open(library(tmp_path))
     assert gpus is not None
     h100 = Gpu("NVIDIA H100 80GB HBM3", 80_000_000_000)
-    assert gpus.seen({"CUDA_VISIBLE_DEVICES": "2,0"}) == [h100, h100]
+    assert gpus.offered({"CUDA_VISIBLE_DEVICES": "2,0"}) == [h100, h100]
     assert gpus.held_by(7, {}) == [64_000_000_000, 0, 0]
     assert gpus.held_by(9, {}) == [0, 0, 0], "the driver doesn't say how much"
 

@@ -15,6 +15,7 @@ from distrain_nb.backends.remote.submission import Submission
 
 
 def main(folder: Path) -> None:
+    """Submit the job of a run's folder and follow it to its end."""
     try:
         submission = Submission.read(folder)
     except Exception:

@@ -26,7 +26,7 @@ from distrain_nb.worker.files.status import STANDS_STILL, State
 from distrain_nb.worker.rank import stopping
 from distrain_nb.worker.rank.world import note_in
 from distrain_nb.worker.supervisor.grace import NEAR_LIMIT
-from distrain_nb.worker.supervisor.hangs import GOES_ON, SAID
+from distrain_nb.worker.supervisor.hangs import GOES_ON, HANG_PREFIX
 from distrain_nb.worker.supervisor.retries import (
     RETRIED,
     SAVED_AHEAD,
@@ -124,7 +124,7 @@ def _brief(why: str) -> str:
 
 _END = 256 << 10  # bytes at the end of a log; a worker's report is the last that a replica says
 _OF_A_RANK = re.compile(r"(rank|ps|reducer|evaluator) \d+")
-_OF_HANGS = b"distrain: the run "  # how SAID and GOES_ON begin
+_OF_HANGS = b"distrain: the run "  # how HANG_PREFIX and GOES_ON begin
 _ATTEMPT = re.compile(r"attempt \d+ of \d+, after ")
 _BEGINS = re.compile(rf"({_OF_A_RANK.pattern}|the launcher) failed|it was stopped")
 
@@ -172,8 +172,8 @@ class Standstill:
         for record in self._new():
             _, process, _, text = parse(record)
             word = text.removeprefix(f"[{SERVICE}] ")
-            if word.startswith(SAID):
-                self._sentences[process] = word.removeprefix(SAID)
+            if word.startswith(HANG_PREFIX):
+                self._sentences[process] = word.removeprefix(HANG_PREFIX)
             elif word.startswith(GOES_ON):
                 self._sentences.pop(process, None)
         return f"{STANDS_STILL}: {'; '.join(self._sentences.values())}" if self._sentences else ""

@@ -21,7 +21,7 @@ from distrain_nb.backends.remote.options import RemoteOptions, RemoteOptionsT, f
 from distrain_nb.backends.remote.processes import processes_of, start_detached
 from distrain_nb.backends.remote.service import Pace, Service
 from distrain_nb.backends.remote.submission import Journal, Spec, Submission, substituted
-from distrain_nb.backends.remote.tracker import MLFLOW_RUN, told
+from distrain_nb.backends.remote.tracker import MLFLOW_RUN, mlflow_variable
 from distrain_nb.backends.tuning import TRIAL, TRIAL_ARGUMENTS, TRIAL_NONCE, TrialStart
 from distrain_nb.backends.uploads import Folder, Upload
 from distrain_nb.errors import DistrainError
@@ -94,13 +94,13 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
 
     def begin_trial(self, study: Path, trial: TrialStart, folder: Path) -> None:
         submission = Submission.read(study)
-        own = {
+        values = {
             TRIAL_ARGUMENTS: json.dumps(list(trial.arguments)),
             TRIAL_NONCE: secrets.token_hex(4),
             TRIAL: str(trial.number),
-            MLFLOW_RUN: told(folder, study=False),
+            MLFLOW_RUN: mlflow_variable(folder, study=False),
         }
-        replace(submission, spec=substituted(submission.spec, own), kernel=None).write(folder)
+        replace(submission, spec=substituted(submission.spec, values), kernel=None).write(folder)
         self._begin(folder, rehearsed=submission.rehearse is not None)
         start_carrier(folder)
 
@@ -113,10 +113,12 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
     def submit(self, plan: RemotePlanT, folder: Path) -> None:
         """Raise CheckFailed, before anything leaves this machine, for what looks like a secret,
         and OptionError where nothing stands in for the service that is to be rehearsed."""
-        self._write(plan, plan.spec(), folder, {MLFLOW_RUN: told(folder, study=False)})
+        self._write(plan, plan.spec(), folder, {MLFLOW_RUN: mlflow_variable(folder, study=False)})
         start_carrier(folder)
 
-    def _write(self, plan: RemotePlanT, what: Spec, folder: Path, known: Mapping[str, str]) -> None:
+    def _write(
+        self, plan: RemotePlanT, template: Spec, folder: Path, variables: Mapping[str, str]
+    ) -> None:
         """Have in a folder all that is needed to carry that, with what is known by now in the place
         of its stand-ins. Raises as `submit` does."""
         from distrain_nb.program.program import report
@@ -132,14 +134,14 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
             refuse_secret_files(upload.name, _paths(upload), job.allowed_secrets)
         kernel = Owner.of(os.getpid()) if job.waits else None
         processes = tuple(processes_of(job.layout, plan.ranks_per_replica))
-        spec = substituted(asdict(what), known)
+        spec = substituted(asdict(template), variables)
         Submission(self.name, spec, processes, kernel, job.options.rehearsal).write(folder)
         self._begin(folder, rehearsed=job.options.rehearsed)
 
     def _refuse_lacks(self, *, rehearsed: bool) -> None:
         """Raise DistrainError for all at once that this machine lacks."""
         needed = packages("packages", self.packages, self.extra)
-        lacks = [] if needed.state is Health.GOOD else [f"{needed.found}; {needed.remedy}"]
+        lacks = [] if needed.state is Health.GOOD else [f"{needed.result}; {needed.remedy}"]
         if rehearsed:
             lacks += lacks_for_rehearsal(self.name)
         if len(lacks) == 1:
@@ -154,7 +156,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         Status(State.STARTING).enter(State.STARTING, phase, progress=progress).write(folder)
 
     def status(self, handle: Handle, folder: Path) -> Status:
-        """As it is in the folder; a carrier that is gone is started again."""
+        """Return the status in the folder. Start the carrier again if it is gone."""
         if handle.get("rehearsal") or not (folder / SUBMISSION_FILE).exists():
             return Status.current(folder)  # nobody can go on with it
         status = Status.read(folder)

@@ -63,8 +63,8 @@ class Carried:
         """Say that this process answers for the run now, whose processes are these at first."""
         if not self.journal.labels:
             self.journal.labels = [process.label for process in processes]
-        known = self.status.processes or processes
-        self.put(replace(self.status, supervisor=Owner.of(os.getpid()), processes=known))
+        processes_now = self.status.processes or processes
+        self.put(replace(self.status, supervisor=Owner.of(os.getpid()), processes=processes_now))
         self.name_processes()
 
     def rename(self, processes: tuple[Process, ...]) -> None:
@@ -76,8 +76,8 @@ class Carried:
 
     def name_processes(self) -> None:
         """Show those too that only the log knows of: a replica's own words, such as `workers 1`."""
-        labels, known = self.journal.labels, len(self.status.processes)
-        new = tuple(_replica(index, labels[index]) for index in range(known, len(labels)))
+        labels, count = self.journal.labels, len(self.status.processes)
+        new = tuple(_replica(index, labels[index]) for index in range(count, len(labels)))
         self.put(replace(self.status, processes=(*self.status.processes, *new)))
 
     def put(self, status: Status) -> None:
@@ -87,10 +87,10 @@ class Carried:
         if (status.state, status.phase) != (before.state, before.phase):
             _log.info("%s: %s", status.state, status.phase)
 
-    def note(self, text: str, wrong: Exception | None = None) -> None:
+    def note(self, text: str, error: Exception | None = None) -> None:
         """Show what goes on with the run, empty for nothing of note; `wrong` is behind it."""
         if text and text != self.status.note:
-            _log.log(logging.WARNING if wrong else logging.INFO, "%s", text, exc_info=wrong)
+            _log.log(logging.WARNING if error else logging.INFO, "%s", text, exc_info=error)
         self.put(replace(self.status, note=text))
 
     def show(self, progress: Progress) -> None:
@@ -127,10 +127,10 @@ class Carried:
         before = self.last_request() if request is None else request
         end = time.monotonic() + seconds
         while self.last_request() == before:
-            left = end - time.monotonic()
-            if left <= 0:
+            remaining_s = end - time.monotonic()
+            if remaining_s <= 0:
                 return False
-            time.sleep(min(left, HEARD_WITHIN_S))
+            time.sleep(min(remaining_s, HEARD_WITHIN_S))
         return True
 
 
@@ -139,10 +139,10 @@ def _replica(index: int, label: str) -> Process:
     return Process(index, label, role, int(number or 0))
 
 
-def brief(wrong: Exception) -> str:
+def brief(error: Exception) -> str:
     """Return an error in a line."""
-    text = str(wrong).strip().splitlines()
-    return f"{type(wrong).__name__}: {text[0] if text else ''}"
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0] if text else ''}"
 
 
 TELL_EVERY_S = 0.3
@@ -164,17 +164,17 @@ def send(run: Carried, service: Service) -> None:
     if not run.journal.job:
         run.show(Progress("submitting"))
     trouble: Exception | None = None
-    left = ATTEMPTS
+    attempts = ATTEMPTS
     while not run.journal.job:
         if run.journal.sent:
             job = _look_for(run, service)
             run.keep(replace(run.journal, job=job, sent=run.journal.sent if job else 0.0))
-        elif trouble and not (left and isinstance(trouble, Unanswered)):
+        elif trouble and not (attempts and isinstance(trouble, Unanswered)):
             raise trouble
         elif run.stop_wanted():
             raise Cancelled
         else:
-            left -= 1
+            attempts -= 1
             trouble = _create(run, service)
     _log.info("the service has the job: %s", run.journal.job)
 

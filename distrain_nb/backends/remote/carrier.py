@@ -86,18 +86,18 @@ def _carry(run: Carried, endpoints: Mapping[str, str], doing: Doing | None) -> N
         give_up(run, error, ends_with_us)
 
 
-def give_up(run: Carried, wrong: Exception, ends_with_us: bool) -> None:
+def give_up(run: Carried, error: Exception, ends_with_us: bool) -> None:
     """Let the run fail, unless its job may go on: then another process looks for it."""
-    _log.error("can't go on", exc_info=wrong)
+    _log.error("can't go on", exc_info=error)
     if run.over:
         return
     if run.may_be_there and not ends_with_us:
-        run.note(f"can't go on, will be tried again; the job is not touched: {brief(wrong)}")
+        run.note(f"can't go on, will be tried again; the job is not touched: {brief(error)}")
         return
-    known = isinstance(wrong, DistrainError)
+    expected = isinstance(error, DistrainError)
     where = f"`%distrain logs {run.folder.name} --carrier` shows where"
-    said = str(wrong) if known else f"{type(wrong).__name__}: {wrong}\n{where}"
-    run.end(State.FAILED, said)
+    message = str(error) if expected else f"{type(error).__name__}: {error}\n{where}"
+    run.end(State.FAILED, message)
 
 
 class Carrier:
@@ -169,14 +169,14 @@ class Carrier:
     def _missing_note(self, missing: Mapping[str, str]) -> str:
         if not missing:
             return ""
-        why = "; ".join(f"{what}: {why}" for what, why in missing.items())
+        why = "; ".join(f"{kind}: {why}" for kind, why in missing.items())
         again = f"`%distrain attach {self._run.folder.name}` fetches them again"
         lost = "they went with the rehearsal"
         out = lost if self._submission.rehearse is not None else again
         return f"some of what the job left could not be fetched; {out}. Missing are {why}"
 
     def _follow(self, *steps: Step) -> Observed:
-        """Until the service says that the job has ended, with these steps at each look; a service
+        """Take these steps at each look until the service says that the job has ended. A service
         that can't be reached is asked again, more and more seldom."""
         run, pause = self._run, self._run.pace.look
         standstill = Standstill(run.folder)

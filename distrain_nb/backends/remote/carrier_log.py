@@ -33,7 +33,7 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 
 
 class NoLock(DistrainError):
-    """Nothing here keeps two processes from carrying the same run."""
+    """This folder has no locks, so two processes could carry the same run."""
 
 
 @contextmanager
@@ -80,11 +80,11 @@ def _take(descriptor: int) -> bool | None:
 
 def _elsewhere(folder: Path) -> Path:
     """Return a file for the run in a folder of this machine that is the user's own."""
-    own = Path(tempfile.gettempdir()) / f"distrain-locks-{os.getuid()}"
-    own.mkdir(mode=0o700, exist_ok=True)
-    if own.is_symlink() or own.stat().st_uid != os.getuid():
-        raise NoLock(f"{own} is somebody else's: set TMPDIR to a folder of your own")
-    return own / hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()
+    locks = Path(tempfile.gettempdir()) / f"distrain-locks-{os.getuid()}"
+    locks.mkdir(mode=0o700, exist_ok=True)
+    if locks.is_symlink() or locks.stat().st_uid != os.getuid():
+        raise NoLock(f"{locks} is somebody else's: set TMPDIR to a folder of your own")
+    return locks / hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()
 
 
 def write_links(links: Mapping[str, str], folder: Path) -> None:
@@ -155,10 +155,10 @@ class _Formatter(logging.Formatter):
 def _secrets(folder: Path) -> Collection[str]:
     """Return the values of `--env`, for as long as the run's folder has them."""
     try:
-        return options.kept(folder).values()
+        return options.stored_variables(folder).values()
     except (OSError, fields.Damaged):
         return ()
 
 
-def _ended_by(kind: type[BaseException], wrong: BaseException, where: TracebackType | None) -> None:
-    logging.getLogger(LOGGER).critical("ended by an error", exc_info=(kind, wrong, where))
+def _ended_by(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
+    logging.getLogger(LOGGER).critical("ended by an error", exc_info=(kind, error, where))

@@ -67,8 +67,8 @@ def _write(file: int, data: bytes, place: int) -> None:
 
 def _record(entry: LogEntry, labels: list[str]) -> bytes:
     tagged = _TAGGED.fullmatch(entry.text)
-    own = entry.role if entry.role == SERVICE else f"{entry.role} {entry.replica}"
-    label = tagged[1] if tagged else own
+    name = entry.role if entry.role == SERVICE else f"{entry.role} {entry.replica}"
+    label = tagged[1] if tagged else name
     text = tagged[2] if tagged else entry.text
     if label not in labels:
         labels.append(label)
@@ -82,8 +82,8 @@ def events(output: OutputFolder, folder: Path) -> None:
 
     Raises Outside, when all else is there, for objects that are refused.
     """
-    found = output.objects(f"{EVENTS_FOLDER}/")
-    for stored, path in _allowed(found, folder, EVENTS_FOLDER):
+    files = output.objects(f"{EVENTS_FOLDER}/")
+    for stored, path in _allowed(files, folder, EVENTS_FOLDER):
         have = path.stat().st_size if path.exists() else 0
         if have > stored.size:  # written anew
             path.unlink()
@@ -102,11 +102,11 @@ class Points:
 
     def add(self, entries: Sequence[LogEntry], size: int) -> int:
         """Write them after the first `size` bytes, and give the size then."""
-        found = [(entry.time, *point) for entry in entries for point in entry.points]
-        if not found:
+        points = [(entry.time, *point) for entry in entries for point in entry.points]
+        if not points:
             return size
-        events = [] if size else [first_event(found[0][0])]
-        events += [event(time, step, {name: value}) for time, name, step, value in found]
+        events = [] if size else [first_event(points[0][0])]
+        events += [event(time, step, {name: value}) for time, name, step, value in points]
         data = b"".join(map(record, events))
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("ab") as file:
@@ -121,9 +121,9 @@ def results(output: OutputFolder, folder: Path, tell: Listener) -> None:
 
     Raises Outside, when all else is there, for objects that are refused.
     """
-    found = output.objects(f"{RESULTS_FOLDER}/")
-    total, done = sum(stored.size for stored in found), 0
-    for stored, path in _allowed(found, folder, RESULTS_FOLDER):
+    files = output.objects(f"{RESULTS_FOLDER}/")
+    total, done = sum(stored.size for stored in files), 0
+    for stored, path in _allowed(files, folder, RESULTS_FOLDER):
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f"{path.name}{_DRAFT}")
         draft.write_bytes(b"")
@@ -144,11 +144,11 @@ def _pieces(output: OutputFolder, stored: Stored, path: Path, have: int) -> Iter
             yield len(piece)
 
 
-def _allowed(found: Sequence[Stored], folder: Path, below: str) -> Iterator[tuple[Stored, Path]]:
+def _allowed(objects: Sequence[Stored], folder: Path, below: str) -> Iterator[tuple[Stored, Path]]:
     """Yield where each object belongs: names come from outside, so what isn't below the folder
     waits for nothing but a refusal."""
     refused = []
-    for stored in found:
+    for stored in objects:
         path = folder / stored.name
         if ".." in PurePosixPath(path).parts or folder / below not in path.parents:
             refused.append(path)
@@ -204,11 +204,11 @@ class Collector:
         """Have a line of our own in the log; it counts with the rest of that journal."""
         self._keep([LogEntry(time.time(), SERVICE, 0, text)], journal)
 
-    def allowed(self, what: Callable[[], object]) -> None:
+    def allowed(self, step: Callable[[], object]) -> None:
         """Do it; that a permission is missing, or an object refused, is said once, in the log, and
         done without."""
         try:
-            what()
+            step()
         except (Denied, Outside) as error:
             self._tell_once(str(error))
 
@@ -217,8 +217,8 @@ class Collector:
         somebody asks for the end; what is missing then, and why."""
         self._request = self._run.last_request()
         steps = {LINES: self._last_lines, EVENTS: self.events, RESULTS: self._results}
-        found = {kind: self._persist(kind, steps[kind], retry_s) for kind in kinds}
-        return {kind: why for kind, why in found.items() if why}
+        answers = {kind: self._persist(kind, steps[kind], retry_s) for kind in kinds}
+        return {kind: why for kind, why in answers.items() if why}
 
     def _persist(self, kind: str, step: Callable[[], object], retry_s: float) -> str:
         """Return why it can't be done; empty if it has been done."""

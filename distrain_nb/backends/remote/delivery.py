@@ -83,10 +83,10 @@ def to_install(program: Requiring, there: Sequence[str]) -> Iterator[str]:
     taken = {*there, *map(requirement_name, program.required)}
     for line in program.requirements:
         if taken.isdisjoint(builds(requirement_name(line))):
-            wanted = Requirement(line)
-            pinned = [item.operator for item in wanted.specifier] == ["=="]
-            extras = f"[{','.join(sorted(wanted.extras))}]" if wanted.extras else ""
-            yield f"{wanted.name}{extras}" if pinned else line
+            requirement = Requirement(line)
+            pinned = [item.operator for item in requirement.specifier] == ["=="]
+            extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
+            yield f"{requirement.name}{extras}" if pinned else line
     yield from program.required
 
 

@@ -38,7 +38,8 @@ class Lateness:
 
     @classmethod
     def of_rehearsal(cls, late: float) -> Self:
-        """On this machine lines come at once, or as many seconds late as it is set to."""
+        """Return the lateness of a rehearsal: lines come at once, or as many seconds late as
+        set."""
         return cls(settle=1.0 + late, late=20.0 + late)
 
 
@@ -84,12 +85,13 @@ def since(cursor: Cursor) -> int:
 
 
 def received_since(cursor: Cursor) -> int:
-    """From when on (ns) what was received is to be read too; 0 where the service doesn't tell."""
+    """Return the time (ns) from which received lines are read too; 0 if the service doesn't
+    tell."""
     return _place(cursor).get("received", 0)
 
 
 def settle(
-    found: Iterable[HeldLine], cursor: Cursor, now: float, lateness: Lateness, *, last: bool
+    lines: Iterable[HeldLine], cursor: Cursor, now: float, lateness: Lateness, *, last: bool
 ) -> tuple[list[HeldLine], Cursor]:
     """Return the new and held-back lines whose order is final, and the cursor after them.
 
@@ -99,7 +101,7 @@ def settle(
     low, received, latest = since(cursor), received_since(cursor), place.get("latest", 0)
     seen, held = dict(place.get("seen", {})), [HeldLine(*line) for line in place.get("held", ())]
     late = int(lateness.late * NS)
-    for line in found:
+    for line in lines:
         if line.id not in seen:
             seen[line.id] = line.newest
             held.append(line)

@@ -54,14 +54,14 @@ class RemoteOptions:
 
 @dataclass(frozen=True)
 class LabelOptions:
-    """Of a service whose jobs have labels."""
+    """Options of a service whose jobs have labels."""
 
     label: tuple[str, ...] = option("NAME=VALUE", "a label of the job", ())
 
 
 @dataclass(frozen=True)
 class ImageOptions:
-    """Of a backend that builds an image for a job."""
+    """Options of a backend that builds an image for a job."""
 
     builder: str = option(
         "append|docker|cloudbuild", "way to build the image", "append", topic="images"
@@ -81,14 +81,14 @@ class ImageOptions:
 
 @dataclass(frozen=True)
 class RehearsalOptions:
-    """Of a backend that has a stand-in for its service."""
+    """Options of a backend that has a stand-in for its service."""
 
     rehearse: str | None = option("EVENT,…", "rehearse the job on this machine", None, bare="")
 
 
 @dataclass(frozen=True)
 class BucketOptions:
-    """Of a service whose jobs write to a bucket."""
+    """Options of a service whose jobs write to a bucket."""
 
     bucket: str = option("NAME", "bucket for what the job writes", "", setting="bucket")
 
@@ -159,7 +159,7 @@ def keep(values: Mapping[str, str], folder: Path) -> None:
             json.dump(dict(values), file)
 
 
-def kept(folder: Path) -> dict[str, str]:
+def stored_variables(folder: Path) -> dict[str, str]:
     """Return the kept values; none once they have been forgotten."""
     try:
         return fields.load_texts(folder / VARIABLES_FILE)

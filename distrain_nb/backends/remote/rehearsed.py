@@ -107,7 +107,7 @@ class Services:
 
     @classmethod
     def read(cls, folder: Path) -> Services | None:
-        """None before they are there, and when they have ended. Raises `fields.Damaged`."""
+        """Return None before they are there, and when they have ended. Raises `fields.Damaged`."""
         try:
             return fields.read(cls, folder / REHEARSAL_FILE)
         except FileNotFoundError:
@@ -126,7 +126,7 @@ def shown(folder: Path, endpoints: Mapping[str, str]) -> Iterator[None]:
 
 
 def wait_for_tracker(folders: Iterable[Path]) -> None:
-    """Until the rehearsed experiments have all of these runs, whose end does not wait for it."""
+    """Wait until the rehearsed experiments have all of these runs."""
     end = time.monotonic() + TRACKED_WITHIN_S
     while any(map(_is_awaited, folders)) and time.monotonic() < end:
         time.sleep(LOOK_EVERY_S)
@@ -143,8 +143,8 @@ def _is_awaited(folder: Path) -> bool:
 def _buckets(request: JsonObject) -> set[str]:
     """Return the buckets that a submission names."""
     named = {str(request["bucket"])} if request.get("bucket") else set()
-    found = (match[1] for text in _texts(request) for match in _BUCKET.finditer(text))
-    return {name.rpartition("://")[2].strip("/") for name in named} | set(found)
+    names = (match[1] for text in _texts(request) for match in _BUCKET.finditer(text))
+    return {name.rpartition("://")[2].strip("/") for name in named} | set(names)
 
 
 def _in_code(program: Path) -> set[str]:

@@ -88,8 +88,7 @@ class Pace:
     fetch: float = 120.0
 
     def of(self, endpoints: Mapping[str, str]) -> Pace:
-        """As it is at these endpoints: a rehearsal's, which say how late lines may come, are
-        quicker than the service."""
+        """Return the pace for these endpoints: a rehearsal's are quicker than the service."""
         if not endpoints:
             return self
         late = float(endpoints.get("late", 0))

@@ -66,9 +66,9 @@ class SharedSpec(Spec):
         ranks_per_replica: int,
         **named: object,
     ) -> Self:
-        """Of a job with that many ranks a replica, in a folder of its own below `folder`;
-        a relative path starts at the job's working folder. `own` are fields that a backend has
-        added. Raises OptionError for `--env` that can't be."""
+        """Return the spec of a job with that many ranks a replica, in its own folder below
+        `folder`; a relative path starts at the job's working folder. `own` are fields that a
+        backend has added. Raises OptionError for `--env` that can't be."""
         name = "-".join(filter(None, (job.name, job.nonce)))
         values: dict[str, object] = {
             **named,
@@ -115,12 +115,12 @@ def _pools(layout: Layout) -> Iterator[tuple[str, int]]:
 
 def variables(texts: Iterable[str]) -> dict[str, str]:
     """Return the values of `--env`. Raises OptionError."""
-    found = variables_of(texts)
-    for name, value in found.items():
+    values = variables_of(texts)
+    for name, value in values.items():
         if value.startswith(STORED):
             message = f"invalid --env '{name}={value}': this place has no store of secrets"
             raise OptionError(message)
-    return found
+    return values
 
 
 SpecT = TypeVar("SpecT", bound=SharedSpec)
@@ -207,12 +207,12 @@ class SharedFolderService(ABC, Generic[SpecT]):
         """Return how the job has ended by what its replicas left; None where not all have come to
         an end. For a service that forgets its jobs."""
         statuses = [(folder, _outcome(folder)) for folder in self._last_attempts()]
-        known = [status for _, status in statuses if status is not None]
-        if not known or len(known) < len(self.members):
+        written = [status for _, status in statuses if status is not None]
+        if not written or len(written) < len(self.members):
             return None
-        if any(status.state is State.FAILED for status in known):
+        if any(status.state is State.FAILED for status in written):
             return Observed(State.FAILED, str(State.FAILED), _first_failure(statuses))
-        ended = [status for status in known if status.state is State.CANCELLED]
+        ended = [status for status in written if status.state is State.CANCELLED]
         if ended:
             return Observed(State.CANCELLED, str(State.CANCELLED), min(ended, key=_ended).error)
         return Observed(State.SUCCEEDED, str(State.SUCCEEDED))
@@ -244,8 +244,8 @@ class SharedFolderService(ABC, Generic[SpecT]):
         """Return the files below the output folder whose names start so; links are none."""
         output = self.folder / shared.OUTPUT
         paths = [path for path in sorted((output / below).rglob("*")) if _is_own(path, output)]
-        found = [(str(path.relative_to(output)), path.stat()) for path in paths]
-        return [Stored(name, stat.st_size, str(stat.st_mtime_ns)) for name, stat in found]
+        files = [(str(path.relative_to(output)), path.stat()) for path in paths]
+        return [Stored(name, stat.st_size, str(stat.st_mtime_ns)) for name, stat in files]
 
     def read(self, name: str, start: int, end: int) -> bytes:
         """Return bytes of a file there."""
@@ -254,10 +254,10 @@ class SharedFolderService(ABC, Generic[SpecT]):
             return file.read(end - start)
 
     def _folders(self) -> list[Path]:
-        """Of all replicas in all attempts."""
+        """Return the folders of all replicas in all attempts."""
         there = (self.folder / shared.REPLICAS).glob("*")
-        known = [path for path in there if _REPLICA.fullmatch(path.name)]
-        return sorted(known, key=lambda path: tuple(map(int, path.name.split("."))))
+        folders = [path for path in there if _REPLICA.fullmatch(path.name)]
+        return sorted(folders, key=lambda path: tuple(map(int, path.name.split("."))))
 
     def _last_attempts(self) -> Iterable[Path]:
         attempt = self.attempt
@@ -276,8 +276,8 @@ class SharedFolderService(ABC, Generic[SpecT]):
             labels = [process.label for process in Launch.read(folder).processes]
         except (FileNotFoundError, Damaged):
             return iter(()), size
-        whole = data[: data.rfind(b"\n") + 1]
-        return self._entries(folder, whole.split(b"\n")[:-1], labels), size + len(whole)
+        complete = data[: data.rfind(b"\n") + 1]
+        return self._entries(folder, complete.split(b"\n")[:-1], labels), size + len(complete)
 
     def _entries(
         self, folder: Path, records: Iterable[bytes], labels: Sequence[str]

@@ -30,7 +30,7 @@ from distrain_nb.backends.remote.options import RemoteOptionsT, forget
 from distrain_nb.backends.remote.rehearsed import Doing, rehearse, wait_for_tracker
 from distrain_nb.backends.remote.service import TuningService
 from distrain_nb.backends.remote.submission import Spec, Submission, follow
-from distrain_nb.backends.remote.tracker import MLFLOW_RUN, told
+from distrain_nb.backends.remote.tracker import MLFLOW_RUN, mlflow_variable
 from distrain_nb.backends.tuning import ServiceTrial, StudyPlan, TrialKeeper
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.folder import SUBMISSION_FILE
@@ -68,8 +68,8 @@ class TuningBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):
 
     def submit_study(self, plan: RemoteStudyPlan, folder: Path) -> None:
         """Raise CheckFailed, OptionError as `submit` does."""
-        known = {MLFLOW_RUN: told(folder, study=True)}
-        self._write(cast("RemotePlanT", plan.trial), plan.spec(), folder, known)
+        variables = {MLFLOW_RUN: mlflow_variable(folder, study=True)}
+        self._write(cast("RemotePlanT", plan.trial), plan.spec(), folder, variables)
 
     def carry_study(self, folder: Path, keeper: TrialKeeper) -> None:
         """Return when the study has ended, or can't go on."""
@@ -145,7 +145,7 @@ class StudyCarrier(Carrier):
 
     @property
     def folders(self) -> Collection[Path]:
-        """Of the runs of its trials."""
+        """Return the folders of its trials' runs."""
         return self._folders.values()
 
     def _look_at_trials(self) -> None:

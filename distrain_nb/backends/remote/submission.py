@@ -67,7 +67,7 @@ class Spec:
 
     @classmethod
     def of(cls, raw: JsonObject) -> Self:
-        """From a submission's JSON. Raises `fields.Damaged`."""
+        """Read a spec from a submission's JSON. Raises `fields.Damaged`."""
         return fields.decode(cls, dict(raw), Path(SUBMISSION_FILE))
 
 
@@ -117,8 +117,10 @@ class Submission:
         """Raise FileNotFoundError; `fields.Damaged`."""
         path = folder / SUBMISSION_FILE
         raw = fields.load(path)
-        found = fields.decode(cls, {**raw, "spec": raw.get(_SPEC)}, path)
-        return replace(found, spec={**found.spec, "variables": options.kept(folder)})
+        submission = fields.decode(cls, {**raw, "spec": raw.get(_SPEC)}, path)
+        return replace(
+            submission, spec={**submission.spec, "variables": options.stored_variables(folder)}
+        )
 
 
 @dataclass

@@ -26,12 +26,12 @@ def variables(job: Job[RemoteOptions]) -> dict[str, str]:
     """Return the variable that tells them, for a tracker that they may reach; none where the user's
     own variables say what MLflow is to do."""
     uri = job.config.mlflow or job.environ.get(URI_VARIABLE, "")
-    given = {name for name, _ in named(job.options.env)}
-    told = may_be_reached(uri) and not given & {URI_VARIABLE, RUN_VARIABLE}
-    return {TRACKED_VARIABLE: MLFLOW_RUN} if told else {}
+    names = {name for name, _ in named(job.options.env)}
+    passed_on = may_be_reached(uri) and not names & {URI_VARIABLE, RUN_VARIABLE}
+    return {TRACKED_VARIABLE: MLFLOW_RUN} if passed_on else {}
 
 
-def told(folder: Path, *, study: bool) -> str:
+def mlflow_variable(folder: Path, *, study: bool) -> str:
     """Return the value that replaces `MLFLOW_RUN` for a folder's run, or for all trials of its
     study: JSON, without a run where the tracker has none yet."""
     tracked = nothing = Tracked("")

@@ -37,6 +37,7 @@ class CloudBuild:
 
     @property
     def parent(self) -> str:
+        """The resource that builds belong to."""
         return f"projects/{self.project}/locations/{self.region}"
 
     def request(self, recipe: Recipe, context: str) -> dict[str, Any]:

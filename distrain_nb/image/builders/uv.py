@@ -39,6 +39,7 @@ class Python:
     platform: str
 
     def options(self) -> list[str]:
+        """Return uv's options for this Python and platform."""
         return [
             f"--python-version={self.version}",
             f"--python-platform={self.platform}",

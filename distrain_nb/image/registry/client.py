@@ -87,12 +87,15 @@ class Blob(Protocol):
     """Content with a digest that can be read from its beginning as often as needed."""
 
     @property
-    def digest(self) -> str: ...
+    def digest(self) -> str:
+        """Such as `sha256:…`."""
 
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """In bytes."""
 
-    def chunks(self) -> Iterator[bytes]: ...
+    def chunks(self) -> Iterator[bytes]:
+        """Read the content from its beginning."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,7 @@ class Registry:
         )
 
     def close(self) -> None:
+        """Close all connections."""
         self._http.close()
 
     def manifest(self, where: Reference) -> Document:

@@ -131,6 +131,7 @@ class Descriptor:
         return bool(self.more.get("urls"))
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the descriptor as manifests have it."""
         return {
             "mediaType": self.media_type,
             "size": self.size,
@@ -224,19 +225,23 @@ class ImageConfig:
 
     @property
     def environment(self) -> dict[str, str]:
+        """The variables of its containers."""
         pairs = (entry.partition("=") for entry in self._run.get("Env") or ())
         return {name: value for name, _, value in pairs}
 
     @property
     def labels(self) -> dict[str, str]:
+        """The image's labels."""
         return dict(self._run.get("Labels") or {})
 
     @property
     def entrypoint(self) -> tuple[str, ...]:
+        """The command that its containers start; empty if there is none."""
         return tuple(self._run.get("Entrypoint") or ())
 
     @property
     def diff_ids(self) -> tuple[str, ...]:
+        """The digests of the unpacked layers, from the bottom."""
         return tuple(self.document["rootfs"].get("diff_ids") or ())
 
     @property
@@ -265,6 +270,7 @@ class ImageConfig:
         return self._run
 
     def to_bytes(self) -> bytes:
+        """Return the JSON document."""
         return to_json(self.document)
 
 

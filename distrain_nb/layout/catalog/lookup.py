@@ -123,9 +123,9 @@ def _contents(catalog: Catalog) -> Grid:
 
 def dates(catalog: Catalog, table: str) -> str:
     """Return from when to when the documents are that a table comes from."""
-    given = [catalog.sources[key].date for key in _documents(catalog, table)]
-    days = sorted(filter(None, map(_day, given)))
-    undated = "undated" if len(days) < len(given) else ""
+    dates_of_documents = [catalog.sources[key].date for key in _documents(catalog, table)]
+    days = sorted(filter(None, map(_day, dates_of_documents)))
+    undated = "undated" if len(days) < len(dates_of_documents) else ""
     span = " to ".join(dict.fromkeys((days[0], days[-1]))) if days else ""
     return ", some ".join(filter(None, (span, undated)))
 
@@ -139,8 +139,8 @@ def _documents(catalog: Catalog, table: str) -> set[str]:
 def _day(date: str) -> str:
     """Return the day in a source's date, such as `rev. 20261106` or `mirror of 2026-08-22`; empty
     where it has none."""
-    found = _DAY.search(date)
-    return "-".join(found.groups()) if found else ""
+    match = _DAY.search(date)
+    return "-".join(match.groups()) if match else ""
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

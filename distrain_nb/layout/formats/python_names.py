@@ -71,6 +71,8 @@ class Function:
 
 @dataclass
 class Mutation:
+    """A change of an item in a dict or list, with the item's value before it."""
+
     container: dict[Unknown, object] | list[object]
     key: object
     before: object

@@ -228,5 +228,5 @@ def _from_mapping(value: object, text: str) -> Imported:
 def forms() -> str:
     """Return the forms that can be read, in words."""
     titles = [reader.title for place in places().values() for reader in place.readers]
-    own = ("a layout's own YAML", "the options of %%distrain")
-    return f"{', '.join([*filter(None, titles), own[0]])}, or {own[1]}"
+    forms_of_ours = ("a layout's own YAML", "the options of %%distrain")
+    return f"{', '.join([*filter(None, titles), forms_of_ours[0]])}, or {forms_of_ours[1]}"

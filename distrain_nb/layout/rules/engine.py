@@ -169,8 +169,8 @@ def verdict(job: ResolvedLayout) -> Iterator[tuple[Rule, Problem]]:
         if not others:
             yield from ((rule, problem) for problem in rule.look(job))
             continue
-        found = list(rule.look(job))
-        messages = {(problem.where, problem.message) for problem in found}
+        problems = list(rule.look(job))
+        messages = {(problem.where, problem.message) for problem in problems}
         alike: dict[str, list[tuple[int, Problem]]] = {}
         for number, other in enumerate(others if rule.of_each else (), 1):
             for problem in rule.look(other):
@@ -178,7 +178,7 @@ def verdict(job: ResolvedLayout) -> Iterator[tuple[Rule, Problem]]:
                     messages.add((problem.where, problem.message))
                     where = place_in(job.layout, number, problem.where)
                     alike.setdefault(where, []).append((number, problem))
-        for problem in found:
+        for problem in problems:
             if problem.where in alike:
                 alike[problem.where].insert(0, (0, problem))
             else:
@@ -207,14 +207,14 @@ def grouped(
     """Yield the problems, those together that are the same with several pools and have repairs in
     common, or none at all."""
     groups: dict[tuple[str, str, str], tuple[Rule, list[Problem]]] = {}
-    for found, problem in problems:
-        key = found.code, problem.message, problem.where.partition(".")[2]
-        groups.setdefault(key, (found, []))[1].append(problem)
-    for found, alike in groups.values():
+    for rule, problem in problems:
+        key = rule.code, problem.message, problem.where.partition(".")[2]
+        groups.setdefault(key, (rule, []))[1].append(problem)
+    for rule, alike in groups.values():
         if len(alike) == 1 or any(_together(alike)) or not any(map(_has_repairs, alike)):
-            yield found, alike
+            yield rule, alike
         else:
-            yield from ((found, [one]) for one in alike)
+            yield from ((rule, [one]) for one in alike)
 
 
 class Trials:
@@ -246,19 +246,19 @@ class Trials:
 class Trial(NamedTuple):
     """What is left of the problems after a repair, how many errors are new, what it changes."""
 
-    left: frozenset[Mark]
+    remaining: frozenset[Mark]
     fresh: int
     change: Change
 
 
-def finding(trials: Trials, found: Rule, problems: Sequence[Problem]) -> Finding:
+def finding(trials: Trials, rule: Rule, problems: Sequence[Problem]) -> Finding:
     """Return the finding for problems that share their words, with their common repairs that work,
     ranked."""
     first, *others = problems
-    marks = {_mark(found, problem) for problem in problems}
+    marks = {_mark(rule, problem) for problem in problems}
     fixes = _tried(trials, marks, _together(problems))
     also = tuple(problem.where for problem in others)
-    return Finding(found.code, found.severity, first.where, first.message, fixes, also)
+    return Finding(rule.code, rule.severity, first.where, first.message, fixes, also)
 
 
 def _has_repairs(problem: Problem) -> bool:
@@ -307,7 +307,7 @@ def _tried(trials: Trials, marks: set[Mark], repairs: Iterable[Repair]) -> tuple
         if repaired in ranked or repaired == trials.start:
             continue
         trial = trials.of(repaired)
-        if marks.isdisjoint(trial.left):
+        if marks.isdisjoint(trial.remaining):
             rank = trial.change.lost, trial.fresh, trial.change, number
             ranked[repaired] = rank, candidate
     best = sorted(ranked.values(), key=lambda pair: pair[0])
@@ -318,14 +318,17 @@ _BARE = {"accelerator": None, "accelerator_count": 0}
 
 
 def without_accelerator(resolved: ResolvedPool) -> Iterator[Repair]:
+    """Offer to remove a pool's accelerator."""
     yield repair(f"Remove the accelerator from the {resolved.role}", **at(resolved.role, **_BARE))
 
 
 def without_pool(role: Role) -> Iterator[Repair]:
+    """Offer to remove a pool."""
     yield repair(f"Remove the {role}", **{role.value: None})
 
 
 def no_limit(field: str) -> Iterator[Repair]:
+    """Offer to remove a limit."""
     yield repair("Set no limit of your own", **{field: None})
 
 

@@ -111,8 +111,10 @@ def _bare(job: ResolvedLayout, resolved: ResolvedPool, had: Accelerators | None)
 
 
 def _fitting(job: ResolvedLayout, resolved: ResolvedPool, had: Accelerators) -> list[GpuMachine]:
-    """Of each GPU with as much memory the machine with as many, or as few more as there are; if
-    one has the very same GPUs, that one alone."""
+    """Return, for each GPU with enough memory, the machine with the fewest GPUs that suffice.
+
+    A machine with the very same GPUs comes alone.
+    """
     enough = [
         offer
         for offer in (job.offers.gpu_machines(job.catalog) if job.offers else ())
@@ -123,10 +125,10 @@ def _fitting(job: ResolvedLayout, resolved: ResolvedPool, had: Accelerators) -> 
     kinds: dict[tuple[str, float | None], list[GpuMachine]] = {}
     for offer in enough:
         kinds.setdefault((offer.gpus.name, offer.gpus.memory_gb), []).append(offer)
-    found = [_of_kind(resolved, offers) for offers in kinds.values()]
-    found.sort(key=lambda offer: _order(offer.gpus, had))
-    first = found[0].gpus if found else had
-    return found[:1] if first.number == had.number and _is_same(first, had) else found
+    candidates = [_of_kind(resolved, offers) for offers in kinds.values()]
+    candidates.sort(key=lambda offer: _order(offer.gpus, had))
+    first = candidates[0].gpus if candidates else had
+    return candidates[:1] if first.number == had.number and _is_same(first, had) else candidates
 
 
 def _of_kind(resolved: ResolvedPool, offers: list[GpuMachine]) -> GpuMachine:
@@ -136,7 +138,7 @@ def _of_kind(resolved: ResolvedPool, offers: list[GpuMachine]) -> GpuMachine:
 
 
 def _order(gpus: Accelerators, had: Accelerators) -> tuple[int, bool, float, int]:
-    """As many come first, of these the same GPU, then the one with the least memory."""
+    """Sort equal counts first, of these the same GPU, then the GPU with the least memory."""
     return (
         gpus.number,
         not _is_same(gpus, had),
@@ -152,8 +154,8 @@ def _is_same(one: Accelerators, other: Accelerators) -> bool:
 
 
 def _memory(catalog: Catalog, gpus: Accelerators) -> float:
-    known = catalog.accelerators.get(gpus.name)
-    return gpus.memory_gb or (known.memory_gb if known else None) or 0
+    row = catalog.accelerators.get(gpus.name)
+    return gpus.memory_gb or (row.memory_gb if row else None) or 0
 
 
 def _is_ending(catalog: Catalog, name: str) -> bool:
@@ -165,13 +167,13 @@ def _is_ending(catalog: Catalog, name: str) -> bool:
 def _nearest(resolved: ResolvedPool, machines: Iterable[str]) -> str:
     """Return the smallest machine that has as many vCPUs, or else the largest; then the one with
     the most similar memory."""
-    catalog, wanted = resolved.catalog, resolved.vcpu or 0
+    catalog, vcpu_count = resolved.catalog, resolved.vcpu or 0
 
     def distance(name: str) -> tuple[bool, int, float, tuple[int, int, int]]:
         row = catalog.machines.get(name) or catalog.instances[name]
         vcpu, memory = row.vcpu or 0, row.memory_gb or 0
         apart = abs(memory - (resolved.memory_gb or 0))
-        return vcpu < wanted, abs(vcpu - wanted), apart, machine_rank(catalog, name)
+        return vcpu < vcpu_count, abs(vcpu - vcpu_count), apart, machine_rank(catalog, name)
 
     return min(machines, key=distance)
 
@@ -298,14 +300,16 @@ def _near(
         yield repair(f"Use {machine} for the {resolved.role}", **at(resolved.role, machine=machine))
 
 
-def _equipped(job: ResolvedLayout, resolved: ResolvedPool, machine: str, wanted: str) -> Repair:
+def _equipped(
+    job: ResolvedLayout, resolved: ResolvedPool, machine: str, accelerator: str
+) -> Repair:
     """Return the machine with the accelerators that a request for it has to name: its own, or those
     that are wanted."""
-    row, words = job.catalog.machines.get(machine), wanted.lower()
-    own = job.catalog.accelerators.get(row.builtin_accelerator) if row else None
+    row, words = job.catalog.machines.get(machine), accelerator.lower()
+    builtin = job.catalog.accelerators.get(row.builtin_accelerator) if row else None
     is_named = job.offers is not None and job.offers.names_accelerators
     taken = counts(job.catalog, job.layout.on).get(machine, {}) if is_named else {}
-    name = own.accelerator if own and own.kind == "gpu" else ""
+    name = builtin.accelerator if builtin and builtin.kind == "gpu" else ""
     name = name or next((item for item in taken if short_name(item).lower() in words), "")
     if not name or name not in taken:
         return repair(

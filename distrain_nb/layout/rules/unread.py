@@ -85,7 +85,7 @@ def tier_elsewhere(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 def _without_tier(job: ResolvedLayout) -> Iterator[Repair]:
-    """With a machine that has the tier's GPU, where there is no pool that could have it."""
+    """Give a layout without such a pool a machine that has the tier's GPU."""
     role = job.offers.whole_job_role if job.offers else None
     with_gpu = [*of_tier(job, role)] if role and not job.pools else []
     yield from with_gpu or [repair("Remove the tier", tier=None)]

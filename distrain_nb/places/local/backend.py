@@ -53,13 +53,13 @@ def job_of_trial(job: LocalJob, parallel: int) -> tuple[LocalJob, tuple[str, ...
 
 def launch_of(launch: Launch, trial: TrialStart) -> Launch:
     """Return the launch of that trial: its number, its values as arguments, and its GPUs."""
-    own = {
+    variables = {
         ARGUMENTS_VARIABLE: json.dumps(list(trial.arguments)),
         "CLOUD_ML_TRIAL_ID": str(trial.number),
         **({VISIBLE: trial.share} if trial.share is not None else {}),
     }
     processes = [
-        replace(process, environment={**_numbered(process.environment, trial.number), **own})
+        replace(process, environment={**_numbered(process.environment, trial.number), **variables})
         for process in launch.processes
     ]
     for index, process in enumerate(processes):
@@ -150,8 +150,10 @@ class LocalBackend(Backend[NoOptions, LocalPlan]):
         """Copy the program and the checkpoints, and start it. It outlives this kernel."""
         launch = Launch.read(before)
         for process in launch.processes:  # `mpirun` needs the folder's name, others a placeholder
-            own = process.environment
-            own.update({name: text.replace(str(before), RUN) for name, text in own.items()})
+            environment = process.environment
+            environment.update(
+                {name: text.replace(str(before), RUN) for name, text in environment.items()}
+            )
         for name in (PROGRAM_FOLDER, CHECKPOINTS_FOLDER):
             shutil.copytree(before / name, folder / name, symlinks=True)
         begin(replace(launch, kernel=None), folder, Config.load().idle)

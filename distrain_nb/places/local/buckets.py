@@ -66,13 +66,13 @@ def fetch(name: str, uri: str, limit: float) -> None:
     if outside:
         raise OptionError(f"--data {name}={uri}: the name {outside!r} leads out of the bucket")
     with _manifest(root, uri) as manifest:
-        known = manifest.versions()
-        missing = [item for item in entries if not _is_here(root, item, known)]
+        versions = manifest.versions()
+        missing = [item for item in entries if not _is_here(root, item, versions)]
         _refuse_too_much(name, uri, missing, limit, root)
         with _read_errors(name, uri):
             for item in _fetched(system, missing, root, f"fetching {uri}"):
                 manifest.add(item)
-        for gone in known.keys() - {item.path for item in entries}:
+        for gone in versions.keys() - {item.path for item in entries}:
             (root / gone).unlink(missing_ok=True)
 
 
@@ -84,29 +84,31 @@ def _expanded(path: str) -> Iterable[str]:
     return expanded
 
 
-def _is_here(root: Path, wanted: BucketObject, known: Mapping[str, str]) -> bool:
+def _is_here(root: Path, item: BucketObject, versions: Mapping[str, str]) -> bool:
     try:
-        size = (root / wanted.path).stat().st_size
+        size = (root / item.path).stat().st_size
     except OSError:
         return False
-    return size == wanted.size and known.get(wanted.path) == wanted.version
+    return size == item.size and versions.get(item.path) == item.version
 
 
 def _refuse_too_much(
     name: str, uri: str, missing: Sequence[BucketObject], limit: float, root: Path
 ) -> None:
     size = sum(item.size for item in missing)
-    what = f"--data {name}={uri}: {readable_size(size)} in {len(missing):,} files are to be fetched"
+    sentence = (
+        f"--data {name}={uri}: {readable_size(size)} in {len(missing):,} files are to be fetched"
+    )
     if size > limit * GIB:
         allowed = readable_size(round(limit * GIB))
         more = -(-size // GIB) + 1
         raise OptionError(
-            f"{what}, more than {allowed}: `%distrain config data_limit={more}` allows it, or name "
-            "a part of it, or run where the bucket is, with --on"
+            f"{sentence}, more than {allowed}: `%distrain config data_limit={more}` allows it, or "
+            "name a part of it, or run where the bucket is, with --on"
         )
     free = shutil.disk_usage(root).free
     if size + KEPT_FREE > free:
-        raise OptionError(f"{what}, and {root} has {readable_size(free)} free")
+        raise OptionError(f"{sentence}, and {root} has {readable_size(free)} free")
 
 
 def _fetched(
@@ -145,19 +147,19 @@ class _Moved:
         return hear
 
 
-def _bring(system: Unknown, wanted: BucketObject, root: Path, moved: _Moved) -> None:
-    target = root / wanted.path
+def _bring(system: Unknown, item: BucketObject, root: Path, moved: _Moved) -> None:
+    target = root / item.path
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f".{uuid4().hex}")  # one that was interrupted may still be under way
     count = moved.counter()
     callbacks = importlib.import_module("fsspec.callbacks")
     callback = callbacks.Callback(hooks={"bytes": lambda _, now, **__: count(now)})
     try:
-        system.get_file(wanted.path, str(draft), callback=callback)
+        system.get_file(item.path, str(draft), callback=callback)
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)
-    count(wanted.size)
+    count(item.size)
 
 
 class _Manifest:
@@ -169,14 +171,14 @@ class _Manifest:
         fcntl.flock(self._file, fcntl.LOCK_EX)  # two runs that fetch the same wait for each other
 
     def versions(self) -> dict[str, str]:
-        found: dict[str, str] = {}
+        version_of: dict[str, str] = {}
         for line in self._path.read_text(encoding="utf-8").splitlines():
             try:
                 path, version = json.loads(line)
             except ValueError:  # cut off by a kill
                 continue
-            found[path] = version
-        return found
+            version_of[path] = version
+        return version_of
 
     def add(self, fetched: BucketObject) -> None:
         self._file.write(f"{json.dumps([fetched.path, fetched.version])}\n")
@@ -209,7 +211,7 @@ def _read_errors(name: str, uri: str) -> Iterator[None]:
     except FileNotFoundError:
         raise OptionError(f"--data {name}={uri}: nothing is there") from None
     except Exception as error:
-        said = str(error).strip().split("\n")[0]
+        message = str(error).strip().split("\n")[0]
         raise OptionError(
-            f"--data {name}={uri} can't be read: {type(error).__name__}: {said}"
+            f"--data {name}={uri} can't be read: {type(error).__name__}: {message}"
         ) from error

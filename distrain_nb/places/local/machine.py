@@ -57,7 +57,7 @@ def _held(environ: Mapping[str, str]) -> str:
     gpus = Gpus.open() if _uses_gpus() else None
     if gpus is None:
         return ""
-    held = enumerate(zip(gpus.held_by(os.getpid(), environ), gpus.seen(environ), strict=True))
+    held = enumerate(zip(gpus.held_by(os.getpid(), environ), gpus.offered(environ), strict=True))
     much = [
         f"{held_bytes / GB:.0f} of {gpu.memory / GB:.0f} GB of GPU {n}"
         for n, (held_bytes, gpu) in held
@@ -79,12 +79,12 @@ def _uses_gpus() -> bool:
 def _unlike(requirement: str) -> str:
     """Return how what is installed differs from that; empty where it doesn't."""
     try:
-        wanted = Requirement(requirement)
-        if wanted.marker is not None and not wanted.marker.evaluate():
+        parsed = Requirement(requirement)
+        if parsed.marker is not None and not parsed.marker.evaluate():
             return ""
-        installed = version(wanted.name)
+        installed = version(parsed.name)
     except (InvalidRequirement, PackageNotFoundError):
         return "where it is not known to be installed"
-    if wanted.specifier.contains(installed, prereleases=True):
+    if parsed.specifier.contains(installed, prereleases=True):
         return ""
-    return f"where {wanted.name} {installed} is installed"
+    return f"where {parsed.name} {installed} is installed"

@@ -63,11 +63,17 @@ class LocalPlan:
     findings: tuple[Finding, ...]
 
     def __str__(self) -> str:
-        given = [process.environment for process in self.launch.processes]
-        common = {n: v for n, v in given[0].items() if all(item.get(n) == v for item in given)}
-        lines = [f"{len(given)} processes on this machine, launcher {self.launcher}; each gets:"]
+        environments = [process.environment for process in self.launch.processes]
+        common = {
+            n: v
+            for n, v in environments[0].items()
+            if all(item.get(n) == v for item in environments)
+        }
+        lines = [
+            f"{len(environments)} processes on this machine, launcher {self.launcher}; each gets:"
+        ]
         lines += [f"  {name}={value}" for name, value in common.items()]
-        for process, item in zip(self.launch.processes, given, strict=True):
+        for process, item in zip(self.launch.processes, environments, strict=True):
             settings = [f"{n}={v}" for n, v in item.items() if n not in common]
             short = " ".join(text for text in settings if len(text) <= SHORT)
             lines.append(f"{process.label} ({process.role}, replica {process.replica}): {short}")
@@ -78,8 +84,8 @@ class LocalPlan:
 def plan(job: LocalJob) -> LocalPlan:
     """Pure: ports and the run's folder stand as `${PORT_n}` and `${RUN}`; what waits for the run is
     known when it is submitted. Raises OptionError."""
-    wanted, reason = choose(job.program)
-    launcher = job.layout.launcher if job.layout.launcher != "auto" else wanted
+    named_launcher, reason = choose(job.program)
+    launcher = job.layout.launcher if job.layout.launcher != "auto" else named_launcher
     gpus = int(job.machine.get("gpus", 0))
     split = _split(job, gpus)
     visible = len(split[0].split(",")) if split else gpus
@@ -151,8 +157,8 @@ def _pool_specs(layout: Layout) -> list[dict[str, Json]]:
 
 
 def _reducers(cluster: Cluster) -> dict[str, str]:
-    found = cluster.addresses.get(Role.REDUCERS, ())
-    return {reduction.VARIABLE: ",".join(found)} if found else {}
+    addresses = cluster.addresses.get(Role.REDUCERS, ())
+    return {reduction.VARIABLE: ",".join(addresses)} if addresses else {}
 
 
 def _mpirun(job: LocalJob, processes: int) -> tuple[str, ...]:
@@ -278,9 +284,11 @@ def _about_packages(job: LocalJob) -> Iterator[Finding]:
     packages."""
     for text in job.program.required:
         where = f"--require {text}"
-        found = job.machine.get(where)
-        if found:
-            message = f"ranks run with the packages of this machine, {found}: %pip install {text!r}"
+        version = job.machine.get(where)
+        if version:
+            message = (
+                f"ranks run with the packages of this machine, {version}: %pip install {text!r}"
+            )
             yield Finding("local.require", Severity.WARNING, where, message)
 
 

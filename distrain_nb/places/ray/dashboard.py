@@ -181,7 +181,8 @@ class Dashboard:
 
     @cached_property
     def _client(self) -> httpx.Client:
-        """One for all requests: making one reads the certificates, 30 ms of CPU time."""
+        """Return one client for all requests: making one reads the certificates, 30 ms of CPU
+        time."""
         login = self.credentials
         timeout = httpx.Timeout(self.seconds, connect=min(self.seconds, 10.0))
         verify = login.verify if self.address.startswith("https:") else False

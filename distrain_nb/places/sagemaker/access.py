@@ -49,7 +49,7 @@ def access(settled: Settled) -> Iterator[Check]:
         with plain_words("ask AWS who this is"):
             who = _client("sts", region).get_caller_identity()
     except DistrainError as error:
-        yield Check("identity", Health.WRONG, str(error), "aws configure, or aws sso login")
+        yield Check("identity", Health.BROKEN, str(error), "aws configure, or aws sso login")
         return
     account, caller = str(who["Account"]), str(who["Arn"])
     yield Check("identity", Health.GOOD, f"{caller}: the login works")
@@ -63,7 +63,7 @@ def access(settled: Settled) -> Iterator[Check]:
 
 
 def _called(region: str) -> Check:
-    """By calls for what isn't there: what is refused is not allowed, all else is."""
+    """Ask by calls for jobs that don't exist: a refused call isn't allowed, any other is."""
     calls = (
         _Call("sagemaker:DescribeTrainingJob", "sagemaker", "describe_training_job",
               {"TrainingJobName": "distrain-doctor"}),
@@ -91,8 +91,8 @@ def _bucket(region: str, name: str, written: str) -> Check:
             return Check("bucket", Health.MISSING, f"{name}: s3:ListBucket is not allowed", _POLICY)
         if ACCOUNT in written:
             return Check("bucket", Health.GOOD, f"{name} is not there yet: the first job makes it")
-        made = f"aws s3 mb s3://{name} --region {region}"
-        return Check("bucket", Health.MISSING, f"{name} is not there", f"this makes it: !{made}")
+        command = f"aws s3 mb s3://{name} --region {region}"
+        return Check("bucket", Health.MISSING, f"{name} is not there", f"this makes it: !{command}")
     except _UNREADABLE as error:
         return Check("bucket", Health.MISSING, f"{name}: {error}")
     return Check("bucket", Health.GOOD, f"{name} is there")
@@ -103,19 +103,19 @@ def _simulated(region: str, caller: str, role: str) -> Check:
     try:
         iam = _client("iam", region)
         source = _principal(iam, caller, role)
-        found = iam.simulate_principal_policy(PolicySourceArn=source, ActionNames=list(_SENDING))[
+        results = iam.simulate_principal_policy(PolicySourceArn=source, ActionNames=list(_SENDING))[
             "EvaluationResults"
         ]
-        found += iam.simulate_principal_policy(
+        results += iam.simulate_principal_policy(
             PolicySourceArn=source, ActionNames=["iam:PassRole"], ResourceArns=[role or "*"],
             ContextEntries=[{"ContextKeyName": "iam:PassedToService", "ContextKeyType": "string",
                              "ContextKeyValues": ["sagemaker.amazonaws.com"]}],
         )["EvaluationResults"]  # fmt: skip
     except (ClientError, *_UNREADABLE) as error:
         why = code_of(error) if isinstance(error, ClientError) else type(error).__name__
-        said = f"can't be told before a first job: IAM gives no simulation ({why})"
-        return Check("sending", Health.MISSING, said, "iam:SimulatePrincipalPolicy would tell")
-    lacking = [one["EvalActionName"] for one in found if one["EvalDecision"] != "allowed"]
+        note = f"can't be told before a first job: IAM gives no simulation ({why})"
+        return Check("sending", Health.MISSING, note, "iam:SimulatePrincipalPolicy would tell")
+    lacking = [one["EvalActionName"] for one in results if one["EvalDecision"] != "allowed"]
     return allowed("sending", lacking, _POLICY)
 
 

@@ -77,7 +77,7 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
         from distrain_nb.program.advice import RemoteFolder
 
         uploads = {upload.uri: upload for upload in job.uploads}
-        found = []
+        folders = []
         for channel in channels(job):
             if channel.mode != "FastFile":
                 continue
@@ -86,9 +86,11 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
                 channel.uri,
                 variables=frozenset({f"SM_CHANNEL_{channel.name.upper()}"}),
             )
-            known = uploads.get(channel.uri)
-            found.append(folder.of(known.source, known.files, known.size) if known else folder)
-        return found
+            uploaded = uploads.get(channel.uri)
+            folders.append(
+                folder.of(uploaded.source, uploaded.files, uploaded.size) if uploaded else folder
+            )
+        return folders
 
     def defaults(self, environ: Mapping[str, str]) -> Settled:
         from distrain_nb.places.sagemaker.settings import of_machine

@@ -55,12 +55,12 @@ class Channel:
             elif value and key in _KEYS:
                 values[key] = value
             else:
-                known = ", ".join([*(f"{key}=…" for key in _KEYS), *_FLAGS])
-                raise OptionError(f"--{option} {name}: no {extra!r} here; there are {known}")
-        found = cls(name, scheme, uri, frozenset(flags), values)
-        for problem in found._wrong():
+                keywords = ", ".join([*(f"{key}=…" for key in _KEYS), *_FLAGS])
+                raise OptionError(f"--{option} {name}: no {extra!r} here; there are {keywords}")
+        channel = cls(name, scheme, uri, frozenset(flags), values)
+        for problem in channel._problems():
             raise OptionError(f"--{option} {name}: {problem}")
-        return found
+        return channel
 
     @property
     def needs_vpc(self) -> bool:
@@ -113,7 +113,7 @@ class Channel:
             }
         }
 
-    def _wrong(self) -> Iterator[str]:
+    def _problems(self) -> Iterator[str]:
         """Yield in plain words what the service would refuse."""
         if self.mode and self.mode not in MODES:
             yield f"invalid mode {self.mode!r}: expected one of {', '.join(MODES)}"

@@ -84,7 +84,7 @@ def plain_words(doing: str) -> Iterator[None]:
         yield
     except ClientError as error:
         kind = Denied if code_of(error) in DENIED else DistrainError
-        raise kind(f"Can't {doing}: {_said(error)}") from error
+        raise kind(f"Can't {doing}: {_message(error)}") from error
     except _LOGGED_OUT as error:
         raise DistrainError(f"Can't {doing}: {error} {_LOG_IN}") from error
     except (exceptions.HTTPClientError, exceptions.EndpointConnectionError) as error:
@@ -97,26 +97,28 @@ def plain_words(doing: str) -> Iterator[None]:
         raise DistrainError(f"Can't {doing}: {error}") from error
 
 
-def code_of(wrong: ClientError) -> str:
+def code_of(error: ClientError) -> str:
     """Return the service's name for what is wrong."""
-    return str(wrong.response.get("Error", {}).get("Code", ""))
+    return str(error.response.get("Error", {}).get("Code", ""))
 
 
-def _said(wrong: ClientError) -> str:
-    code = code_of(wrong)
-    message = str(wrong.response.get("Error", {}).get("Message", "")) or code
+def _message(error: ClientError) -> str:
+    code = code_of(error)
+    message = str(error.response.get("Error", {}).get("Message", "")) or code
     if code in DENIED:
-        return _denied(message, wrong.operation_name)
+        return _denied(message, error.operation_name)
     return f"{message} {_HINTS.get(code, '')}".strip()
 
 
 def _denied(message: str, operation: str) -> str:
-    """Who may not do what, as far as the service tells."""
+    """Name the identity and the missing permission, as far as the service tells."""
     match = _REFUSED.search(message)
     if match is None:
-        what = f"{message}: {operation} is not allowed"
+        sentence = f"{message}: {operation} is not allowed"
     else:
         who = f"the role {match['role']}" if match["role"] else match["who"].replace("/", " ", 1)
         on = f" on {match['what']}" if match["what"] else ""
-        what = f"{who} lacks the permission {match['action']}{on}"
-    return f"{what}. Have a policy added that allows it: docs/sagemaker.md lists what is needed."
+        sentence = f"{who} lacks the permission {match['action']}{on}"
+    return (
+        f"{sentence}. Have a policy added that allows it: docs/sagemaker.md lists what is needed."
+    )

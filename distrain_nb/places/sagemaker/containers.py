@@ -49,7 +49,7 @@ def containers() -> tuple[Release, ...]:
 
 @cache
 def registries() -> dict[str, str]:
-    """By region, the host of the registry."""
+    """Return the registry's host, by region."""
     return {row["region"]: row["registry"] for row in _table("registries.csv")}
 
 
@@ -102,12 +102,12 @@ def _of_other_choices(job: SageMakerJob, stock: Stock, chosen: Equipment) -> Ite
             return
 
 
-def _tagged(image: str, wanted: str | None) -> str:
-    """With the release that was asked for, of which the table has the newest patch release."""
-    match = _PROCESSOR.search(image) if wanted and _OURS.search(image) else None
-    if not match or not is_of(match["version"], wanted):
+def _tagged(image: str, tag: str | None) -> str:
+    """Return the image of the requested release; the table has its newest patch release."""
+    match = _PROCESSOR.search(image) if tag and _OURS.search(image) else None
+    if not match or not is_of(match["version"], tag):
         return image
-    return image.replace(f":{match['version']}-", f":{wanted}-")
+    return image.replace(f":{match['version']}-", f":{tag}-")
 
 
 @cache
@@ -154,8 +154,8 @@ def framework_of(job: SageMakerJob) -> str | None:
     match = _OURS.search(hosts(job.layout).image or job.layout.image or "")
     if match:
         return match[1]
-    known = {row.framework for row in containers()}
-    return next((name for name in frameworks_of(job.program.imports) if name in known), None)
+    frameworks = {row.framework for row in containers()}
+    return next((name for name in frameworks_of(job.program.imports) if name in frameworks), None)
 
 
 def python_of(image: str) -> tuple[int, int] | None:

@@ -37,7 +37,7 @@ def hyperparameters(
     """
     pool = hosts(layout)
     named = distributions(replace(layout, ranks_per_replica=ranks))
-    found: dict[str, Json] = {
+    values: dict[str, Json] = {
         "sagemaker_program": ENTRY,
         "sagemaker_container_log_level": 20,
         "sagemaker_job_name": RUN,
@@ -46,8 +46,8 @@ def hyperparameters(
     }
     if framework == "tensorflow":
         on_disk = {"mpi", "smdistributed"} & {name.partition(".")[0] for name in named}
-        found["model_dir"] = _MODEL_DIR if on_disk else f"{settings.folder}/{RUN}/model"
-    return found
+        values["model_dir"] = _MODEL_DIR if on_disk else f"{settings.folder}/{RUN}/model"
+    return values
 
 
 _ENTRY_SCRIPT = """\

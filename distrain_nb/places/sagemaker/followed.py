@@ -30,7 +30,7 @@ class ForeignService(SageMakerService):
 
     @cached_property
     def _described(self) -> SageMakerService:
-        """With what the service says that the job was asked for."""
+        """The service with the request that it says the job had."""
         with plain_words("ask what the job runs on"):
             asked = self._client("sagemaker").describe_training_job(TrainingJobName=self.spec.job)
         return SageMakerService(replace(self.spec, request=asked), self.endpoints)

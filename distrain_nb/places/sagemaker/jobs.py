@@ -37,7 +37,7 @@ class Instances:
 
     request: RequestParts
     ask: Callable[[str], tuple[str, int] | None]
-    _known: dict[str, tuple[str, int]] = field(default_factory=dict)
+    _types: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def count(self, job: str) -> int | None:
         """Return how many there are; None as long as the service hasn't decided it. Raises
@@ -77,9 +77,9 @@ class Instances:
         return machines.get("InstancePreferences", [])
 
     def _taken(self, job: str) -> tuple[str, int] | None:
-        if self._choices and job not in self._known and (taken := self.ask(job)):
-            self._known[job] = taken
-        return self._known.get(job)
+        if self._choices and job not in self._types and (taken := self.ask(job)):
+            self._types[job] = taken
+        return self._types.get(job)
 
 
 _SERVER_ERROR = 500  # and above: statuses of HTTP
@@ -158,12 +158,12 @@ class TrainingJobs:
         name = str(request["TrainingJobName"])
         with plain_words("look for the job"):
             try:
-                found = self.client.describe_training_job(TrainingJobName=name)
+                answer = self.client.describe_training_job(TrainingJobName=name)
             except ClientError as error:
                 if is_missing(error):
                     return ""
                 raise
-        return name if found.get("Environment") == request["Environment"] else ""
+        return name if answer.get("Environment") == request["Environment"] else ""
 
     def observe(self, job: str) -> Observed:
         """State and phase, and why the job failed. Raises DistrainError, Gone if it isn't there."""
@@ -199,7 +199,7 @@ def created(create: Callable[[], object], name: str, find: Callable[[], str]) ->
             create()
         except ClientError as error:
             if code_of(error) == _IN_USE:
-                return _own(find, error)
+                return _own_name(find, error)
             if _status_of(error) < _SERVER_ERROR:
                 raise
             raise Unanswered(f"SageMaker didn't answer: {error}") from error
@@ -208,7 +208,7 @@ def created(create: Callable[[], object], name: str, find: Callable[[], str]) ->
     return name
 
 
-def _own(find: Callable[[], str], taken: ClientError) -> str:
+def _own_name(find: Callable[[], str], taken: ClientError) -> str:
     """Return the job that has the name already, if it is of this request."""
     try:
         name = find()
@@ -250,21 +250,21 @@ def taken(answer: Description) -> tuple[str, int] | None:
     return (name, resources.get("SelectedInstanceCount", 1)) if name else None
 
 
-def refuse_deleted(status: str, what: str) -> None:
+def refuse_deleted(status: str, kind: str) -> None:
     """Raise Gone for a status that only deleted jobs have: it took the place of their last."""
     if status in _DELETED:
-        raise Gone(f"SageMaker {_DELETED[status]} {what}: it doesn't tell any more how that ended")
+        raise Gone(f"SageMaker {_DELETED[status]} {kind}: it doesn't tell any more how that ended")
 
 
-def is_missing(wrong: ClientError) -> bool:
+def is_missing(error: ClientError) -> bool:
     """Return whether the service has no job of a name."""
-    message = str(wrong.response.get("Error", {}).get("Message", ""))
-    said_so = code_of(wrong) == INVALID and "not found" in message.lower()
-    return said_so or code_of(wrong) == _NOT_FOUND
+    message = str(error.response.get("Error", {}).get("Message", ""))
+    said_so = code_of(error) == INVALID and "not found" in message.lower()
+    return said_so or code_of(error) == _NOT_FOUND
 
 
-def _status_of(wrong: ClientError) -> int:
-    return int(wrong.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+def _status_of(error: ClientError) -> int:
+    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
 
 
 def readable(reason: str) -> str:

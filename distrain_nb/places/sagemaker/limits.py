@@ -66,15 +66,15 @@ def beyond(request: JsonObject, operation: str = "CreateTrainingJob") -> Iterato
         return
     from distrain_nb.places.sagemaker import model
 
-    seen = set()
+    reported = set()
     for part in model.parts(substituted(request, _LIKELY), model.request_shape(operation)):
         place = _place(part.path)
-        said = _said(part.value, part.path, place)
+        subject = _subject(part.value, part.path, place)
         failed = model.failed(part.value, part.shape)
-        problems = (_problem(item, part.value, said) for item in failed)
+        problems = (_problem(item, part.value, subject) for item in failed)
         problem = next(filter(None, problems), "")
-        if problem and (place, problem) not in seen:
-            seen.add((place, problem))
+        if problem and (place, problem) not in reported:
+            reported.add((place, problem))
             yield _error("limit", place, f"{problem} ({place})")
         for name in model.unknown(part):
             yield _too_old(".".join(filter(None, (place, name))))
@@ -97,23 +97,23 @@ def _place(path: Iterable[PathStep]) -> str:
     return place.removeprefix(_DEFINITION)
 
 
-def _problem(failed: Constraint, value: object, said: str) -> str:
+def _problem(failed: Constraint, value: object, subject: str) -> str:
     """Empty for a value that the model doesn't list."""
     if isinstance(value, str):
-        what = f"{said} has {len(value)} characters"
+        sentence = f"{subject} has {len(value)} characters"
     elif isinstance(value, list | dict):
-        what = f"there are {len(value)}"
+        sentence = f"there are {len(value)}"
     else:
-        what = f"{value} is out of range"
+        sentence = f"{value} is out of range"
     problems = {
-        "min": f"{what}; at least {failed.bound} are needed",
-        "max": f"{what}; at most {failed.bound} are allowed",
-        "pattern": f"{said} does not have the form {failed.bound}",
+        "min": f"{sentence}; at least {failed.bound} are needed",
+        "max": f"{sentence}; at most {failed.bound} are allowed",
+        "pattern": f"{subject} does not have the form {failed.bound}",
     }
     return problems.get(failed.kind, "")
 
 
-def _said(value: object, path: Sequence[PathStep], place: str) -> str:
+def _subject(value: object, path: Sequence[PathStep], place: str) -> str:
     """Return a value in a message; a variable's may be a secret, and is called by its name."""
     if place == _VALUE_OF_VARIABLE:
         return f"the value of {path[-1].name}"

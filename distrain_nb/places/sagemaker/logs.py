@@ -54,12 +54,12 @@ class JobLog:
         far are given, or with `last` the error is raised, since nobody would ask again.
         """
         low = since(cursor)
-        found = list(self._lines(low // MS, last=last))
-        settled, after = settle(found, cursor, time.time(), lateness, last=last)
+        lines = list(self._lines(low // MS, last=last))
+        settled, after = settle(lines, cursor, time.time(), lateness, last=last)
         return [self._entry(line) for line in settled], after
 
     def _lines(self, start: int, *, last: bool) -> Iterator[HeldLine]:
-        """From `start` (ms) on, the streams of all hosts."""
+        """Yield the lines of all hosts from `start` (ms) on."""
         asked = {
             "logGroupName": GROUP,
             "logStreamNamePrefix": f"{self.job}/",
@@ -117,12 +117,12 @@ class MetricDefinitions:
 
     @classmethod
     def of(cls, definitions: Iterable[Mapping[str, str]]) -> MetricDefinitions:
-        """From the request's `MetricDefinitions`."""
+        """Read the request's `MetricDefinitions`."""
         return cls(
             {definition["Name"]: re.compile(definition["Regex"]) for definition in definitions}
         )
 
-    def found(
+    def read(
         self, entries: Iterable[LogEntry], before: Cursor, after: Cursor
     ) -> tuple[list[LogEntry], Cursor]:
         """Return the lines with their numbers, and the cursor with how many each metric has had.

@@ -109,7 +109,7 @@ def failed(value: Any, shape: Shape) -> Iterator[Constraint]:
 
 @cache
 def _pattern(text: str) -> re.Pattern[str]:
-    """As Java reads it, where `\\w` and `\\d` are ASCII's."""
+    """Compile it as Java reads it, where `\\w` and `\\d` are ASCII's."""
     flags = 0 if r"\p" in text else re.ASCII
     for java, python in _CLASSES.items():
         text = text.replace(java, python)

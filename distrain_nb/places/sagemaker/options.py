@@ -109,7 +109,7 @@ def encoded(values: JsonObject) -> dict[str, str]:
 
 def metrics(texts: Iterable[str]) -> dict[str, str]:
     """NAME=REGEX texts. Raises OptionError for one that can't be read, or has no group."""
-    found = {}
+    expressions = {}
     for text in texts:
         name, regex = _pair(text, "metric")
         try:
@@ -122,8 +122,8 @@ def metrics(texts: Iterable[str]) -> dict[str, str]:
                 f"--metric {name}: {regex!r} has no group; put the number, and it alone, "
                 "into the first one: loss=([0-9.]+)"
             )
-        found[name] = regex
-    return found
+        expressions[name] = regex
+    return expressions
 
 
 def warm_start(texts: Iterable[str]) -> tuple[list[str], bool]:

@@ -25,7 +25,7 @@ from distrain_nb.places.sagemaker.limits import beyond
 from distrain_nb.places.sagemaker.names import ACCOUNT, IMAGE, REGION, RUN
 from distrain_nb.places.sagemaker.options import SageMakerJob
 from distrain_nb.places.sagemaker.request import Start, read, request_of
-from distrain_nb.places.sagemaker.settings import Settings, fitting, settings_of, settled, wrong
+from distrain_nb.places.sagemaker.settings import Settings, fitting, problems, settings_of, settled
 from distrain_nb.places.sagemaker.validation import findings
 from distrain_nb.secrets import HIDDEN
 from distrain_nb.types import Json, JsonObject
@@ -86,12 +86,12 @@ class SageMakerPlan:
             required=self.job.program.required,
             uploads=self.job.uploads,
             deliveries=(self.start.delivery,),
-            request=substituted(self.kept(), {RUN: run}),
+            request=substituted(self.stored_request(), {RUN: run}),
             variables=self._values(),
         )
 
     def _requirements(self) -> tuple[str, ...]:
-        """With what fetches secrets, where the job names some."""
+        """Return the packages, with the one that fetches secrets if the job names some."""
         program = self.job.program
         needed = program.requirements
         fetches = SECRETS_VARIABLE in read(self.request)["Environment"]
@@ -101,14 +101,14 @@ class SageMakerPlan:
     def _values(self) -> dict[str, str]:
         return plain(variables_of(self.job.options.env))
 
-    def kept(self) -> dict[str, Json]:
+    def stored_request(self) -> dict[str, Json]:
         """Return the request as it is shown and kept: without the values of variables."""
         hidden = dict.fromkeys(self._values(), HIDDEN)
         return {**self.request, "Environment": {**read(self.request)["Environment"], **hidden}}
 
     def __str__(self) -> str:
         """Return the request in the command that sends it, for a shell of its own."""
-        return self.command("create-training-job", self.kept(), short_name(self.job.name))
+        return self.command("create-training-job", self.stored_request(), short_name(self.job.name))
 
     def command(self, operation: str, request: JsonObject, name: str) -> str:
         """Return a command for a shell that sends a request with this job's image; what it makes
@@ -145,7 +145,7 @@ class SageMakerPlan:
 
 
 def plan(job: SageMakerJob) -> SageMakerPlan:
-    """Of the same job always the same. Raises OptionError."""
+    """Plan a job; the same job always has the same plan. Raises OptionError."""
     settings, origins = settings_of(job), settled(job)
     job = replace(
         job,
@@ -156,28 +156,28 @@ def plan(job: SageMakerJob) -> SageMakerPlan:
     job, base = equipped(job, equipment), equipment.image
     start = _start(job, base)
     request = request_of(job, settings, start)
-    found = (
-        *wrong(settings, rehearsed=job.options.rehearsed),
+    every = (
+        *problems(settings, rehearsed=job.options.rehearsed),
         *equipment.findings,
         *findings(job, start, base),
         *_about_processes(job, start),
         *beyond(request),
     )
-    return SageMakerPlan(job, settings, origins, start, base, request, found, equipment.platform)
+    return SageMakerPlan(job, settings, origins, start, base, request, every, equipment.platform)
 
 
 def _about_processes(job: SageMakerJob, start: Start) -> Iterator[Finding]:
     """Yield what is wrong with the ranks of the first of the variants that has something wrong."""
     numbered = zip(job.layout.variants(), start.ranks_of, strict=True)
-    found = (
+    findings = (
         tuple(about_processes(job.program, variant, ranks, hardware_of(variant).processes))
         for variant, (_, ranks) in numbered
     )
-    yield from next(filter(None, found), ())
+    yield from next(filter(None, findings), ())
 
 
 def _with_primary(layout: Layout) -> Layout:
-    """With the first host as the primary, which it is to the worker and in the log."""
+    """Make the first host the primary, as the worker and the log have it."""
     pool = hosts(layout)
     if not pool.replicas or groups(layout):
         return layout
@@ -198,7 +198,7 @@ def _one_fewer(alternative: Alternative) -> Alternative:
 
 
 def _launcher(job: SageMakerJob) -> str:
-    """As chosen, else what the program wants; a distribution that has no launcher starts itself."""
+    """Return the chosen launcher, else the program's; a distribution without one starts itself."""
     chosen = job.layout.launcher
     if chosen != "auto":
         return chosen

@@ -36,7 +36,7 @@ def partitions() -> tuple[Partition, ...]:
         return (Partition("aws", "amazonaws.com", ".*", _CONSOLES["aws"]),)
     from botocore.session import Session
 
-    found = (
+    names = (
         Partition(
             datum["id"],
             datum["outputs"]["dnsSuffix"],
@@ -45,7 +45,7 @@ def partitions() -> tuple[Partition, ...]:
         )
         for datum in Session().get_data("partitions")["partitions"]
     )
-    return tuple(found)
+    return tuple(names)
 
 
 def partition_of(region: str) -> Partition:

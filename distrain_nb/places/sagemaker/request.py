@@ -103,7 +103,7 @@ def request_of(job: SageMakerJob, settings: Settings, start: Start) -> dict[str,
 
     Raises OptionError for options that can't be read.
     """
-    given = job.options
+    job_options = job.options
     return present(
         TrainingJobName=RUN,
         HyperParameters=_hyperparameters(job, settings, start),
@@ -115,13 +115,13 @@ def request_of(job: SageMakerJob, settings: Settings, start: Start) -> dict[str,
         ),
         ResourceConfig={**_machines(job), **_resources(job, settings)},
         VpcConfig=present(
-            SecurityGroupIds=list(given.security_group),
-            Subnets=list(given.subnet),
+            SecurityGroupIds=list(job_options.security_group),
+            Subnets=list(job_options.subnet),
         ),
         StoppingCondition={**times(job.layout), **_times(job.layout)},
         Tags=_tags(job),
-        EnableNetworkIsolation=given.isolate or None,
-        EnableInterContainerTrafficEncryption=given.encrypt or None,
+        EnableNetworkIsolation=job_options.isolate or None,
+        EnableInterContainerTrafficEncryption=job_options.encrypt or None,
         EnableManagedSpotTraining=job.layout.spot or None,
         CheckpointConfig={
             "S3Uri": job.layout.checkpoint or f"{settings.folder}/{RUN}/checkpoints",
@@ -130,18 +130,20 @@ def request_of(job: SageMakerJob, settings: Settings, start: Start) -> dict[str,
         TensorBoardOutputConfig={"LocalPath": TENSORBOARD, "S3OutputPath": settings.folder},
         Environment=_environment(job, start),
         RetryStrategy=present(
-            MaximumRetryAttempts=options.attempts(given.attempts) or job.layout.retries or None
+            MaximumRetryAttempts=options.attempts(job_options.attempts)
+            or job.layout.retries
+            or None
         ),
-        RemoteDebugConfig=present(EnableRemoteDebug=given.web_access or None),
-        InfraCheckConfig=present(EnableInfraCheck=given.check_machines or None),
+        RemoteDebugConfig=present(EnableRemoteDebug=job_options.web_access or None),
+        InfraCheckConfig=present(EnableInfraCheck=job_options.check_machines or None),
     )
 
 
 def _hyperparameters(job: SageMakerJob, settings: Settings, start: Start) -> dict[str, str]:
     """Return the user's, and in script mode the container's."""
-    own = options.hyperparameters(job.options.hyperparameter)
+    values = options.hyperparameters(job.options.hyperparameter)
     if start.delivery is not Delivery.ARCHIVE:
-        return options.encoded(own)
+        return options.encoded(values)
     framework = job.layout.framework_name or framework_of(job)
     archive = f"{settings.folder}/{RUN}/{SOURCE}"
     if job.options.isolate:
@@ -149,12 +151,12 @@ def _hyperparameters(job: SageMakerJob, settings: Settings, start: Start) -> dic
     ranks = start.ranks if start.same_ranks else None  # then the container counts the GPUs
     theirs = script.hyperparameters(job.layout, ranks, settings, framework)
     theirs["sagemaker_submit_directory"] = archive
-    for name in sorted(script.STARTS & own.keys()):
+    for name in sorted(script.STARTS & values.keys()):
         raise OptionError(
             f"invalid --hyperparameter {name}: with --python-package the container starts the "
             "program by it"
         )
-    return options.encoded({**theirs, **own})
+    return options.encoded({**theirs, **values})
 
 
 def _algorithm(job: SageMakerJob, start: Start) -> dict[str, Json]:
@@ -170,25 +172,25 @@ def _algorithm(job: SageMakerJob, start: Start) -> dict[str, Json]:
 
 
 def _channels(job: SageMakerJob, settings: Settings, start: Start) -> tuple[Channel, ...]:
-    own = options.channels(job)
+    channels = options.channels(job)
     if start.delivery is Delivery.FILES:
-        return (*own, Channel(CODE_CHANNEL, "s3", f"{settings.folder}/{RUN}/{CODE}/"))
+        return (*channels, Channel(CODE_CHANNEL, "s3", f"{settings.folder}/{RUN}/{CODE}/"))
     if start.delivery is Delivery.ARCHIVE and job.options.isolate:
-        return (*own, Channel(SOURCE_CHANNEL, "s3", f"{settings.folder}/{RUN}/{SOURCE}"))
-    return own
+        return (*channels, Channel(SOURCE_CHANNEL, "s3", f"{settings.folder}/{RUN}/{SOURCE}"))
+    return channels
 
 
 def _resources(job: SageMakerJob, settings: Settings) -> dict[str, Json]:
     """Return the parts of a machine's request that no layout has. Those with storage of their own
     encrypt it themselves, and take no key."""
-    given, pool = job.options, hosts(job.layout)
+    job_options, pool = job.options, hosts(job.layout)
     default = figure(current(), "sagemaker", "volume_gb_default")
     own_storage = all(map(has_own_storage, pool.machines))
     return present(
         VolumeSizeInGB=pool.disk_gb or default,
         VolumeKmsKeyId=None if own_storage else settings.volume_key or None,
-        TrainingPlanArn=None if pool.alternatives else given.reservation or None,
-        KeepAlivePeriodInSeconds=options.keep_alive(given.keep_alive),
+        TrainingPlanArn=None if pool.alternatives else job_options.reservation or None,
+        KeepAlivePeriodInSeconds=options.keep_alive(job_options.keep_alive),
     )
 
 
@@ -222,8 +224,8 @@ def _times(layout: Layout) -> dict[str, Json]:
 def _tags(job: SageMakerJob) -> list[dict[str, str]]:
     tags = options.tags(job.options.label)
     experiment = {EXPERIMENT_TAG: job.experiment} if job.experiment else {}
-    found = {**tags, **experiment, RUN_TAG: RUN}
-    return [{"Key": key, "Value": value} for key, value in found.items()]
+    tags_of_job = {**tags, **experiment, RUN_TAG: RUN}
+    return [{"Key": key, "Value": value} for key, value in tags_of_job.items()]
 
 
 def _ranks(start: Start) -> str:
@@ -235,7 +237,7 @@ def _ranks(start: Start) -> str:
 
 def _environment(job: SageMakerJob, start: Start) -> dict[str, str]:
     """Return the variables of our worker, with those that the user adds."""
-    own = {
+    ours = {
         "DISTRAIN_RUN": RUN,
         VARIABLE: _ranks(start),
         "DISTRAIN_LAUNCHER": start.launcher,
@@ -243,12 +245,12 @@ def _environment(job: SageMakerJob, start: Start) -> dict[str, str]:
         "DISTRAIN_TENSORBOARD": TENSORBOARD,
     }
     if job.results:
-        own["DISTRAIN_RESULTS"] = ",".join(job.results)
+        ours["DISTRAIN_RESULTS"] = ",".join(job.results)
     if job.layout.mpi_options and start.launcher == "mpi":
-        own["DISTRAIN_MPI_OPTIONS"] = job.layout.mpi_options
+        ours["DISTRAIN_MPI_OPTIONS"] = job.layout.mpi_options
     if start.delivery is Delivery.FILES:
-        own["PYTHONUNBUFFERED"] = "1"
-        own["DISTRAIN_PROGRAM"] = f"{_CODE_FOLDER}/program"
-    own |= {**time_limit(job.layout), **tracker.variables(job)}
+        ours["PYTHONUNBUFFERED"] = "1"
+        ours["DISTRAIN_PROGRAM"] = f"{_CODE_FOLDER}/program"
+    ours |= {**time_limit(job.layout), **tracker.variables(job)}
     variables = variables_of(job.options.env)
-    return {**own, **plain(variables), **secrets(variables, options.secret)}
+    return {**ours, **plain(variables), **secrets(variables, options.secret)}

@@ -29,8 +29,8 @@ def foreign(job: object) -> SageMakerSpec | None:
     from distrain_nb.places.sagemaker.plan import SageMakerSpec
 
     study = match["kind"] == _TUNING
-    own = "hyper_parameter_tuning_job_name" if study else "training_job_name"
-    name = _text(job, own) or match["name"]
+    parameter = "hyper_parameter_tuning_job_name" if study else "training_job_name"
+    name = _text(job, parameter) or match["name"]
     return SageMakerSpec(job=name, region=match["region"], study=study)
 
 

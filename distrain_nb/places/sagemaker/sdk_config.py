@@ -56,8 +56,8 @@ def of_sdk(environ: Mapping[str, str]) -> dict[str, Found]:
         (USER, environ.get(USER) or str(_folder(environ, "XDG_CONFIG_HOME") / NAME)),
         (ADMIN, environ.get(ADMIN) or str(_folder(environ, "XDG_CONFIG_DIRS") / NAME)),
     )]  # fmt: skip
-    found = {name: _setting(name, [file for file in files if file]) for name in _PLACES}
-    return {name: item for name, item in found.items() if item is not None}
+    settings = {name: _setting(name, [file for file in files if file]) for name in _PLACES}
+    return {name: item for name, item in settings.items() if item is not None}
 
 
 def _folder(environ: Mapping[str, str], variable: str) -> Path:
@@ -75,16 +75,16 @@ def _read(place: str, *, named: bool) -> tuple[str, JsonObject] | None:
         else:
             path = Path(place, NAME) if Path(place).is_dir() else Path(place)
             place, text = str(path), path.read_text(encoding="utf-8")
-        found = yaml.safe_load(text) or {}
+        data = yaml.safe_load(text) or {}
     except FileNotFoundError:
         if named:
             raise OptionError(f"SageMaker's settings: there is no file {place}") from None
         return None
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise OptionError(f"SageMaker's settings can't be read: {place}: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(data, dict):
         raise OptionError(f"SageMaker's settings: {place} is no mapping")
-    return place, found
+    return place, data
 
 
 def _fetched(address: str) -> str:
@@ -110,7 +110,7 @@ def _fetched(address: str) -> str:
 
 
 def _setting(name: str, files: list[tuple[str, JsonObject]]) -> Found | None:
-    """As the first file has it; of variables, what both have."""
+    """Return the setting of the first file; variables of both."""
     joined: dict[str, str] = {}
     origins: list[str] = []
     for keys in _PLACES[name]:

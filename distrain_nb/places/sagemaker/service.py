@@ -40,14 +40,14 @@ class SageMakerService(CloudService[SageMakerSpec]):
     def create(self, request: JsonObject) -> str:
         """Send the request and give the job's name. Raises DistrainError, Unanswered if the job
         may be there all the same."""
-        return self._jobs.create(self._whole(request))
+        return self._jobs.create(self._completed(request))
 
     def find(self, request: JsonObject) -> str:
         """Return the run's job, empty if there is none. Raises DistrainError."""
-        return self._jobs.find(self._whole(request))
+        return self._jobs.find(self._completed(request))
 
-    def _whole(self, request: JsonObject) -> dict[str, Json]:
-        """With the values of variables."""
+    def _completed(self, request: JsonObject) -> dict[str, Json]:
+        """Return the request with the values of variables."""
         environment = options.filled(read(request)["Environment"], self.spec.variables)
         return {**request, "Environment": environment}
 
@@ -64,9 +64,9 @@ class SageMakerService(CloudService[SageMakerSpec]):
         with plain_words("read the job's log"):
             log = JobLog(self._logs, job, hosts or 1)
             entries, after = log.read(cursor, self._lateness, last=last)
-        found, after = self._metrics.found(entries, cursor, after)
-        reported, kept = self._instances.report(job, cursor)
-        return (*reported, *found), {**after, **kept}
+        points, after = self._metrics.read(entries, cursor, after)
+        reported, instances = self._instances.report(job, cursor)
+        return (*reported, *points), {**after, **instances}
 
     def cancel(self, job: str) -> None:
         """Ask for the job to be stopped. Raises DistrainError."""
@@ -125,9 +125,9 @@ class SageMakerService(CloudService[SageMakerSpec]):
         return self._filled(self.spec.bucket, {})
 
     def _filled(self, value: JsonT, values: Mapping[str, str]) -> JsonT:
-        """With the account's number, which is asked for only if it is needed."""
-        found = substituted(value, values)
-        return substituted(found, {ACCOUNT: self._account}) if ACCOUNT in str(found) else found
+        """Fill in the values, and the account's number, which is asked for only if needed."""
+        filled = substituted(value, values)
+        return substituted(filled, {ACCOUNT: self._account}) if ACCOUNT in str(filled) else filled
 
     def _put(self, name: str, file: IO[bytes]) -> None:
         key = self._folder + name

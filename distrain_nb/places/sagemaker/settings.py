@@ -76,33 +76,33 @@ class Settings:
 
 def settings_of(job: SageMakerJob) -> Settings:
     """Return the settings that hold for a job."""
-    found = texts_of(job)
-    region, role = str(found["region"].value), str(found["role"].value)
+    texts = texts_of(job)
+    region, role = str(texts["region"].value), str(texts["role"].value)
     arn = f"arn:{partition_of(region).name}:iam::{ACCOUNT}:role"
     return Settings(
         region=region,
-        bucket=str(found["bucket"].value).removeprefix("s3://").strip("/"),
-        prefix=str(found["prefix"].value).strip("/"),
+        bucket=str(texts["bucket"].value).removeprefix("s3://").strip("/"),
+        prefix=str(texts["prefix"].value).strip("/"),
         role=f"{arn}/{role}" if role and ":" not in role else role,
-        repository=str(found["repository"].value),
-        output_key=str(found["output_key"].value),
-        volume_key=str(found["volume_key"].value),
+        repository=str(texts["repository"].value),
+        output_key=str(texts["output_key"].value),
+        volume_key=str(texts["volume_key"].value),
     )
 
 
 def texts_of(job: SageMakerJob) -> dict[str, Found]:
     """Return the same, each with where it comes from; what nobody has made is empty."""
     region = _text(job, "region", VARIABLES)
-    own = _own_names(str(region.value))
+    names = _own_names(str(region.value))
     bucket, repository = _text(job, "bucket"), _text(job, "repository")
     key = _text(job, "kms_key")
     kept_prefix = bucket == job.defaults.get("bucket") or not bucket.value
     return {
         "region": region,
         "role": _text(job, "role"),
-        "bucket": bucket if bucket.value else own["bucket"],
+        "bucket": bucket if bucket.value else names["bucket"],
         "prefix": job.defaults.get("prefix", _NONE) if kept_prefix else _NONE,
-        "repository": repository if repository.value else own["repository"],
+        "repository": repository if repository.value else names["repository"],
         "output_key": key if key.value else job.defaults.get("output_key", _NONE),
         "volume_key": key if key.value else job.defaults.get("volume_key", _NONE),
     }
@@ -135,7 +135,7 @@ def _own_names(region: str) -> dict[str, Found]:
     }
 
 
-def wrong(settings: Settings, *, rehearsed: bool) -> Iterator[Finding]:
+def problems(settings: Settings, *, rehearsed: bool) -> Iterator[Finding]:
     """Yield an error for each setting that is missing, with the ways to make it, or is no setting
     of AWS's."""
     if not settings.region:
@@ -197,7 +197,8 @@ def _of_studio() -> dict[str, Found]:
 
 
 def _text(job: SageMakerJob, name: str, variables: tuple[str, ...] = ()) -> Found:
-    """As chosen or kept, else what was found, else made up for a rehearsal."""
+    """Return the chosen or stored value, else the detected one, else one made up for a
+    rehearsal."""
     made_up = REHEARSED.get(name, "") if job.options.rehearsed else ""
     return text_of(job, name, variables, made_up)
 
@@ -212,8 +213,8 @@ def _of_profile(environ: Mapping[str, str]) -> dict[str, Found]:
     except (configparser.Error, UnicodeDecodeError):  # the CLI says so itself, and better
         return {}
     sections = ("default", "profile default") if name == "default" else (f"profile {name}",)
-    found = (profiles.get(section, "region", fallback="") for section in sections)
-    return {"region": Found(next(filter(None, found), ""), f"{file}, profile {name}")}
+    regions = (profiles.get(section, "region", fallback="") for section in sections)
+    return {"region": Found(next(filter(None, regions), ""), f"{file}, profile {name}")}
 
 
 def login_of(environ: Mapping[str, str]) -> str:
@@ -229,7 +230,7 @@ def login_of(environ: Mapping[str, str]) -> str:
     named = next(filter(environ.get, variables), "")
     if named:
         return f"the variable {named}"
-    kept = Path(environ.get("AWS_SHARED_CREDENTIALS_FILE") or Path.home() / ".aws/credentials")
-    if kept.exists():
-        return str(kept)
+    file = Path(environ.get("AWS_SHARED_CREDENTIALS_FILE") or Path.home() / ".aws/credentials")
+    if file.exists():
+        return str(file)
     return "the role of this notebook" if studio.studio() else ""

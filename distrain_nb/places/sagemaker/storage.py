@@ -124,10 +124,10 @@ class RunOutput:
         with plain_words(f"list s3://{self.bucket}/{prefix}"):
             paginator = self.client.get_paginator("list_objects_v2")
             pages = list(paginator.paginate(Bucket=self.bucket, Prefix=prefix))
-        found = [item for page in pages for item in page.get("Contents", ())]
+        items = [item for page in pages for item in page.get("Contents", ())]
         return [
             Stored(_ours(item["Key"].removeprefix(self.prefix)), item["Size"])
-            for item in found
+            for item in items
             if not item["Key"].endswith("/")  # which stands for an empty folder
         ]
 
@@ -136,7 +136,7 @@ class RunOutput:
         """The members of the archive; none where there is no archive."""
         key = self.prefix + _ARCHIVE
         with plain_words(f"read s3://{self.bucket}/{key}"):
-            for left in reversed(range(_ATTEMPTS)):
+            for attempts in reversed(range(_ATTEMPTS)):
                 try:
                     return Unpacked.of(self.client.get_object(Bucket=self.bucket, Key=key)["Body"])
                 except ClientError as error:
@@ -144,7 +144,7 @@ class RunOutput:
                         break
                     raise
                 except (BotoCoreError, tarfile.TarError, zlib.error) as error:
-                    if not left:  # else it may have been the connection
+                    if not attempts:  # else it may have been the connection
                         raise DistrainError(
                             f"Can't read s3://{self.bucket}/{key}: {error}"
                         ) from error

@@ -52,8 +52,8 @@ class Studio:
 def studio() -> Studio | None:
     """Return the space, app or instance that this is; None elsewhere."""
     try:
-        found = json.loads(FILE.read_text(encoding="utf-8"))
-        texts = {key: value for key, value in found.items() if isinstance(value, str)}
+        metadata = json.loads(FILE.read_text(encoding="utf-8"))
+        texts = {key: value for key, value in metadata.items() if isinstance(value, str)}
     except (OSError, ValueError, AttributeError):
         return None
     return Studio(
@@ -88,8 +88,8 @@ def role(here: Studio) -> tuple[str, str]:
     if here.role:
         return here.role, str(FILE)
     if here.is_instance:
-        found = _ask(here, "describe_notebook_instance", NotebookInstanceName=here.name)
-        return _text(found, "RoleArn"), "DescribeNotebookInstance"
+        answer = _ask(here, "describe_notebook_instance", NotebookInstanceName=here.name)
+        return _text(answer, "RoleArn"), "DescribeNotebookInstance"
     for settings, origin in _layers(here):
         if _text(settings, "ExecutionRole"):
             return _text(settings, "ExecutionRole"), origin
@@ -103,9 +103,9 @@ def _idle(here: Studio) -> tuple[float | None, str]:
     if not name:
         return None, ""
     for settings, origin in _layers(here, space_first=True):
-        found = _part(settings, name, "AppLifecycleManagement", "IdleSettings")
-        minutes = found.get("IdleTimeoutInMinutes")
-        if found.get("LifecycleManagement") == "DISABLED":
+        idle = _part(settings, name, "AppLifecycleManagement", "IdleSettings")
+        minutes = idle.get("IdleTimeoutInMinutes")
+        if idle.get("LifecycleManagement") == "DISABLED":
             return None, ""
         if isinstance(minutes, int):
             return minutes * 60.0, origin
@@ -157,15 +157,15 @@ def _ask(here: Studio, operation: str, **named: str) -> JsonObject:
     return _answers.get(question, {})
 
 
-def _part(found: JsonObject, *keys: str) -> JsonObject:
+def _part(settings: JsonObject, *keys: str) -> JsonObject:
     for key in keys:
-        inner = found.get(key)
-        found = cast("JsonObject", inner) if isinstance(inner, dict) else {}
-    return found
+        inner = settings.get(key)
+        settings = cast("JsonObject", inner) if isinstance(inner, dict) else {}
+    return settings
 
 
-def _text(found: JsonObject, key: str) -> str:
-    value = found.get(key)
+def _text(settings: JsonObject, key: str) -> str:
+    value = settings.get(key)
     return value if isinstance(value, str) else ""
 
 

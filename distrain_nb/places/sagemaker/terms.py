@@ -112,12 +112,12 @@ def _alternatives(layout: Layout, pool: Pool) -> Iterator[Choice]:
     catalog = current()
     if pool.machine is None:
         return
-    known = [it for it in pool.alternatives if it.machine in catalog.instances]
+    listed = [it for it in pool.alternatives if it.machine in catalog.instances]
     first = _device(catalog, pool.machine)
     for name in sorted(catalog.instances, key=lambda it: machine_rank(catalog, it)):
         if name not in pool.machines:
             words = machine_words(catalog, layout.on, name)
-            value = "|".join((*map(str, known), name))
+            value = "|".join((*map(str, listed), name))
             fits = _device(catalog, name) == first
             yield Choice(value, f"{value} · {words.shown}", fits, words.has, words.takes)
 

@@ -102,12 +102,12 @@ class HyperParameterTuningJobs:
         name = asked["HyperParameterTuningJobName"]
         with plain_words("look for the tuning job"):
             try:
-                found = self._describe(name)
+                answer = self._describe(name)
             except ClientError as error:
                 if is_missing(error):
                     return ""
                 raise
-        there = found["TrainingJobDefinition"].get("Environment")
+        there = answer["TrainingJobDefinition"].get("Environment")
         return name if there == asked["TrainingJobDefinition"]["Environment"] else ""
 
     def observe(self, job: str) -> Observed:
@@ -124,15 +124,15 @@ class HyperParameterTuningJobs:
         """Return the spec it was created with. Raises DistrainError, OptionError for one whose
         trials are of several definitions."""
         with plain_words("ask what the tuning job tries"):
-            found = self._describe(job)
-        if "TrainingJobDefinitions" in found:
+            answer = self._describe(job)
+        if "TrainingJobDefinitions" in answer:
             raise OptionError(
                 f"the tuning job {job} has several training job definitions: it can't be followed "
                 "as a study, its training jobs can as runs, one by one"
             )
-        config = {"HyperParameterTuningJobConfig": found["HyperParameterTuningJobConfig"]}
-        name = found["HyperParameterTuningJobName"]
-        return ServiceStudy(name, _seconds(found["CreationTime"]), from_tuning_config(config).spec)
+        config = {"HyperParameterTuningJobConfig": answer["HyperParameterTuningJobConfig"]}
+        name = answer["HyperParameterTuningJobName"]
+        return ServiceStudy(name, _seconds(answer["CreationTime"]), from_tuning_config(config).spec)
 
     def trials(self, job: str) -> list[ServiceTrial]:
         """Return its trials, in order of their numbers. Raises DistrainError."""
@@ -142,8 +142,8 @@ class HyperParameterTuningJobs:
             )
             asked = {"SortBy": "CreationTime", "SortOrder": "Ascending"}
             pages = paginator.paginate(HyperParameterTuningJobName=job, **asked)
-            found = [item for page in pages for item in page["TrainingJobSummaries"]]
-        trials = [_trial(item, number) for number, item in enumerate(found, 1)]
+            summaries = [item for page in pages for item in page["TrainingJobSummaries"]]
+        trials = [_trial(item, number) for number, item in enumerate(summaries, 1)]
         return sorted(trials, key=lambda trial: trial.number)
 
     def stop(self, job: str) -> None:
@@ -181,34 +181,34 @@ def _observed(answer: TuningDescription) -> Observed:
     return Observed(State.RUNNING if begun else State.STARTING, "running" if begun else "starting")
 
 
-def _trial(said: Summary, place: int) -> ServiceTrial:
-    match = _NUMBER.search(said["TrainingJobName"])
-    final = said.get("FinalHyperParameterTuningJobObjectiveMetric")
-    state, why = _ending(said)
+def _trial(summary: Summary, place: int) -> ServiceTrial:
+    match = _NUMBER.search(summary["TrainingJobName"])
+    final = summary.get("FinalHyperParameterTuningJobObjectiveMetric")
+    state, why = _ending(summary)
     return ServiceTrial(
         int(match[1]) if match else place,
-        dict(said.get("TunedHyperParameters", {})),
+        dict(summary.get("TunedHyperParameters", {})),
         state,
-        said["TrainingJobName"],
+        summary["TrainingJobName"],
         {final["MetricName"]: float(final["Value"])} if final else {},
         why=why,
-        begin=_seconds(said.get("CreationTime")),
-        end=_seconds(said.get("TrainingEndTime")),
+        begin=_seconds(summary.get("CreationTime")),
+        end=_seconds(summary.get("TrainingEndTime")),
     )
 
 
-def _ending(said: Summary) -> tuple[TrialWord, str]:
+def _ending(summary: Summary) -> tuple[TrialWord, str]:
     """Return a trial's state, and why it failed or was stopped."""
-    status = said["TrainingJobStatus"]
+    status = summary["TrainingJobStatus"]
     state = _STATES.get(status, "running")
     if state == "failed":
-        return state, readable(said.get("FailureReason", "")).partition("\n")[0]
-    valued = "FinalHyperParameterTuningJobObjectiveMetric" in said
+        return state, readable(summary.get("FailureReason", "")).partition("\n")[0]
+    valued = "FinalHyperParameterTuningJobObjectiveMetric" in summary
     if state == "stopped":
         why = "is being deleted" if status == "Deleting" else "was stopped"
         return ("stopped" if valued else "cancelled"), f"its training job {why}"
     if state == "succeeded" and not valued:
-        pending = said.get("ObjectiveStatus") == "Pending"
+        pending = summary.get("ObjectiveStatus") == "Pending"
         return ("running", "") if pending else ("failed", _NO_VALUE)
     return state, ""
 
@@ -224,18 +224,18 @@ class StudyService(SageMakerService):
     """A study on SageMaker, or on a rehearsal's stand-in: the job is the one that tunes."""
 
     def create(self, request: JsonObject) -> str:
-        """As a job's. Raises DistrainError, Unanswered."""
-        return self._tuning.create(self._whole(request))
+        """Create the tuning job. Raises DistrainError, Unanswered."""
+        return self._tuning.create(self._completed(request))
 
     def find(self, request: JsonObject) -> str:
         """Return the study's tuning job, empty if there is none. Raises DistrainError."""
-        return self._tuning.find(self._whole(request))
+        return self._tuning.find(self._completed(request))
 
-    def _whole(self, request: JsonObject) -> dict[str, Json]:
+    def _completed(self, request: JsonObject) -> dict[str, Json]:
         definition = read(request)["TrainingJobDefinition"]
         environment = options.filled(definition["Environment"], self.spec.variables)
-        whole = {**definition, "Environment": environment}
-        return {**request, "TrainingJobDefinition": cast("Json", whole)}
+        completed = {**definition, "Environment": environment}
+        return {**request, "TrainingJobDefinition": cast("Json", completed)}
 
     def observe(self, job: str) -> Observed:
         """Return how the tuning job is doing. Raises DistrainError."""
@@ -260,10 +260,12 @@ class StudyService(SageMakerService):
         environment = cast("dict[str, str]", definition["Environment"])
         algorithm = cast("dict[str, list[dict[str, str]]]", definition["AlgorithmSpecification"])
         ours = json.loads(environment.get(writer.VARIABLE, "[]"))
-        found = [one for one in algorithm.get("MetricDefinitions", ()) if one["Name"] not in ours]
+        definitions = [
+            one for one in algorithm.get("MetricDefinitions", ()) if one["Name"] not in ours
+        ]
         request = {
             **definition,
-            "AlgorithmSpecification": {**algorithm, "MetricDefinitions": found},
+            "AlgorithmSpecification": {**algorithm, "MetricDefinitions": definitions},
             "TrainingJobName": trial.job,
         }
         return replace(
@@ -287,9 +289,9 @@ class StudyService(SageMakerService):
         place = f"{self._console}/sagemaker/home?region={self.spec.region}#/hyper-tuning-jobs/{job}"
         if not self.spec.run:
             return {"job": place} if self._console else {}
-        found = super().links(job)
-        kept = {name: found[name] for name in ("log", "checkpoints") if name in found}
-        return {"job": place, **kept} if kept else {}
+        of_job = super().links(job)
+        links_of_study = {name: of_job[name] for name in ("log", "checkpoints") if name in of_job}
+        return {"job": place, **links_of_study} if links_of_study else {}
 
     @cached_property
     def _tuning(self) -> HyperParameterTuningJobs:
@@ -310,8 +312,8 @@ class TrialService(SageMakerService):
 
     def links(self, job: str) -> Mapping[str, str]:
         """Return the job, its log and its model in the console."""
-        found = super().links(job)
-        return {name: found[name] for name in ("job", "log", "model") if name in found}
+        of_job = super().links(job)
+        return {name: of_job[name] for name in ("job", "log", "model") if name in of_job}
 
     @property
     def _folder(self) -> str:
@@ -335,13 +337,13 @@ class TrialOutput:
         """Return the objects whose names start with `below`. Raises DistrainError."""
         if not below.startswith(f"{EVENTS_FOLDER}/"):
             return self.results.objects(below)
-        found = []
+        stored = []
         for folder in (f"{self.job}/", f"{self.job}/{self.job}/"):
             for entry in self.checkpoints.objects(folder + below):
                 name = entry.name.removeprefix(folder)
                 self._places[name] = entry.name
-                found.append(Stored(name, entry.size))
-        return found
+                stored.append(Stored(name, entry.size))
+        return stored
 
     def read(self, name: str, start: int, end: int) -> bytes:
         """Return the bytes from `start` up to `end` (exclusive). Raises DistrainError."""

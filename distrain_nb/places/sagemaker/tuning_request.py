@@ -78,8 +78,8 @@ def tuning_request(job: SageMakerJob, request: JsonObject, spec: StudySpec) -> d
 
 
 def _definition(job: SageMakerJob, request: JsonObject, spec: StudySpec) -> dict[str, Json]:
-    """Of any trial's job. It has no event files of its own, and no command for its image: their
-    folder is in that of checkpoints, and the image has an entry point."""
+    """Return the definition of any trial's job. It has no event files of its own, and no command
+    for its image: their folder is in that of checkpoints, and the image has an entry point."""
     asked = cast("dict[str, dict[str, Json]]", request)
     algorithm, output = asked["AlgorithmSpecification"], asked["OutputDataConfig"]
     checkpoints = f"{asked['CheckpointConfig']['S3Uri']}".rstrip("/")
@@ -105,19 +105,19 @@ def goal_of(spec: StudySpec) -> str:
 def _metrics(job: SageMakerJob, spec: StudySpec) -> list[Json]:
     """Return the expressions for the log: a goal without a definition is in the line that
     `log_metrics` prints of it."""
-    goal, found = goal_of(spec), options.metrics(job.options.metric)
+    goal, expressions = goal_of(spec), options.metrics(job.options.metric)
     line = rf"\[rank 0\] step -?[0-9]+  {re.escape(goal)} {_NUMBER}"
-    return [{"Name": name, "Regex": regex} for name, regex in {goal: line, **found}.items()]
+    return [{"Name": name, "Regex": regex} for name, regex in {goal: line, **expressions}.items()]
 
 
 def _environment(
     job: SageMakerJob, environment: dict[str, Json], spec: StudySpec
 ) -> dict[str, Json]:
-    found = {n: value for n, value in environment.items() if n != "DISTRAIN_TENSORBOARD"}
-    found[writer.TUNED_VARIABLE] = ",".join(dict.fromkeys(p.name for p in spec.parameters))
+    variables = {n: value for n, value in environment.items() if n != "DISTRAIN_TENSORBOARD"}
+    variables[writer.TUNED_VARIABLE] = ",".join(dict.fromkeys(p.name for p in spec.parameters))
     if goal_of(spec) not in options.metrics(job.options.metric):
-        found[writer.VARIABLE] = json.dumps([goal_of(spec)])
-    return found
+        variables[writer.VARIABLE] = json.dumps([goal_of(spec)])
+    return variables
 
 
 def _warm_start(job: SageMakerJob) -> dict[str, Json]:
@@ -159,28 +159,28 @@ class SageMakerStudyPlan:
 
 
 def plan_study(trial: SageMakerPlan, spec: StudySpec) -> SageMakerStudyPlan:
-    """Of the same study always the same. Raises OptionError."""
-    request = tuning_request(trial.job, trial.kept(), spec)
+    """Plan a study; the same study always has the same plan. Raises OptionError."""
+    request = tuning_request(trial.job, trial.stored_request(), spec)
     wide = beyond(substituted(request, {RUN: "r" * LONGEST_NAME}), _OPERATION)
-    found = (*_findings(trial, spec), *(item for item in wide if item not in trial.findings))
-    return SageMakerStudyPlan(trial, request, found)
+    findings = (*_findings(trial, spec), *(item for item in wide if item not in trial.findings))
+    return SageMakerStudyPlan(trial, request, findings)
 
 
 def _findings(trial: SageMakerPlan, spec: StudySpec) -> Iterator[Finding]:
     """Yield what a tuning job can't be, or won't do."""
-    given = trial.job.options
+    job_options = trial.job.options
     if trial.start.delivery is Delivery.FILES:
         message = (
             "a tuning job starts an image by its own entry point, which --image has not for this "
             "program: give it as --base, on which one is built"
         )
         yield _error("study-image", "image", message)
-    if given.web_access:
+    if job_options.web_access:
         yield _error("study-access", "web_access", "tuning jobs have no shell in their trials")
-    if given.check_machines:
+    if job_options.check_machines:
         message = "tuning jobs don't test the machines of their trials"
         yield _error("study-machines", "check_machines", message)
-    fixed = options.hyperparameters(given.hyperparameter)
+    fixed = options.hyperparameters(job_options.hyperparameter)
     for name in dict.fromkeys(p.name for p in spec.parameters if p.name in fixed):
         message = f"--hyperparameter {name}: trials give {name} its values, by --tune"
         yield _error("study-hyperparameter", "hyperparameter", message)

@@ -73,8 +73,8 @@ def _of_builder(job: SageMakerJob) -> Iterator[Finding]:
 
 
 def _of_network(job: SageMakerJob) -> Iterator[Finding]:
-    given = job.options
-    subnets, groups = given.subnet, given.security_group
+    job_options = job.options
+    subnets, groups = job_options.subnet, job_options.security_group
     if bool(subnets) != bool(groups):
         missing = "security_group" if subnets else "subnet"
         message = "--subnet and --security-group go together: a VPC is named by both"
@@ -89,7 +89,7 @@ def _of_network(job: SageMakerJob) -> Iterator[Finding]:
         if channel.name in (CODE_CHANNEL, SOURCE_CHANNEL):
             message = f"{channel.name!r} is the channel of our own code; choose another name"
             yield _error("channel-name", "channel", message)
-    if given.encrypt and "encrypt" not in job.defaults and job.layout.size == 1:
+    if job_options.encrypt and "encrypt" not in job.defaults and job.layout.size == 1:
         message = "there is one host, so no traffic between hosts to encrypt"
         yield _warning("encrypt", "encrypt", message)
 

@@ -119,12 +119,12 @@ class SlurmBackend(ResumingBackend[SlurmOptions, "SlurmPlan"]):
                 yield Check("login", Health.GOOD, server.login())
                 yield Check("API", Health.GOOD, f"v0.0.{server.version}")
             except DistrainError as error:
-                yield Check("login", Health.WRONG, str(error), "see the page on clusters")
+                yield Check("login", Health.BROKEN, str(error), "see the page on clusters")
                 return
         if url or shutil.which("sinfo"):
             partitions = sinfo.partitions()
             if not partitions:
-                yield Check("cluster", Health.WRONG, "sinfo gives no partitions", "see `sinfo`")
+                yield Check("cluster", Health.BROKEN, "sinfo gives no partitions", "see `sinfo`")
             for partition in partitions.values():
                 yield Check(f"partition {partition.name}", Health.GOOD, str(partition))
 

@@ -62,7 +62,7 @@ class Away(Unanswered):
 
 
 class Untrusted(Away):
-    """It isn't known who answers."""
+    """The answering server can't be verified."""
 
 
 class Refused(DistrainError):
@@ -184,7 +184,9 @@ class Commands:
             printed = run(*command, str(script))
         else:
             with tempfile.TemporaryFile() as file:
-                file.writelines(os.fsencode(f"{each}={variables[each]}\0") for each in variables)
+                file.writelines(
+                    os.fsencode(f"{variable}={variables[variable]}\0") for variable in variables
+                )
                 file.seek(0)
                 number = file.fileno()
                 printed = run(*command, f"--export-file={number}", str(script), passed=[number])

@@ -78,9 +78,9 @@ class SlurmPlan:
 
     def _start(self, folder: str) -> list[str]:
         """Return what starts Python on a node, in the image if there is one."""
-        own = "python3" if self.job.layout.image else self.job.machine.get(PYTHON, "python3")
+        python = "python3" if self.job.layout.image else self.job.machine.get(PYTHON, "python3")
         within = contained(self.job, folder, self.options.get("gres", ""))
-        return [*within, self.job.options.python or own]
+        return [*within, self.job.options.python or python]
 
     def __str__(self) -> str:
         """Return the script that sbatch gets."""
@@ -105,7 +105,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def plan(job: SlurmJob) -> SlurmPlan:
-    """Of the same job always the same. Raises OptionError."""
+    """Plan a job; the same job always has the same plan. Raises OptionError."""
     gpus = sbatch.gpus(sbatch.options(job.layout).get("gres", ""))
     launcher = job.layout.launcher
     launcher = choose(job.program)[0] if launcher == "auto" else launcher
@@ -115,11 +115,11 @@ def plan(job: SlurmJob) -> SlurmPlan:
         *validation.findings(job, options),
         *about_processes(job.program, job.layout, ranks, gpus),
     )
-    made = SlurmPlan(job, ranks, gpus, options, findings)
-    spec = made.spec()  # raises for options of the script that can't be
+    draft = SlurmPlan(job, ranks, gpus, options, findings)
+    spec = draft.spec()  # raises for options of the script that can't be
     if spec.url:
         dict(rest_bodies.job_fields(rest_bodies.NEWEST, spec.options))
-    return made
+    return draft
 
 
 def script(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Versions of the API, v0.0.N, whose requests were tried or checked against their descriptions.
 OLD, NEWEST = 38, 46
-KNOWN = (OLD, 42, 43, 44, 45, NEWEST)
+VERSIONS = (OLD, 42, 43, 44, 45, NEWEST)
 _VERSION = re.compile(r"/slurm/v0\.0\.(\d+)/")
 # Of the names of a state those that `squeue` shows before others.
 _FIRST = (
@@ -49,12 +49,13 @@ def newest(paths: Iterable[str]) -> int:
     """Return the newest version of the API that a server's paths have and we know. Raises
     ValueError."""
     served = {int(match[1]) for path in paths if (match := _VERSION.match(path))}
-    if not served.intersection(KNOWN):
+    if not served.intersection(VERSIONS):
         there, expected = (
-            ", ".join(f"v0.0.{number}" for number in sorted(numbers)) for numbers in (served, KNOWN)
+            ", ".join(f"v0.0.{number}" for number in sorted(numbers))
+            for numbers in (served, VERSIONS)
         )
         raise ValueError(f"it has versions of the API: {there or 'none'}; expected {expected}")
-    return max(served.intersection(KNOWN))
+    return max(served.intersection(VERSIONS))
 
 
 def more_options(texts: Iterable[str]) -> dict[str, str]:

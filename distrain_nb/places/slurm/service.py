@@ -23,7 +23,7 @@ from distrain_nb.places.slurm.plan import ENDED, JOB, JOB_OUTPUT, SCRIPT, SlurmS
 from distrain_nb.places.slurm.queue import Queue
 from distrain_nb.types import JsonObject
 from distrain_nb.worker.files.status import State
-from distrain_nb.worker.supervisor.retries import LOST, OWN, PREEMPTION, RunAttempt
+from distrain_nb.worker.supervisor.retries import LOST, PREEMPTION, PROGRAM, RunAttempt
 
 if TYPE_CHECKING:
     from distrain_nb.image import Listener
@@ -49,7 +49,8 @@ _ENDS = {
     "REVOKED": "the job runs in another cluster of the federation",
 }
 _RETRIED = {
-    "NODE_FAIL": LOST, "BOOT_FAIL": LOST, "PREEMPTED": PREEMPTION, "TIMEOUT": OWN, "DEADLINE": OWN,
+    "NODE_FAIL": LOST, "BOOT_FAIL": LOST, "PREEMPTED": PREEMPTION,
+    "TIMEOUT": PROGRAM, "DEADLINE": PROGRAM,
 }  # fmt: skip
 # What srun and slurmstepd write when Slurm ends a job.
 _CAUSES = (

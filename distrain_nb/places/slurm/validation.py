@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.base import Job
-from distrain_nb.backends.options import made
+from distrain_nb.backends.options import read_options
 from distrain_nb.config import Config
 from distrain_nb.errors import did_you_mean
 from distrain_nb.findings import Finding, Fix, Severity
@@ -46,7 +46,7 @@ def about(
     """Yield the findings about a layout and texts of options, whatever program runs on it."""
     from distrain_nb.program import NO_PROGRAM
 
-    options = made(SlurmOptions, texts, Config.load().of_backends)
+    options = read_options(SlurmOptions, texts, Config.load().of_backends)
     job = Job(NO_PROGRAM, layout, Path.cwd(), options)
     job = replace(job, machine=machine(job))
     gpus = sbatch.gpus(sbatch.options(layout).get("gres", ""))

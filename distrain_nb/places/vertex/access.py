@@ -26,14 +26,14 @@ _ACT = ("iam.serviceAccounts.actAs",)
 
 
 class _Question(NamedTuple):
-    """Of whom a service is asked what permissions there are, and the role that has them."""
+    """A resource whose permissions are asked for, and the role that has them."""
 
-    what: str
+    subject: str
     service: str
     resource: str
     permissions: Sequence[str]
     remedy: str
-    made: bool = False
+    created_by_us: bool = False
 
 
 def access(settled: Settled) -> Iterator[Check]:
@@ -44,11 +44,11 @@ def access(settled: Settled) -> Iterator[Check]:
         credentials = login()
     except GoogleAuthError as error:
         remedy = "log in again: gcloud auth application-default login"
-        yield Check("identity", Health.WRONG, f"{error}", remedy)
+        yield Check("identity", Health.BROKEN, f"{error}", remedy)
         return
     account = str(getattr(credentials, "service_account_email", "") or "your own account")
     yield Check("identity", Health.GOOD, f"{account}: the login works")
-    values = {name: str(found.value) for name, found in settled.items()}
+    values = {name: str(setting.value) for name, setting in settled.items()}
     for question in _questions(values, account):
         try:
             yield _asked(question, credentials)
@@ -63,23 +63,23 @@ def _questions(values: dict[str, str], account: str) -> Iterator[_Question]:
         return
     who = f"serviceAccount:{account}" if "@" in account else "user:YOU"
     grant = f"gcloud projects add-iam-policy-binding {project} --member={who} --role=roles/"
-    own = f"projects/{project}"
+    parent = f"projects/{project}"
     manager = "cloudresourcemanager"
-    yield _Question("jobs", manager, f"v1/{own}", _JOBS, f"{grant}aiplatform.user")
-    yield _Question("log", manager, f"v1/{own}", _LOG, f"{grant}logging.viewer")
+    yield _Question("jobs", manager, f"v1/{parent}", _JOBS, f"{grant}aiplatform.user")
+    yield _Question("log", manager, f"v1/{parent}", _LOG, f"{grant}logging.viewer")
     bucket = values.get("bucket", "").removeprefix("gs://").strip("/")
     if bucket:
-        made = bucket == own_bucket(project, region)
-        remedy = f"{grant}storage.admin" if made else f"{grant}storage.objectAdmin"
-        yield _Question("bucket", "storage", bucket, _OBJECTS, remedy, made)
+        created_by_us = bucket == own_bucket(project, region)
+        remedy = f"{grant}storage.admin" if created_by_us else f"{grant}storage.objectAdmin"
+        yield _Question("bucket", "storage", bucket, _OBJECTS, remedy, created_by_us)
     repository = values.get("repository", "")
     host, _, path = repository.partition("/")
     if host.endswith("-docker.pkg.dev") and path.count("/") == 1:
         place, (home, name) = host.removesuffix("-docker.pkg.dev"), path.split("/")
         resource = f"v1/projects/{home}/locations/{place}/repositories/{name}"
-        made = repository == own_repository(project, region)
-        remedy = f"{grant}artifactregistry.{'admin' if made else 'writer'}"
-        yield _Question("repository", "artifactregistry", resource, _IMAGES, remedy, made)
+        created_by_us = repository == own_repository(project, region)
+        remedy = f"{grant}artifactregistry.{'admin' if created_by_us else 'writer'}"
+        yield _Question("repository", "artifactregistry", resource, _IMAGES, remedy, created_by_us)
     acts = values.get("service_account", "")
     if acts and acts != NO_ACCOUNT:
         remedy = (
@@ -87,13 +87,13 @@ def _questions(values: dict[str, str], account: str) -> Iterator[_Question]:
             "--role=roles/iam.serviceAccountUser, or %distrain config "
             f"service_account={NO_ACCOUNT}"
         )
-        yield _Question("account", "iam", f"v1/{own}/serviceAccounts/{acts}", _ACT, remedy)
+        yield _Question("account", "iam", f"v1/{parent}/serviceAccounts/{acts}", _ACT, remedy)
 
 
 def _asked(question: _Question, credentials: Credentials) -> Check:
     """Return the missing permissions; a bucket or a repository that is yet to be made is named as
     such. Raises NoAnswer, GoogleAuthError."""
-    what, permissions = question.what, list(question.permissions)
+    subject, permissions = question.subject, list(question.permissions)
     api = Api(question.service, credentials)
     if question.service == "storage":
         named = urlencode({"permissions": permissions}, doseq=True)
@@ -102,16 +102,16 @@ def _asked(question: _Question, credentials: Credentials) -> Check:
         answer = api.post(f"{question.resource}:testIamPermissions", {"permissions": permissions})
     if answer.status_code == 404:
         name = question.resource.rpartition("/")[2]
-        if question.made:
-            return Check(what, Health.GOOD, f"{name} is not there yet: the first job makes it")
-        return Check(what, Health.MISSING, f"{name} is not there", _making(question))
+        if question.created_by_us:
+            return Check(subject, Health.GOOD, f"{name} is not there yet: the first job makes it")
+        return Check(subject, Health.MISSING, f"{name} is not there", _making(question))
     if answer.status_code != 200:
         service = f"gcloud services enable {question.service}.googleapis.com"
         remedy = f"where the service is off: {service}"
-        return Check(what, Health.MISSING, f"can't be asked: {api.reason(answer)}", remedy)
+        return Check(subject, Health.MISSING, f"can't be asked: {api.reason(answer)}", remedy)
     granted = answer.json().get("permissions", [])
     return allowed(
-        what,
+        subject,
         [permission for permission in permissions if permission not in granted],
         question.remedy,
     )

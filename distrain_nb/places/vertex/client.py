@@ -53,7 +53,7 @@ _HINTS: tuple[tuple[type[Exception], str], ...] = (
 
 
 def retries() -> retry.Retry:
-    """For calls that may be repeated without harm."""
+    """Return the retries of calls that may be repeated without harm."""
     return retry.Retry(
         predicate=retry.if_exception_type(*MAY_PASS), initial=0.5, maximum=20, timeout=RETRY_S
     )
@@ -141,7 +141,7 @@ def _options(region: str) -> ClientOptions:
 
 
 def _channel(address: str) -> Channel:
-    """To a stand-in on this machine, which no proxy knows."""
+    """Open a channel to a stand-in on this machine, without a proxy."""
     import grpc
 
     return grpc.insecure_channel(
@@ -169,8 +169,8 @@ class Api:
     """
 
     def __init__(self, name: str, credentials: Credentials | None = None) -> None:
-        own = os.environ.get(f"{_OVERRIDE}{name.upper()}", "").rstrip("/")
-        self._base = own or f"https://{name}.googleapis.com"
+        override = os.environ.get(f"{_OVERRIDE}{name.upper()}", "").rstrip("/")
+        self._base = override or f"https://{name}.googleapis.com"
         self._session = AuthorizedSession(credentials or login())  # type: ignore[no-untyped-call]
 
     def get(self, path: str) -> Response:

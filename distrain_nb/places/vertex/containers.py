@@ -37,12 +37,12 @@ def stock_of(job: VertexJob, region: str) -> Stock:
     """Return what a job's image is chosen from, with the image that the user names."""
     layout = job.layout
     primary = layout.pool(Role.PRIMARY)
-    whole = layout.image or (primary.image if primary else None)
+    image = layout.image or (primary.image if primary else None)
     return Stock(
-        containers=_containers(region, str(whole or job.options.base)),
+        containers=_containers(region, str(image or job.options.base)),
         bare=f"python:{sys.version_info.major}.{sys.version_info.minor}-slim",
-        named=str(whole or job.options.base),
-        option=IMAGE if whole else BASE,
+        named=str(image or job.options.base),
+        option=IMAGE if image else BASE,
         today=job.machine.get(TODAY, ""),
     )
 

@@ -63,25 +63,26 @@ class ExperimentsPlace:
 
 
 def place_of(config: Config, environ: Mapping[str, str]) -> ExperimentsPlace:
-    """Of runs that are no jobs of Vertex AI: project, region and TensorBoard as they are kept, else
-    in the environment, else found on this machine. Raises OptionError where nothing says them."""
-    kept = {**config.of_backends, "region": config.region}
+    """Return the place of runs that aren't jobs of Vertex AI: project, region and TensorBoard as
+    they are kept, else in the environment, else found on this machine. Raises OptionError where
+    nothing says them."""
+    texts = {**config.of_backends, "region": config.region}
     variables = {
         name: next((environ[variable] for variable in VARIABLES[name] if environ.get(variable)), "")
         for name in VARIABLES
     }
-    chosen = {name: kept.get(name) or variables.get(name, "") for name in ("project", "region")}
-    found = {name: Found(text, "") for name, text in chosen.items()}
+    chosen = {name: texts.get(name) or variables.get(name, "") for name in ("project", "region")}
+    settings = {name: Found(text, "") for name, text in chosen.items()}
     if not all(chosen.values()):
-        found = first(found, of_machine(environ))
-    values = {name: str(item.value) for name, item in found.items()}
+        settings = first(settings, of_machine(environ))
+    values = {name: str(item.value) for name, item in settings.items()}
     for name, example in (("project", "my-project"), ("region", "us-central1")):
         if not values.get(name):
             raise OptionError(
                 f"not mirrored to Vertex AI Experiments: no {name} is set: "
                 f"%distrain config {name}={example}"
             )
-    return ExperimentsPlace(values["project"], values["region"], kept.get("tensorboard", ""))
+    return ExperimentsPlace(values["project"], values["region"], texts.get("tensorboard", ""))
 
 
 def address(environ: Mapping[str, str] = os.environ) -> str:
@@ -92,13 +93,13 @@ def address(environ: Mapping[str, str] = os.environ) -> str:
 
 
 def experiment_name(name: str) -> str:
-    """As an experiment can be called: what can't be in its name is a hyphen."""
-    found = _name(name, LONGEST_EXPERIMENT)
-    return found if len(found) >= SHORTEST else f"{found}-runs"
+    """Return a valid name of an experiment: other characters become hyphens."""
+    experiment = _name(name, LONGEST_EXPERIMENT)
+    return experiment if len(experiment) >= SHORTEST else f"{experiment}-runs"
 
 
 def run_name(experiment: str, name: str) -> str:
-    """As a run of that experiment can be called."""
+    """Return a valid name of a run in that experiment."""
     return _name(name, LONGEST - len(experiment) - SUFFIX - 2)
 
 

@@ -69,15 +69,17 @@ class Jobs:
         """State and phase, and why the job failed. Raises DistrainError, Gone if it was deleted."""
         with client.plain_words("ask how the job is doing"):
             try:
-                found = self._get(job)
+                answer = self._get(job)
             except exceptions.NotFound as error:
                 raise Gone("Vertex AI doesn't have the job any more: it was deleted") from error
-        name = found.state.name.partition("_STATE_")[2]
+        name = answer.state.name.partition("_STATE_")[2]
         state, phase = _STATES.get(name, (State.STARTING, "not known yet"))
         if state is not State.FAILED:
             return Observed(state, phase)
-        said = readable(found.error.message) or f"Vertex AI: {phase}"
-        return Observed(state, phase, said, cause=PREEMPTION if _PREEMPTED.search(said) else "")
+        message = readable(answer.error.message) or f"Vertex AI: {phase}"
+        return Observed(
+            state, phase, message, cause=PREEMPTION if _PREEMPTED.search(message) else ""
+        )
 
     def cancel(self, job: str) -> None:
         """Ask for it; a job that has ended stays as it is. Raises DistrainError."""
@@ -143,4 +145,4 @@ class Pipelines(Jobs):
 def readable(message: str) -> str:
     """Return the service's words, with replicas by their role and links left to where links are."""
     text = re.sub(r"\s*To find out more[^\n]*https?://\S*", "", message).strip()
-    return _REPLICA.sub(lambda found: f"Replica {_ROLES[int(found[1])]} {found[2]}", text)
+    return _REPLICA.sub(lambda match: f"Replica {_ROLES[int(match[1])]} {match[2]}", text)

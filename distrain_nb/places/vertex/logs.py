@@ -56,8 +56,8 @@ def read(
     """
     now = time.time()
     entries = _entries(client, project, _of(job, trial_of), cursor, last=last)
-    found = filter(None, (_line(entry, now) for entry in entries))
-    settled, after = log_ordering.settle(found, cursor, now, lateness, last=last)
+    lines = filter(None, (_line(entry, now) for entry in entries))
+    settled, after = log_ordering.settle(lines, cursor, now, lateness, last=last)
     return [_entry(line) for line in settled], after
 
 
@@ -69,17 +69,21 @@ def _entry(line: HeldLine) -> LogEntry:
 
 def _of(job: str, trial_of: tuple[str, str] | None) -> list[str]:
     """Return the filter for entries of a job, or of a trial."""
-    own = f'{_JOB}="{job}"'
+    condition = f'{_JOB}="{job}"'
     if trial_of is None:
-        return [_RESOURCE, own]
+        return [_RESOURCE, condition]
     tuning, trial = trial_of
-    return [_RESOURCE, f'({own} OR {_JOB}="{tuning}")', f'({own} OR {_TRIAL}="{trial}")']
+    return [
+        _RESOURCE,
+        f'({condition} OR {_JOB}="{tuning}")',
+        f'({condition} OR {_TRIAL}="{trial}")',
+    ]
 
 
 def _entries(
     client: LoggingServiceV2Client,
     project: str,
-    wanted: Sequence[str],
+    conditions: Sequence[str],
     cursor: Cursor,
     *,
     last: bool,
@@ -87,7 +91,7 @@ def _entries(
     """Yield the entries since the cursor, oldest first, as far as Cloud Logging gives them."""
     from google.cloud.logging_v2.types import ListLogEntriesRequest, ListLogEntriesResponse
 
-    clauses = list(wanted)
+    clauses = list(conditions)
     spans = {
         "timestamp": log_ordering.since(cursor),
         "receiveTimestamp": log_ordering.received_since(cursor),
@@ -140,5 +144,5 @@ def _text(entry: Value) -> str:
 
 
 def _rfc3339(moment: int) -> str:
-    whole = datetime.fromtimestamp(moment // NS, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
-    return f"{whole}.{moment % NS:09d}Z"
+    seconds = datetime.fromtimestamp(moment // NS, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{seconds}.{moment % NS:09d}Z"

@@ -76,7 +76,7 @@ VertexJob: TypeAlias = "Job[VertexOptions]"
 
 def labels(texts: Iterable[str]) -> dict[str, str]:
     """NAME=VALUE texts. Raises OptionError for what Google Cloud takes for no label."""
-    found = {}
+    pairs = {}
     for text in texts:
         name, _, value = text.partition("=")
         if not name[:1].isalpha() or not all(map(_is_of_label, (name, value))):
@@ -84,12 +84,12 @@ def labels(texts: Iterable[str]) -> dict[str, str]:
                 f"invalid --label {text!r}: expected NAME=VALUE in lower case letters, digits, "
                 f"- and _, NAME beginning with a letter, each of up to {LONGEST_LABEL} characters"
             )
-        found[name] = value
-    if len(found) >= MOST_LABELS:
+        pairs[name] = value
+    if len(pairs) >= MOST_LABELS:
         raise OptionError(
-            f"{len(found)} times --label: expected fewer than {MOST_LABELS}, with that of the run"
+            f"{len(pairs)} times --label: expected fewer than {MOST_LABELS}, with that of the run"
         )
-    return found
+    return pairs
 
 
 def _is_of_label(text: str) -> bool:
@@ -100,11 +100,11 @@ def _is_of_label(text: str) -> bool:
 
 def variables(texts: Iterable[str]) -> dict[str, str]:
     """NAME=VALUE texts as environment variables. Raises OptionError."""
-    found = variables_of(texts)
-    for name in found:
+    values = variables_of(texts)
+    for name in values:
         if name in SET_BY_SERVICE:
             raise OptionError(f"invalid --env {name!r}: Vertex AI sets it itself")
-    return found
+    return values
 
 
 def secret(variable: str, text: str, project: str) -> str:
@@ -121,7 +121,7 @@ def secret(variable: str, text: str, project: str) -> str:
 
 def nfs_mounts(texts: Iterable[str]) -> list[dict[str, str]]:
     """SERVER:PATH:MOUNT texts; the share is mounted at `/mnt/nfs/MOUNT`. Raises OptionError."""
-    found = []
+    mounts = []
     for text in texts:
         parts = text.split(":")
         if len(parts) != 3 or not all(parts) or not parts[1].startswith("/"):
@@ -129,13 +129,13 @@ def nfs_mounts(texts: Iterable[str]) -> list[dict[str, str]]:
                 f"invalid --nfs {text!r}: expected SERVER:PATH:MOUNT, such as 10.0.0.2:/share:data,"
                 " which is then at /mnt/nfs/data"
             )
-        found.append({"server": parts[0], "path": parts[1], "mountPoint": parts[2]})
-    return found
+        mounts.append({"server": parts[0], "path": parts[1], "mountPoint": parts[2]})
+    return mounts
 
 
 def lustre_mounts(texts: Iterable[str]) -> list[dict[str, str]]:
     """ADDRESS:FILESYSTEM:VOLUME:MOUNT texts. Raises OptionError."""
-    found = []
+    mounts = []
     for text in texts:
         parts = text.split(":")
         if len(parts) != 4 or not all(parts):
@@ -144,8 +144,8 @@ def lustre_mounts(texts: Iterable[str]) -> list[dict[str, str]]:
                 "10.0.0.2:lustrefs:projects/p/locations/us-central1-a/instances/i:data"
             )
         names = ("instanceIp", "filesystem", "volumeHandle", "mountPoint")
-        found.append(dict(zip(names, parts, strict=True)))
-    return found
+        mounts.append(dict(zip(names, parts, strict=True)))
+    return mounts
 
 
 def reservation(text: str) -> dict[str, Json] | None:

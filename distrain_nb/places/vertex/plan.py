@@ -148,7 +148,7 @@ class VertexPlan:
 
 
 def plan(job: VertexJob) -> VertexPlan:
-    """Of the same job always the same. Raises OptionError."""
+    """Plan a job; the same job always has the same plan. Raises OptionError."""
     settings = settings_of(job)
     equipment = equipment_of(job, settings.region)
     job, base = equipped(job, equipment), equipment.image
@@ -156,11 +156,11 @@ def plan(job: VertexJob) -> VertexPlan:
     started = gpus if launcher_of(job) in PER_GPU else 1
     ranks = ranks_per_replica(job.program, job.layout, started)
     asked = request.custom_job(job, settings, ranks, base)
-    found = (
+    problems = (
         *missing(settings),
         *equipment.findings,
         *findings(job, settings, base),
         *beyond(asked),
         *about_processes(job.program, job.layout, ranks, gpus),
     )
-    return VertexPlan(job, settings, base, ranks, gpus, asked, found, equipment.platform)
+    return VertexPlan(job, settings, base, ranks, gpus, asked, problems, equipment.platform)

@@ -92,8 +92,8 @@ def tuning_job(job: JsonObject, spec: StudySpec) -> dict[str, Json]:
 
 def deliveries(job: VertexJob) -> tuple[Delivery, ...]:
     """Return how the code gets to the pools, each way once."""
-    each = (_delivery(job, role, pool) for role, pool in job.layout.pools())
-    return tuple(dict.fromkeys(filter(None, each)))
+    items = (_delivery(job, role, pool) for role, pool in job.layout.pools())
+    return tuple(dict.fromkeys(filter(None, items)))
 
 
 def output_folder(settings: Settings) -> str:
@@ -103,27 +103,27 @@ def output_folder(settings: Settings) -> str:
 
 def environment(job: VertexJob, settings: Settings, ranks: int) -> dict[str, str]:
     """Return the variables of our worker, with those that the user adds."""
-    own = {
+    ours = {
         "DISTRAIN_RUN": RUN,
         "DISTRAIN_RANKS": str(ranks),
         "DISTRAIN_OUTPUT": output_folder(settings),
     }
     if job.results:
-        own["DISTRAIN_RESULTS"] = ",".join(job.results)
+        ours["DISTRAIN_RESULTS"] = ",".join(job.results)
     if launcher_of(job) == "mpi":
-        own["DISTRAIN_LAUNCHER"] = "mpi"
+        ours["DISTRAIN_LAUNCHER"] = "mpi"
         if job.layout.mpi_options:
-            own["DISTRAIN_MPI_OPTIONS"] = job.layout.mpi_options
+            ours["DISTRAIN_MPI_OPTIONS"] = job.layout.mpi_options
     if job.layout.reducers:
-        own |= SHOW_TRANSPORT
+        ours |= SHOW_TRANSPORT
         if launcher_of(job) == "tensorflow":  # a rehearsal has no reducers for it
-            own["DISTRAIN_LAUNCHER"] = "tensorflow"
+            ours["DISTRAIN_LAUNCHER"] = "tensorflow"
     if job.layout.retries:
-        own |= retried_variables(1, job.layout.retries)
-    own |= {**time_limit(job.layout), **tracker.variables(job)}
-    given = options.variables(job.options.env)
-    stored = secrets(given, lambda name, text: options.secret(name, text, settings.project))
-    return {**own, **plain(given), **stored}
+        ours |= retried_variables(1, job.layout.retries)
+    ours |= {**time_limit(job.layout), **tracker.variables(job)}
+    users = options.variables(job.options.env)
+    stored = secrets(users, lambda name, text: options.secret(name, text, settings.project))
+    return {**ours, **plain(users), **stored}
 
 
 def with_variables(
@@ -143,11 +143,11 @@ def with_variables(
 
 
 def _job_spec(job: VertexJob, settings: Settings, ranks: int, base: str) -> dict[str, Json]:
-    given = job.options
+    options = job.options
     again = present(
-        restartJobOnWorkerRestart=given.restart or None,
+        restartJobOnWorkerRestart=options.restart or None,
         # One of the two counts the attempts.
-        disableRetries=bool(given.no_retries or job.layout.retries) or None,
+        disableRetries=bool(options.no_retries or job.layout.retries) or None,
     )
     specs = worker_pool_specs(job.layout)
     variables = environment(job, settings, ranks)
@@ -156,16 +156,16 @@ def _job_spec(job: VertexJob, settings: Settings, ranks: int, base: str) -> dict
         del spec["containerSpec"]
         spec |= _container(job, role, pool, variables, base) | _on_machines(job, role, pool)
     return present(
-        persistentResourceId=given.persistent_resource or None,
+        persistentResourceId=options.persistent_resource or None,
         workerPoolSpecs=specs,
         scheduling=scheduling(job.layout) | again,
         serviceAccount=settings.service_account or None,
         network=settings.network or None,
-        reservedIpRanges=list(given.ip_range),
-        pscInterfaceConfig=present(networkAttachment=given.network_attachment or None),
+        reservedIpRanges=list(options.ip_range),
+        pscInterfaceConfig=present(networkAttachment=options.network_attachment or None),
         baseOutputDirectory={"outputUriPrefix": output_folder(settings)},
         tensorboard=_resource(settings, "tensorboards", settings.tensorboard),
-        enableWebAccess=given.web_access or None,
+        enableWebAccess=options.web_access or None,
         **_experiment(job, settings),
     )
 
@@ -205,24 +205,24 @@ def _python_package(variables: Mapping[str, str], base: str, job: VertexJob) -> 
 def _own_container(image: str, variables: Mapping[str, str]) -> dict[str, Json]:
     """Return a container that knows nothing of us: code comes from the bucket, which is mounted."""
     code = f"/gcs/{variables['DISTRAIN_OUTPUT'].removeprefix('gs://')}/{CODE}"
-    own = {"PYTHONUNBUFFERED": "1", "DISTRAIN_PROGRAM": f"{code}/program"}
+    ours = {"PYTHONUNBUFFERED": "1", "DISTRAIN_PROGRAM": f"{code}/program"}
     start = f'PYTHONPATH="{code}/worker:$PYTHONPATH" exec python3 -m distrain_nb.worker "$@"'
     return {
         "imageUri": image,
         "command": ["sh", "-c", start, "sh"],
-        "env": _listed({**own, **variables}),
+        "env": _listed({**ours, **variables}),
     }
 
 
 def _on_machines(job: VertexJob, role: Role, pool: Pool) -> dict[str, Json]:
     """Mounts, and for those that train the reservation that machines are taken from."""
-    given = job.options
+    job_options = job.options
     trains = role in (Role.PRIMARY, Role.WORKERS)
-    affinity = options.reservation(given.reservation) if trains else None
+    affinity = options.reservation(job_options.reservation) if trains else None
     return present(
         machineSpec={**machine_spec(pool), **present(reservationAffinity=affinity)},
-        nfsMounts=options.nfs_mounts(given.nfs),
-        lustreMounts=options.lustre_mounts(given.lustre),
+        nfsMounts=options.nfs_mounts(job_options.nfs),
+        lustreMounts=options.lustre_mounts(job_options.lustre),
     )
 
 

@@ -126,11 +126,11 @@ class VertexService(CloudService[VertexSpec]):
         """Return the request of an attempt: its job has a label of its own, and all else that the
         first had."""
         labels = {RUN_LABEL: f"{self.spec.run}-{attempt.number}"}
-        told = with_variables(
+        resubmitted = with_variables(
             request, lambda env: {**env, **retried_variables(attempt.number, retries)}
         )
-        old = told.get("labels")
-        return {**told, "labels": {**(old if isinstance(old, dict) else {}), **labels}}
+        old = resubmitted.get("labels")
+        return {**resubmitted, "labels": {**(old if isinstance(old, dict) else {}), **labels}}
 
     def observe(self, job: str) -> Observed:
         """Return how the job is doing. Raises DistrainError."""

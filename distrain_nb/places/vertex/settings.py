@@ -69,27 +69,29 @@ class Settings:
 
 def settings_of(job: VertexJob) -> Settings:
     """Return the settings that hold for a job."""
-    found = {name: str(item.value) for name, item in settled(job).items()}
-    account = found.get("service_account", "")
-    project, region = found.get("project", ""), found.get("region", "")
+    texts = {name: str(item.value) for name, item in settled(job).items()}
+    account = texts.get("service_account", "")
+    project, region = texts.get("project", ""), texts.get("region", "")
     return Settings(
         project=project,
         region=region,
-        bucket=found.get("bucket", "").removeprefix("gs://").strip("/"),
-        repository=found.get("repository") or f"{region}-docker.pkg.dev/{project}/distrain",
+        bucket=texts.get("bucket", "").removeprefix("gs://").strip("/"),
+        repository=texts.get("repository") or f"{region}-docker.pkg.dev/{project}/distrain",
         service_account="" if account == NO_ACCOUNT else account,
-        network=found.get("network", ""),
-        tensorboard=found.get("tensorboard", ""),
+        network=texts.get("network", ""),
+        tensorboard=texts.get("tensorboard", ""),
     )
 
 
 def settled(job: VertexJob) -> dict[str, Found]:
     """Return the same, each that was made with where it comes from."""
     made_up = REHEARSED if job.options.rehearsed else {}
-    found = {
+    settings = {
         name: text_of(job, name, VARIABLES.get(name, ()), made_up.get(name, "")) for name in _NAMES
     }
-    return first(found, _own_names(str(found["project"].value), str(found["region"].value)))
+    return first(
+        settings, _own_names(str(settings["project"].value), str(settings["region"].value))
+    )
 
 
 def own_bucket(project: str, region: str) -> str:
@@ -146,13 +148,13 @@ def _ways(name: str, example: str) -> str:
 
 def of_machine(environ: Mapping[str, str]) -> dict[str, Found]:
     """Return the settings of `gcloud`, and those of Compute Engine's metadata server."""
-    found = first(_of_gcloud(environ))
+    settings = first(_of_gcloud(environ))
     machine = google.machine(environ)
     if machine is None:
-        return found
+        return settings
     origin = "the metadata server"
     return first(
-        found,
+        settings,
         {
             "project": Found(machine.project, origin),
             "region": Found(machine.region, origin),
@@ -169,12 +171,12 @@ def _of_gcloud(environ: Mapping[str, str]) -> dict[str, Found]:
         properties.read(file, encoding="utf-8")
     except configparser.Error:  # gcloud says so itself, and better
         return {}
-    found = {}
+    settings = {}
     for name, places in GCLOUD.items():
         texts = (properties.get(*place, fallback="") for place in places)
-        found[name] = Found(next(filter(None, texts), ""), str(file))
+        settings[name] = Found(next(filter(None, texts), ""), str(file))
     zone = properties.get("compute", "zone", fallback="")
-    return first(found, {"region": Found(zone.rpartition("-")[0], str(file))})
+    return first(settings, {"region": Found(zone.rpartition("-")[0], str(file))})
 
 
 def _gcloud_file(environ: Mapping[str, str]) -> Path:
@@ -195,13 +197,13 @@ def login_of(environ: Mapping[str, str]) -> str:
     named = environ.get("GOOGLE_APPLICATION_CREDENTIALS")
     if named:
         return f"GOOGLE_APPLICATION_CREDENTIALS, {named}"
-    kept = _gcloud_folder(environ) / "application_default_credentials.json"
-    if kept.exists():
-        return str(kept)
+    file = _gcloud_folder(environ) / "application_default_credentials.json"
+    if file.exists():
+        return str(file)
     machine = google.machine(environ)
     return f"this machine's account {machine.account}" if machine and machine.account else ""
 
 
 def _gcloud_folder(environ: Mapping[str, str]) -> Path:
-    own = environ.get("CLOUDSDK_CONFIG")
-    return Path(own) if own else Path.home() / ".config" / "gcloud"
+    folder = environ.get("CLOUDSDK_CONFIG")
+    return Path(folder) if folder else Path.home() / ".config" / "gcloud"

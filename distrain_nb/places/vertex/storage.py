@@ -61,8 +61,10 @@ WAIT_S, ASK_EVERY_S = 60.0, 1.0
 
 
 def make_bucket(storage: Client, name: str, region: str) -> None:
-    """In the region, unless the project has it. Raises DistrainError, also where another project
-    has a bucket of that name: nothing is to go there."""
+    """Create the bucket in the region, unless the project has it.
+
+    Raises DistrainError, also if another project has a bucket of that name.
+    """
     with plain_words(f"make the bucket {name}"):
         try:
             if any(bucket.name == name for bucket in storage.list_buckets(prefix=name)):
@@ -76,17 +78,18 @@ def make_bucket(storage: Client, name: str, region: str) -> None:
 
 
 def make_repository(project: str, region: str, name: str) -> None:
-    """For images, unless it is there. Raises DistrainError with the line that makes it."""
+    """Create the repository of images, unless it is there. Raises DistrainError with the line that
+    makes it."""
     api, parent = Api("artifactregistry"), f"v1/projects/{project}/locations/{region}/repositories"
     line = f"gcloud artifacts repositories create {name} --repository-format=docker"
     with plain_words(f"make the repository {name} in Artifact Registry"):
         answer = api.get(f"{parent}/{name}")
         if answer.status_code != 404:  # what else is wrong, the push says
             return
-        made = api.post(f"{parent}?repositoryId={name}", {"format": "DOCKER"})
-        if made.status_code != 200 and made.status_code != 409:
+        operation = api.post(f"{parent}?repositoryId={name}", {"format": "DOCKER"})
+        if operation.status_code != 200 and operation.status_code != 409:
             raise DistrainError(
-                f"Can't make the repository {name} in Artifact Registry: {api.reason(made)}. "
+                f"Can't make the repository {name} in Artifact Registry: {api.reason(operation)}. "
                 f"Have it made: {line} --location={region} --project={project}"
             )
         end = time.monotonic() + WAIT_S

@@ -37,7 +37,7 @@ from distrain_nb.places.vertex.rules import (
     scheduling,  # noqa: F401
     tpu,  # noqa: F401
 )
-from distrain_nb.places.vertex.rules.regions import common_regions, regions_known, wanted
+from distrain_nb.places.vertex.rules.regions import common_regions, job_accelerators, regions_known
 
 _SINGLE, _POD = 8, 32
 _ACCELERATOR_TYPES = "aiplatform_v1/types/accelerator_type.py"
@@ -190,7 +190,7 @@ def _of_sdk() -> SdkNames:
 
 
 def _regions(layout: Layout) -> Iterator[Choice]:
-    wants = wanted(resolve(layout))
+    wants = job_accelerators(resolve(layout))
     fitting = common_regions(current(), layout.on, wants)
     for name in regions_known(current(), layout.on):
         yield Choice(name, name, not wants or name in fitting)

@@ -184,7 +184,7 @@ class VertexTracker:
         tracked = replace(tracked, run=run.resource_name)
         return VertexRun(self._use, run, tracked, request), existed
 
-    def known(self, request: TrackingRequest, tracked: Tracked) -> VertexRun:
+    def existing(self, request: TrackingRequest, tracked: Tracked) -> VertexRun:
         """Return a run that was found or made before."""
         self._use(request)
         from google.cloud import aiplatform

@@ -87,11 +87,11 @@ class VertexStudy(VertexService):
         from google.protobuf.json_format import MessageToDict
 
         with client.plain_words("ask what the tuning job tries"):
-            found = self._tuning_jobs.get(job)
-        asked = MessageToDict(type(found).pb(found))
+            answer = self._tuning_jobs.get(job)
+        asked = MessageToDict(type(answer).pb(answer))
         asked.pop("trialJobSpec", None)
         spec = from_tuning_job(asked).spec
-        return ServiceStudy(found.display_name, _seconds(found.create_time), spec)
+        return ServiceStudy(answer.display_name, _seconds(answer.create_time), spec)
 
     def trials(self, job: str) -> Sequence[ServiceTrial]:
         """Return all trials so far. Raises DistrainError."""
@@ -139,8 +139,8 @@ class TuningJobs(Jobs):
 
     def get(self, job: str) -> HyperparameterTuningJob:
         """Return a job with its trials. Raises what the client raises."""
-        found: HyperparameterTuningJob = self._get(job)
-        return found
+        answer: HyperparameterTuningJob = self._get(job)
+        return answer
 
     def custom_job(self, job: str) -> str:  # noqa: ARG002
         """Return nothing: each trial has one of its own."""

@@ -23,7 +23,7 @@ LONGEST_NAME, MOST_VARIABLES = 128, 100
 
 
 def launcher_of(job: VertexJob) -> str:
-    """As chosen, else what the program's imports ask for."""
+    """Return the chosen launcher, else that of the program's imports."""
     chosen = job.layout.launcher
     return chosen if chosen != "auto" else choose(job.program)[0]
 
@@ -52,15 +52,15 @@ def findings(job: VertexJob, settings: Settings, base: str) -> Iterator[Finding]
 
 
 def _of_network(job: VertexJob, settings: Settings) -> Iterator[Finding]:
-    given = job.options
-    if given.restart and (given.no_retries or job.layout.retries):
-        other = "--no-retries" if given.no_retries else "--retries"
+    options = job.options
+    if options.restart and (options.no_retries or job.layout.retries):
+        other = "--no-retries" if options.no_retries else "--retries"
         message = f"{other} rules --restart out: the service would start nothing again"
         yield _error("retries", "restart", message)
-    if given.ip_range and not settings.network:
+    if options.ip_range and not settings.network:
         message = "--ip-range is a range of a VPC network: name it with --network"
         yield _error("ip-range", "ip_range", message)
-    if given.network_attachment and settings.network:
+    if options.network_attachment and settings.network:
         message = (
             "--network peers the job with a VPC, --network-attachment reaches one without that: "
             "leave one of the two out"

@@ -71,16 +71,16 @@ def place(environ: Mapping[str, str]) -> NotebookPlace | None:
     product = environ.get(PRODUCT)
     if product == COLAB_ENTERPRISE:
         return NotebookPlace("Colab Enterprise", _IDLE_S, "the default of runtime templates")
-    found = machine(environ)
-    if found is None:
+    here = machine(environ)
+    if here is None:
         return NotebookPlace("Vertex AI Workbench instance") if product == WORKBENCH else None
-    if product != WORKBENCH and not any(name in found.attributes for name in _OF_WORKBENCH):
-        return NotebookPlace(f"Compute Engine, {found.zone}")
-    return NotebookPlace(f"Vertex AI Workbench instance, {found.zone}", *_idle(found.attributes))
+    if product != WORKBENCH and not any(name in here.attributes for name in _OF_WORKBENCH):
+        return NotebookPlace(f"Compute Engine, {here.zone}")
+    return NotebookPlace(f"Vertex AI Workbench instance, {here.zone}", *_idle(here.attributes))
 
 
 def _idle(attributes: Mapping[str, str]) -> tuple[float | None, str]:
-    """Without the attribute it is the default; empty or 0 switches it off."""
+    """Return the idle time. Without the attribute it is the default; empty or 0 switches it off."""
     if _IDLE not in attributes:
         return _IDLE_S, "the default of Workbench instances"
     try:
@@ -120,11 +120,13 @@ def _asked(host: str) -> ComputeEngine:
             project=text("project/project-id"),
             zone=text("instance/zone").rpartition("/")[2],
             account=text("instance/service-accounts/default/email"),
-            attributes={name: text(f"instance/attributes/{name}") for name in _known(text)},
+            attributes={
+                name: text(f"instance/attributes/{name}") for name in _attribute_names(text)
+            },
         )
 
 
-def _known(text: Callable[[str], str]) -> list[str]:
+def _attribute_names(text: Callable[[str], str]) -> list[str]:
     """Return the attributes that say something of the place; others may hold what is nobody's
     business."""
     there = text("instance/attributes/").split()

@@ -38,17 +38,17 @@ _HARMLESS = bytes(
 
 
 def main() -> None:
-    wanted = json.load(sys.stdin)
+    request = json.load(sys.stdin)
     signal.alarm(ALARM_AFTER_S)
     try:
-        matches = re.compile(wanted["expression"], wanted["flags"]).search
+        matches = re.compile(request["expression"], request["flags"]).search
     except (re.error, OverflowError, RecursionError) as error:
         sys.stderr.write(str(error))
         sys.exit(UNREADABLE)
-    give_up = time.monotonic() + wanted["seconds"]
-    at, end, found = wanted["begin"], wanted["end"], array("q")
-    literal, folds = required(wanted["expression"], wanted["flags"])
-    with Path(wanted["path"] if at < end else os.devnull).open("rb") as log:
+    give_up = time.monotonic() + request["seconds"]
+    at, end, offsets = request["begin"], request["end"], array("q")
+    literal, folds = required(request["expression"], request["flags"])
+    with Path(request["path"] if at < end else os.devnull).open("rb") as log:
         log.seek(at)
         while at < end and time.monotonic() < give_up:
             piece = log.read(min(PIECE_BYTES, end - at))
@@ -65,10 +65,10 @@ def main() -> None:
                         break
                     signal.alarm(ALARM_AFTER_S)
                 if matches(text):
-                    found.append(at + begin)
+                    offsets.append(at + begin)
             else:
                 at += len(piece)
-    sys.stdout.buffer.write(array("q", [at]).tobytes() + found.tobytes())
+    sys.stdout.buffer.write(array("q", [at]).tobytes() + offsets.tobytes())
 
 
 def required(expression: str, flags: int) -> tuple[bytes, bool]:

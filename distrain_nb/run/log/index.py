@@ -118,7 +118,7 @@ class LogIndex:
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """Where each line's record begins in the file."""
+        """Return where each line's record begins in the file."""
         return self._offsets.values
 
     @property

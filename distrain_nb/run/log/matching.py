@@ -59,20 +59,20 @@ class Pattern(Protocol):
         begin that it has met on the way. The bytes from `begin` to `end` are whole records."""
 
 
-def pattern_of(wanted: SearchTerm) -> Pattern:
+def pattern_of(term: SearchTerm) -> Pattern:
     """Return what finds the wanted text. Raises OptionError for one of more than 1,000 characters.
 
     It works on bytes where that gives the same result: a tab could match in a record's header.
     """
-    if len(wanted.text) > LONGEST_TEXT:
+    if len(term.text) > LONGEST_TEXT:
         raise OptionError(
-            f"text is {len(wanted.text):,} characters long; a search takes {LONGEST_TEXT:,}"
+            f"text is {len(term.text):,} characters long; a search takes {LONGEST_TEXT:,}"
         )
-    plain = not wanted.regex and "\t" not in wanted.text
-    if plain and (wanted.case or wanted.text.isascii()):
-        return PlainText(wanted.text.encode(), fold=not wanted.case)
-    text = wanted.text if wanted.regex else re.escape(wanted.text)
-    return Expression(text, 0 if wanted.case else int(re.IGNORECASE))
+    plain = not term.regex and "\t" not in term.text
+    if plain and (term.case or term.text.isascii()):
+        return PlainText(term.text.encode(), fold=not term.case)
+    text = term.text if term.regex else re.escape(term.text)
+    return Expression(text, 0 if term.case else int(re.IGNORECASE))
 
 
 @dataclass(frozen=True)

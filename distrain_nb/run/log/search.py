@@ -55,11 +55,11 @@ class LogSearch:
     The log is not kept: what is remembered of a search must not keep a log's index in memory.
     """
 
-    def __init__(self, log: LogIndex, only: Filter, wanted: SearchTerm, first: int) -> None:
+    def __init__(self, log: LogIndex, only: Filter, term: SearchTerm, first: int) -> None:
         """Begin at the row `first` of those that pass. Raises OptionError for a text that is too
         long."""
         self._only = only
-        self._pattern: Pattern = pattern_of(wanted)
+        self._pattern: Pattern = pattern_of(term)
         self._lock = threading.Lock()
         rows = log.rows(only)
         self._start = int(log.offsets[rows[first]]) if 0 <= first < len(rows) else 0
@@ -120,13 +120,15 @@ class _Region:
         self.at = end  # what is left was cut off meanwhile
 
 
-_kept: WeakKeyDictionary[LogIndex, tuple[int, OrderedDict[tuple[Filter, SearchTerm], LogSearch]]]
-_kept = WeakKeyDictionary()
+_searches: WeakKeyDictionary[
+    LogIndex, tuple[int, OrderedDict[tuple[Filter, SearchTerm], LogSearch]]
+]
+_searches = WeakKeyDictionary()
 _keeping = threading.Lock()
 
 
 def search(
-    log: LogIndex, only: Filter, wanted: SearchTerm, near: int, step: int = 0
+    log: LogIndex, only: Filter, term: SearchTerm, near: int, step: int = 0
 ) -> SearchProgress:
     """Go on with a search for a tenth of a second, and return how far it has come.
 
@@ -135,17 +137,17 @@ def search(
     1,000 characters.
     """
     with _keeping:
-        version, searches = _kept.get(log, (log.version, OrderedDict()))
+        version, searches = _searches.get(log, (log.version, OrderedDict()))
         if version != log.version:  # the log was cut: rows are other lines now
             searches = OrderedDict()
-        key = (only, wanted)
-        found = searches.pop(key, None) or LogSearch(log, only, wanted, near)
-        searches[key] = found
+        key = (only, term)
+        log_search = searches.pop(key, None) or LogSearch(log, only, term, near)
+        searches[key] = log_search
         while len(searches) > SEARCHES_KEPT:
             searches.popitem(last=False)
-        _kept[log] = log.version, searches
-    found.advance(log, SLICE_S)
-    return found.progress(log, near, step)
+        _searches[log] = log.version, searches
+    log_search.advance(log, SLICE_S)
+    return log_search.progress(log, near, step)
 
 
 def first_error(log: LogIndex, only: Filter) -> int | None:

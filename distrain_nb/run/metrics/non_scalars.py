@@ -136,15 +136,15 @@ def _buckets(message: bytes) -> Histogram:
         raise Malformed(f"a histogram of {len(right)} limits and {len(counts)} counts")
     # The first and the last bucket reach as far as numbers go: as far as the values are meant.
     right = np.clip(right, low, high)
-    left = np.concatenate([[low], right[:-1]])
-    return _of_numbers(np.stack([left, right, counts], axis=1))
+    lower = np.concatenate([[low], right[:-1]])
+    return _of_numbers(np.stack([lower, right, counts], axis=1))
 
 
 def _of_numbers(rows: NDArray[np.float64]) -> Histogram:
     """Make a histogram of rows of left, right and count, without those that can't be drawn."""
     drawn = (np.abs(rows) <= _LARGEST).all(axis=1)
-    left, right, counts = rows[drawn].T
-    return Histogram(left, right, counts, int((~drawn).sum()))
+    lower, right, counts = rows[drawn].T
+    return Histogram(lower, right, counts, int((~drawn).sum()))
 
 
 def _double(message: bytes, field_number: int) -> float:

@@ -76,7 +76,7 @@ class NonScalarPlace:
 
     tag: Span
     kind: str
-    whole: Span
+    span: Span
 
 
 @dataclass(frozen=True)

@@ -178,7 +178,7 @@ class _Parser:
             self._singles.setdefault(_text(data[slot.tag]), []).append((record, point))
         where = (int(self._starts[record]), len(data))
         for item in layout.items:
-            within = (item.whole.start, item.whole.stop)
+            within = (item.span.start, item.span.stop)
             non_scalar = NonScalar(
                 _text(data[item.tag]), item.kind, step, wall_time, *where, *within
             )

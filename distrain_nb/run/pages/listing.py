@@ -26,7 +26,7 @@ PREFIXES = PARAM, BEST, LAST = "param.", "metric.", "time_series_metric."
 
 _Version = tuple[int, ...] | None
 
-_SAID = re.compile(r"--(?:on|ranks-per-replica) \S+ ?")
+_SHOWN_ELSEWHERE = re.compile(r"--(?:on|ranks-per-replica) \S+ ?")
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -98,7 +98,7 @@ class RunRow:
     @property
     def machines(self) -> str:
         """Its layout, less what place and size say."""
-        return _SAID.sub("", self.layout).strip()
+        return _SHOWN_ELSEWHERE.sub("", self.layout).strip()
 
     @property
     def final(self) -> bool:

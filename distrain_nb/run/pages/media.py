@@ -161,8 +161,8 @@ def _in_bins(bars: summary_values.Histogram, edges: NDArray[np.float64]) -> NDAr
     width = (edges[-1] - edges[0]) * 1e-9  # a bucket of no width is one value
     limits = np.stack([bars.left, np.maximum(bars.right, bars.left + width)], axis=1)
     sums = np.zeros(len(edges))
-    for (left, right), count in zip(limits, bars.counts, strict=True):
-        sums += count * np.clip((edges - left) / (right - left), 0, 1)
+    for (lower, right), count in zip(limits, bars.counts, strict=True):
+        sums += count * np.clip((edges - lower) / (right - lower), 0, 1)
     below = float(bars.counts.sum()) - sums[-1]
     binned: NDArray[np.float64] = np.diff(sums)
     binned[-1] += below

@@ -62,15 +62,15 @@ class ValueAxis:
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
-        """Where something is written beside it, and what."""
+        """Return the positions and texts of its ticks."""
         if self.kind == "listed":
             values = [(value, written(value)) for value in self.values]
         elif self.kind == "linear":
             values = list(ticks(_TICKS, self.low, self.high))
         else:
             values = [(value, power(value)) for value in _decades(self.low, self.high)]
-        found = [(self.share(value), text) for value, text in values]
-        return [(share, text) for share, text in found if share is not None]
+        marks = [(self.share(value), text) for value, text in values]
+        return [(share, text) for share, text in marks if share is not None]
 
     def as_json(self) -> dict[str, object]:
         """Return the axis as a page needs it to name the value at a share of its length."""
@@ -101,7 +101,7 @@ def parameter_axes(spec: StudySpec) -> list[ValueAxis]:
 
 
 def goal_axis(name: str, values: Iterable[float]) -> ValueAxis:
-    """Of the values that there are; logarithmic where they differ by powers of ten."""
+    """Return an axis of these values; logarithmic if they differ by powers of ten."""
     finite = [value for value in values if math.isfinite(value)]
     if not finite:
         return ValueAxis(name, "linear")
@@ -132,13 +132,13 @@ def _of(name: str, parameters: Sequence[Parameter]) -> ValueAxis:
 
 
 def _listed(parameters: Iterable[Parameter]) -> list[Value]:
-    found: list[Value] = []
+    distinct: list[Value] = []
     for parameter in parameters:
         domain = parameter.domain
         values = domain.values if isinstance(domain, (Discrete, Categorical)) else ()
         native = [parameter.native(value) for value in values]
-        found += [item for item in native if not any(_alike(item, one) for one in found)]
-    return found
+        distinct += [item for item in native if not any(_alike(item, one) for one in distinct)]
+    return distinct
 
 
 def _alike(one: Value, other: Value | None) -> bool:
@@ -155,8 +155,8 @@ def _decades(low: float, high: float) -> list[float]:
     every = -(-(last - first) // MOST_DECADES)
     for factors in ((1,), (1, 3), (1, 2, 5), tuple(range(1, 10))):
         powers = range(first, last + 1, max(1, every))
-        found = [factor * 10.0**exponent for exponent in powers for factor in factors]
-        found = [item for item in found if low * (1 - 1e-9) <= item <= high * (1 + 1e-9)]
-        if len(found) >= 3:
-            return found
-    return found or [low, high]
+        decades = [factor * 10.0**exponent for exponent in powers for factor in factors]
+        decades = [item for item in decades if low * (1 - 1e-9) <= item <= high * (1 + 1e-9)]
+        if len(decades) >= 3:
+            return decades
+    return decades or [low, high]

@@ -57,7 +57,7 @@ class StudyDrawing:
 
     @property
     def axes(self) -> list[ValueAxis]:
-        """Of parallel coordinates: parameters, of many the most important, and goals."""
+        """Return the axes of parallel coordinates: goals and the most important parameters."""
         parameters = self._parameters
         if len(parameters) > MOST_AXES:
             shares = self._importances
@@ -120,8 +120,8 @@ class StudyDrawing:
         line = _steps(best, self._summary.trials[-1].number, across, axis)
         rows, columns = _rows(axis), _columns(across)
         plot = Plot(f"{ground(rows)}{line}{marks}", rows, columns)
-        said = f"best {brief(best[-1][1])}" if best else ""
-        return chart(goal.metric, said, "", framed(plot, f"{goal.metric} by trial, with the best"))
+        text = f"best {brief(best[-1][1])}" if best else ""
+        return chart(goal.metric, text, "", framed(plot, f"{goal.metric} by trial, with the best"))
 
     def _slice(self, across: ValueAxis, axis: ValueAxis) -> str:
         marks = self._dots(axis, lambda trial: self._share(trial, across))
@@ -130,7 +130,7 @@ class StudyDrawing:
         return chart(across.name, "", "", framed(plot, f"{axis.name} by {across.name}"))
 
     def _learning(self, curves: LearningCurves) -> str:
-        """With running trials above those that have ended, and the best above all."""
+        """Draw learning curves: ended trials, running ones above them, the best on top."""
         ordered = sorted(
             (trial for trial in self._ordered if trial.number in curves.points),
             key=lambda t: (
@@ -152,10 +152,10 @@ class StudyDrawing:
         axes = self.axes
         lefts = [n / max(1, len(axes) - 1) for n in range(len(axes))]
         lines = "".join(self._line(trial, axes, lefts) for trial in self._ordered)
-        posts = "".join(f"M{left * SIDE:.1f} 0V{SIDE}" for left in lefts)
+        posts = "".join(f"M{x * SIDE:.1f} 0V{SIDE}" for x in lefts)
         beside = "".join(
-            _post(axis, left, len(axes) - 1, self._is_absent(axis))
-            for axis, left in zip(axes, lefts, strict=True)
+            _post(axis, x, len(axes) - 1, self._is_absent(axis))
+            for axis, x in zip(axes, lefts, strict=True)
         )
         label = f"{PARALLEL}: {', '.join(axis.name for axis in axes)}"
         drawn = (
@@ -165,7 +165,7 @@ class StudyDrawing:
         return chart(PARALLEL, "", "", f"{drawn}{beside}")
 
     def _bars(self) -> str:
-        """By a table, which needs no drawing."""
+        """Show the bars as a table."""
         rows = "".join(
             f'<tr><th scope="row">{html.escape(name)}</th>'
             f'<td><i style="width:{share:.1%}"></i></td><td>{share:.0%}</td></tr>'
@@ -179,23 +179,23 @@ class StudyDrawing:
 
     def _dots(self, axis: ValueAxis, place: Callable[[StudyTrial], float | None]) -> str:
         """Return a dot for each trial with a goal, at a share of the width."""
-        found = []
+        dots = []
         for trial in self._ordered:
             x, y = place(trial), self._share(trial, axis)
             if x is not None and y is not None:
                 d = f"M{x * SIDE:.1f} {SIDE - y * SIDE:.1f}h0"
-                found.append(f'<path class="dn-dot {self._kind(trial)}" {_mark(trial)} d="{d}"/>')
-        return "".join(found)
+                dots.append(f'<path class="dn-dot {self._kind(trial)}" {_mark(trial)} d="{d}"/>')
+        return "".join(dots)
 
     def _line(self, trial: StudyTrial, axes: Sequence[ValueAxis], lefts: Sequence[float]) -> str:
         """Up to the goals that it has."""
         places = []
-        for axis, left in zip(axes, lefts, strict=True):
+        for axis, x in zip(axes, lefts, strict=True):
             share = self._share(trial, axis)
             if share is None and id(axis) in self._of_goals:
                 break
             up = ABSENT if share is None else share
-            places.append(f"{left * SIDE:.0f} {SIDE - up * SIDE:.0f}")
+            places.append(f"{x * SIDE:.0f} {SIDE - up * SIDE:.0f}")
         return (
             f'<path class="dn-trial {self._kind(trial)}" {_mark(trial)} d="M{"L".join(places)}"/>'
         )
@@ -236,12 +236,12 @@ class StudyDrawing:
 
     def _legend(self) -> str:
         states = {trial.state for trial in self._trials}
-        known = [(text, ink) for state, text, ink in _LEGEND if state in states]
+        entries = [(text, ink) for state, text, ink in _LEGEND if state in states]
         best = "best so far" if len(self._goals) == 1 else "Pareto front"
-        known += [(best, "--dn-top")] if self._front else []
+        entries += [(best, "--dn-top")] if self._front else []
         names = "".join(
             f'<span class="dn-series" style="--dn-ink:var({ink})">{text}</span>'
-            for text, ink in known
+            for text, ink in entries
         )
         return f'<div class="dn-legend">{names}</div>'
 
@@ -272,16 +272,16 @@ def _columns(axis: ValueAxis) -> list[tuple[float, str]]:
     return [(share, html.escape(text)) for share, text in axis.ticks]
 
 
-def _post(axis: ValueAxis, left: float, gaps: int, absent: bool) -> str:
+def _post(axis: ValueAxis, x: float, gaps: int, absent: bool) -> str:
     """Return the name and the ticks of one of parallel axes, between which are so many gaps."""
     name = html.escape(axis.name)
     marks = [*axis.ticks, *([(ABSENT, "none")] if absent else [])]
     ticks = "".join(
-        f'<span class="dn-tick dn-beside" style="left:{left:.2%};top:{1 - share:.2%}">'
+        f'<span class="dn-tick dn-beside" style="left:{x:.2%};top:{1 - share:.2%}">'
         f"{html.escape(text)}</span>"
         for share, text in marks
     )
-    place = f"left:{left:.2%};--dn-gaps:{max(1, gaps)}"
+    place = f"left:{x:.2%};--dn-gaps:{max(1, gaps)}"
     return f'<b class="dn-axis" style="{place}" title="{name}">{name}</b>{ticks}'
 
 
@@ -297,9 +297,9 @@ def _steps(best: list[tuple[int, float]], last: int, across: ValueAxis, axis: Va
     return f'<path class="dn-record" d="{path}H{end * SIDE:.1f}"/>' if path and end else ""
 
 
-def _round_end(count: int, wanted: int) -> float:
+def _round_end(count: int, minimum: int) -> float:
     """Up to which trial there is room, so that an axis stays as it is for a while."""
-    most = max(wanted, count, 2)
+    most = max(minimum, count, 2)
     ends = (end * 10**power for power in range(7) for end in ENDS)
     return float(min(most, next((end for end in ends if end >= count), most)))
 

@@ -37,9 +37,9 @@ from distrain_nb.tuning.spec import (
 def place_findings(spec: StudySpec, place: str) -> Iterator[Finding]:
     """Check a study against the limits of a place. Where no service tunes, trials are suggested
     here; a service unknown here has no limits."""
-    known = place_of(place)
-    if known is not None and not known.tunes:
-        yield from _suggested_here(spec, known.title)
+    terms = place_of(place)
+    if terms is not None and not terms.tunes:
+        yield from _suggested_here(spec, terms.title)
     elif here := study_place(place):
         yield from here.findings(spec)
 

@@ -204,12 +204,12 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
 
         Raises OptionError naming what can't be read.
         """
-        imported, study, own = self._pasted(text)
+        imported, study, fields = self._pasted(text)
         imported, more = from_request(imported)
-        own = {**own, **more}
+        fields = {**fields, **more}
         self._script = imported.script
         tuning = self._history.now.tuning if study is None else Tuning.of(study)
-        self._do(self._history.then(Editing(imported.layout, tuning=tuning, own=own)))
+        self._do(self._history.then(Editing(imported.layout, tuning=tuning, own=fields)))
         lost = left_out(imported)
         gone = f"; not part of a layout: {', '.join(f.where for f in lost)}" if lost else ""
         self._tell(f"Read as {imported.form}{gone}")
@@ -220,9 +220,9 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         the rest stays."""
         now = self._history.now
         if text.lstrip().startswith(LINES):
-            rest, own = own_from_line(text)
+            rest, fields = own_from_line(text)
             rest, study = from_line(rest)
-            return read_any(rest), study, own
+            return read_any(rest), study, fields
         try:
             imported = read_study(text) if has_study(text) else None
         except OptionError:  # then machines at least, or what keeps these from being read
@@ -321,8 +321,8 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
     def _words(self) -> list[str]:
         """Return the options of a cell."""
         now = self._history.now
-        own = own_words(now.layout.on, now.own)
-        return [*self._saved.words(now.layout), *own, *now.tuning.words()]
+        fields = own_words(now.layout.on, now.own)
+        return [*self._saved.words(now.layout), *fields, *now.tuning.words()]
 
     def _received(self, _: Any, message: Mapping[str, Any], __: Any) -> None:
         if message["do"] == "keep":

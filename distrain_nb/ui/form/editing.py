@@ -13,7 +13,7 @@ from distrain_nb.layout.options import heading, printed
 from distrain_nb.layout.rules import check
 from distrain_nb.layout.traffic import sized_reducers
 from distrain_nb.ui.form.fields import text_of, with_text
-from distrain_nb.ui.form.own import OWN, LineFix, from_line, own_findings, own_words
+from distrain_nb.ui.form.own import OWN_PREFIX, LineFix, from_line, own_findings, own_words
 from distrain_nb.ui.form.tuning import TUNING, Tuning
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Editing:
 
 
 def _of_backend(path: str) -> bool:
-    return path.partition(".")[0] == OWN
+    return path.partition(".")[0] == OWN_PREFIX
 
 
 def _of_tuning(path: str) -> bool:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from distrain_nb.layout.options import Option
     from distrain_nb.types import Json
 
-OWN = "own"  # their paths are `own.NAME`
+OWN_PREFIX = "own"  # their paths are `own.NAME`
 
 _YES = "yes"
 _NO = ("", "no", "off", "false")
@@ -36,8 +36,10 @@ _END = ")\n"  # of a call in Python
 def own_fields(place: str) -> Iterator[tuple[str, Field]]:
     """Yield the fields of a place, each with its path."""
     for option in _labelled(place):
-        name = f"{OWN}-{option.field}"  # the page's class for it, which others have of theirs
-        yield f"{OWN}.{option.field}", replace(Field.of(option), name=name)
+        name = (
+            f"{OWN_PREFIX}-{option.field}"  # the page's class for it, which others have of theirs
+        )
+        yield f"{OWN_PREFIX}.{option.field}", replace(Field.of(option), name=name)
 
 
 def own_choices(layout: Layout) -> dict[str, tuple[Choice, ...]]:
@@ -45,9 +47,9 @@ def own_choices(layout: Layout) -> dict[str, tuple[Choice, ...]]:
     choices = {}
     for option in _labelled(layout.on):
         if option.choices:
-            choices[f"{OWN}.{option.field}"] = option_choices(layout, option.field)
+            choices[f"{OWN_PREFIX}.{option.field}"] = option_choices(layout, option.field)
         elif option.default is False:
-            choices[f"{OWN}.{option.field}"] = (Choice(_YES, f"{_YES} · {option.help}"),)
+            choices[f"{OWN_PREFIX}.{option.field}"] = (Choice(_YES, f"{_YES} · {option.help}"),)
     return choices
 
 
@@ -85,7 +87,7 @@ def own_findings(layout: Layout, texts: Mapping[str, str]) -> Iterator[Finding]:
         return
     fields = {option.field for option in _labelled(layout.on)}
     for finding in findings:
-        where = f"{OWN}.{finding.where}" if finding.where in fields else finding.where
+        where = f"{OWN_PREFIX}.{finding.where}" if finding.where in fields else finding.where
         fixes = tuple(LineFix(fix.label, fix.apply) for fix in finding.fixes)
         yield replace(finding, where=where, fixes=fixes)
 
@@ -94,12 +96,12 @@ def from_line(line: str) -> tuple[str, dict[str, str]]:
     """Return a line without the options that fields of its place show, and their texts by name."""
     all_words = words_of(line)
     options = {option.name: option for option in _labelled(_place(all_words))}
-    left, texts, words = [], dict[str, str](), iter(all_words)
+    rest, texts, words = [], dict[str, str](), iter(all_words)
     for word in words:
         flag, equals, value = word.partition("=")
         option = options.get(flag)
         if option is None:
-            left.append(quoted(word))
+            rest.append(quoted(word))
         elif option.default is False:
             texts[option.field] = value if equals else _YES
         else:
@@ -107,7 +109,7 @@ def from_line(line: str) -> tuple[str, dict[str, str]]:
             earlier = texts.get(option.field, "") if option.default == () else ""
             again = quoted(text) if option.default == () else text
             texts[option.field] = f"{earlier} {again}".strip()
-    return " ".join(left), texts
+    return " ".join(rest), texts
 
 
 def from_request(imported: Imported) -> tuple[Imported, dict[str, str]]:

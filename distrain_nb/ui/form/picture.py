@@ -152,8 +152,8 @@ def _wires(above: list[Panel], below: list[Panel]) -> Iterator[str]:
             yield f'<path class="dn-wire" d="{way}"/>'
         yield _text(hub.centre + 7, hub.y - 6, _BETWEEN[hub.role])
     if len(training) == 2 and not below:
-        left, right = training
-        way = f"M{left.x + left.width:g} {left.bottom / 2:g}H{right.x:g}"
+        first, right = training
+        way = f"M{first.x + first.width:g} {first.bottom / 2:g}H{right.x:g}"
         yield f'<path class="dn-wire" d="{way}"/>'
 
 

@@ -49,7 +49,7 @@ class ParameterRow:
 
     @property
     def text(self) -> str:
-        """As an option has it."""
+        """The value as an option has it."""
         values, comma, default = self.values.strip().partition(_DEFAULT)
         scale = self.scale.strip()
         scaled = f":{scale}" if scale and scale != LINEAR else ""

@@ -26,7 +26,7 @@ from distrain_nb.ui.form.fields import (
     settings,
     text_of,
 )
-from distrain_nb.ui.form.own import OWN, own_choices, own_fields
+from distrain_nb.ui.form.own import OWN_PREFIX, own_choices, own_fields
 from distrain_nb.ui.form.picture import picture
 from distrain_nb.ui.form.tuning import INITIAL, ROW_FIELDS, TUNING
 from distrain_nb.ui.form.tuning import SETTINGS as TUNING_SETTINGS
@@ -173,7 +173,7 @@ def label_of(path: str) -> str:
         return (
             f"Parameter {int(number) + 1}, {label.lower()}" if dot else f"Tuning, {label.lower()}"
         )
-    if name == OWN:
+    if name == OWN_PREFIX:
         return field.replace("_", " ").capitalize()
     if name not in set(Role):
         return _LABELS.get(name, name)

@@ -65,6 +65,8 @@ def _members(content: bytes) -> Iterable[Tuple[str, bytes]]:
         header = content[position : position + RECORD]
         if not header[0]:  # the end of the tar file
             break
+        # The header of POSIX.1-1988 (ustar): type at 156, size in octal at 124. The high bit of the
+        # size is GNU's mark for a binary number.
         if header[156:157] not in _FILE or header[124] & 0x80:
             return _members_by_tarfile(content)
         size = int(header[124:136].rstrip(b"\0 ") or b"0", 8)
@@ -77,6 +79,7 @@ def _members(content: bytes) -> Iterable[Tuple[str, bytes]]:
 
 
 def _name(header: bytes) -> str:
+    # 345 to 500 is the name's beginning only behind ustar's magic, at 257; GNU has times there.
     name = header[:100].partition(b"\0")[0]
     prefix = header[345:500].partition(b"\0")[0] if header[257:263] == b"ustar\0" else b""
     return (prefix + b"/" + name if prefix else name).decode("utf-8", "surrogateescape")

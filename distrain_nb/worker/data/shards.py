@@ -278,12 +278,14 @@ def shards(shards: Union[str, Iterable[str]], batch_size: int, **options: Any) -
     paths, which `--data` gives, or `gs://` and `s3://` where the ranks have fsspec for it. All
     ranks have equally many batches, of `batch_size` samples but for the last one or two.
 
-    Options: `shuffle`, a seed, from which each epoch has an order of its own; `transform` makes of
-    a sample, a dictionary with `__key__` and the bytes of each extension, what is to be collated;
-    `collate` makes a batch of a list of these, torch's `default_collate` unless you say;
-    `drop_last` leaves samples out so that all batches are full; `rank` and `world_size` are those
-    of the run unless you say.
+    Options:
+        shuffle: A seed, from which each epoch has its own order.
+        transform: Turns a sample, a dict of `__key__` and bytes by extension, into an item.
+        collate: Turns a list of items into a batch (default: torch's `default_collate`).
+        drop_last: Leave samples out so that all batches are full.
+        rank: The rank that reads (default: the run's).
+        world_size: The number of ranks (default: the run's).
 
-    Raises FileNotFoundError where there are none, ValueError where they can't be divided so.
+    Raises FileNotFoundError if there are no shards, ValueError if they can't be divided so.
     """
     return ShardDataset(shards, batch_size, **options)

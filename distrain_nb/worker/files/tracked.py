@@ -75,7 +75,7 @@ class Tracked:
         return json.dumps(entries if self.run or self.parent else {})
 
     @classmethod
-    def told(cls, text: str) -> Tracked:
+    def from_text(cls, text: str) -> Tracked:
         """Parse the text of `for_ranks`. Any other text gives an empty one, without a run."""
         try:
             return fields.decode(cls, {"uri": "", **json.loads(text)}, Path(TRACKED_VARIABLE))

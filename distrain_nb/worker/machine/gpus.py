@@ -78,7 +78,7 @@ class Gpus:
         """Return how many of them a process of that environment sees."""
         return len(self._visible(environment))
 
-    def seen(self, environment: Mapping[str, str]) -> List[Gpu]:
+    def offered(self, environment: Mapping[str, str]) -> List[Gpu]:
         """Return those that a process of that environment sees."""
         devices = map(self._handle, self._visible(environment))
         return [Gpu(self._name(d), self._memory(d).total) for d in devices if d is not None]

@@ -66,7 +66,8 @@ class Agreement(ABC):
 
 
 class ByFile(Agreement):
-    """Of ranks of one machine, in a file: the pause, the last step, and the step of each rank."""
+    """Agreement of one machine's ranks, in a file: the pause, the last step, and the step of each
+    rank."""
 
     def __init__(self, path: Path, rank: int, world: int) -> None:
         super().__init__()
@@ -106,7 +107,7 @@ class ByFile(Agreement):
 
 
 class ByStore(Agreement):
-    """Of ranks of several machines, in the store of `torch.distributed`."""
+    """Agreement of several machines' ranks, in the store of `torch.distributed`."""
 
     _PAUSE, _LAST, _STEP = "distrain/pause", "distrain/last", "distrain/step/{}"
 

@@ -6,9 +6,9 @@ hold: in the thread that holds the interpreter's lock it joins the group's own t
 may be waiting for the lock to free a tensor (pytorch/pytorch#56297). A function whose model is its
 own ended so, now and then. The process ends soon after, and frees all.
 
-A rank that turns to rank 0 before that listens is refused, and PyTorch tries again only after half
-a second or more. Ranks of one machine come so close to each other that a third of the runs of two
-ranks, and nearly all of eight, began late. So a rank looks first whether anybody listens.
+A rank that connects before rank 0's port is open is refused, and PyTorch tries again only after
+half a second or more. A third of the runs of two ranks on one machine, and nearly all of eight,
+began late. So a rank waits for the port first.
 
 How `jax.distributed.initialize()` without arguments finds the world of its rank.
 
@@ -41,7 +41,7 @@ def change_jax() -> None:
 
 
 def _add(module: Any) -> None:
-    known: List[Any] = module.ClusterEnv._cluster_types
+    types: List[Any] = module.ClusterEnv._cluster_types
 
     class DistrainCluster(module.ClusterEnv):  # type: ignore[misc]
         """The ranks of this run."""
@@ -71,8 +71,8 @@ def _add(module: Any) -> None:
             several = int(os.environ["LOCAL_WORLD_SIZE"]) > 1
             return int(os.environ["LOCAL_RANK"]) if several else None
 
-    known.remove(DistrainCluster)  # where it put itself when it was defined
-    known.insert(0, DistrainCluster)
+    types.remove(DistrainCluster)  # where it put itself when it was defined
+    types.insert(0, DistrainCluster)
     _share_gpus()
 
 

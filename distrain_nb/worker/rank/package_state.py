@@ -48,14 +48,14 @@ def set_sdp(module: Any, values: Mapping[str, bool]) -> None:
 
 def pandas_options(_: Any) -> Dict[str, Any]:
     options = sys.modules["pandas._config.config"]
-    found: Dict[str, Any] = {}
+    changed: Dict[str, Any] = {}
     for key, option in options._registered_options.copy().items():
         value = options._global_config
         for part in key.split("."):
             value = value[part]
         if value is not option.defval and value != option.defval:
-            found[key] = value
-    return found
+            changed[key] = value
+    return changed
 
 
 def set_pandas_options(module: Any, values: Mapping[str, Any]) -> None:

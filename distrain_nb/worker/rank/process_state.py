@@ -214,8 +214,8 @@ def _keywords(get: str, put: str, usual: Mapping[str, Any]) -> ProcessState:
 
 
 def _handlers(module: Any) -> Dict[str, Any]:
-    own = {s.name: module.getsignal(s) for s in module.Signals}
-    return {n: f for n, f in own.items() if isinstance(f, FunctionType) and _of_user(f)}
+    handlers = {s.name: module.getsignal(s) for s in module.Signals}
+    return {n: f for n, f in handlers.items() if isinstance(f, FunctionType) and _of_user(f)}
 
 
 def _timers(module: Any) -> Dict[str, float]:

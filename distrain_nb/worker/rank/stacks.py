@@ -146,11 +146,11 @@ class _Teller:
         self._answered = asked
 
     def _where(self, asked: str, samples: int) -> Dict[str, Any]:
-        own, taken = _thread.get_ident(), []
+        this_thread, taken = _thread.get_ident(), []
         for number in range(max(1, samples)):
             if number:
                 sleep(BETWEEN_SAMPLES_S)
-            taken.append(_stacks(own))
+            taken.append(_stacks(this_thread))
         word = {"request": asked, "time": time.time(), "ended": self._ended}
         word["thread"] = self._thread
         return {**word, "samples": taken, **(_collectives() if asked else {})}

@@ -219,8 +219,8 @@ def restored(*paths: str) -> None:
     of_modules: Dict[str, List[str]] = {}
     for path in paths:
         of_modules.setdefault(path.rpartition(":")[0], []).append(path)
-    own = {m for m, paths_in in of_modules.items() if not _is_of_process(paths_in[0])}
-    modules = {"__main__", *own}
+    of_user = {m for m, paths_in in of_modules.items() if not _is_of_process(paths_in[0])}
+    modules = {"__main__", *of_user}
 
     def restore(module: Any) -> None:
         for path in of_modules[module.__name__]:

@@ -24,7 +24,7 @@ from distrain_nb.worker.rank.on_import import on_import
 from distrain_nb.worker.reduction import group
 
 # What a rank's log says of it, where a cloud's carrier looks for it.
-_SAID = "distrain: warning: rank %d of %d worked alone: %s"
+_ALONE = "distrain: warning: rank %d of %d worked alone: %s"
 _SAYS = re.compile(r"distrain: warning: rank \d+ of \d+ worked alone: (?P<why>.*)")
 _NOTE = (
     "warning: the ranks worked alone: %s. Each did the whole work by itself, and the results are"
@@ -130,7 +130,7 @@ def check(folder: Path, process: int) -> None:
     try:
         why = _alone(list(_known_worlds(folder / PROGRAM_FOLDER)))
         if why:
-            print(_SAID % (spec.rank, world, why), file=sys.stderr, flush=True)
+            print(_ALONE % (spec.rank, world, why), file=sys.stderr, flush=True)
             replace_file(folder / ALONE_FILE.format(process), why.encode())
     except Exception as error:  # a framework of another version, a full disk
         print(f"distrain: can't determine the size of the world: {error!r}", file=sys.stderr)

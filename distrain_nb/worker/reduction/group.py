@@ -242,6 +242,7 @@ def install(c10d: Any = None) -> None:
     if not reducers:
         return
     c10d = c10d or importlib.import_module("torch.distributed.distributed_c10d")
+    # A private function of PyTorch, tried with 2.13.
     make = c10d._new_process_group_helper
     classes: List[Any] = []
 

@@ -41,8 +41,8 @@ def prepare() -> None:
     if shared.is_member():
         try:
             shared.prepare()
-        except shared.NotUp as wrong:
-            report(str(wrong))
+        except shared.NotUp as problem:
+            report(str(problem))
             sys.exit(EXIT_STATUS[State.FAILED])
     if sagemaker.is_training_job():
         for name, value in _variables().items():
@@ -115,8 +115,8 @@ def _mount_folders() -> None:
     """Name folders in Cloud Storage as files see them, and have them there. A trial of a study has
     its output in a folder of its own, which Vertex AI calls by the trial's number."""
     trial = os.environ.get(TRIAL_VARIABLE)
-    own = sagemaker.is_training_job() or shared.is_member()  # has a folder for each trial
-    if trial and "DISTRAIN_OUTPUT" in os.environ and not own:
+    has_folders = sagemaker.is_training_job() or shared.is_member()  # has a folder for each trial
+    if trial and "DISTRAIN_OUTPUT" in os.environ and not has_folders:
         os.environ["DISTRAIN_OUTPUT"] += "/" + trial
     for name in FOLDER_VARIABLES:
         folder = os.environ.get(name, "")

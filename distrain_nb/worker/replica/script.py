@@ -57,8 +57,8 @@ def _spec(environment: Mapping[str, str]) -> ProcessSpec:
     elif "RANK" in environment:
         rank = int(environment["RANK"])
     else:
-        own = place(0, 1, host, len(hosts))
-        variables = {**own, **rendezvous(f"{hosts[0]}:{SAGEMAKER_PORT}", "distrain")}
+        this = place(0, 1, host, len(hosts))
+        variables = {**this, **rendezvous(f"{hosts[0]}:{SAGEMAKER_PORT}", "distrain")}
     return ProcessSpec(label(role, replica, rank), role, replica, rank, dict(variables))
 
 

@@ -41,7 +41,7 @@ _held: List[system.HeldPort] = []  # for as long as this process lives
 
 
 class NotUp(Exception):
-    """Not all replicas of the job have come up."""
+    """Some replicas of the job have not come up."""
 
 
 def is_member() -> bool:
@@ -64,9 +64,9 @@ def prepare() -> None:
         os.environ.setdefault(name, str(folder))
     members = list(replicas(os.environ.get(REPLICAS_VARIABLE, "primary=1")))
     index = int(os.environ.get(INDEX_VARIABLE, "0"))
-    found = _addresses(job, index, len(members))
+    addresses = _addresses(job, index, len(members))
     by_role: Dict[str, List[str]] = {}
-    for (role, _), address in zip(members, found):
+    for (role, _), address in zip(members, addresses):
         by_role.setdefault(role, []).append(address)
     if "reducers" in by_role:
         os.environ[REDUCERS_VARIABLE] = ",".join(by_role["reducers"])
@@ -121,13 +121,13 @@ def _attempt() -> int:
 
 
 def _addresses(job: Path, index: int, count: int) -> List[str]:
-    """Of all replicas, `host:port`."""
+    """Return `host:port` of all replicas."""
     hosts = list(filter(None, os.environ.get(HOSTS_VARIABLE, "").split(",")))
     if len(hosts) == count and all(":" in host for host in hosts):
         return hosts
-    own = hosts[index].partition(":")[0] if len(hosts) == count else ""
+    hostname = hosts[index].partition(":")[0] if len(hosts) == count else ""
     _held.append(system.HeldPort("127.0.0.1" if count == 1 else ""))
-    host = own or ("127.0.0.1" if count == 1 else _own_host())
+    host = hostname or ("127.0.0.1" if count == 1 else _own_host())
     address = f"{host}:{_held[-1].number}"
     return _met(job, index, count, address)
 
@@ -154,10 +154,10 @@ def _met(job: Path, index: int, count: int, address: str) -> List[str]:
     while True:
         # Each time: a network file system remembers what isn't there until the folder changes.
         replace_file(paths[index], address.encode())
-        found = [_read(path) for path in paths]
-        missing = [number for number, text in enumerate(found) if text is None]
+        texts = [_read(path) for path in paths]
+        missing = [number for number, text in enumerate(texts) if text is None]
         if not missing:
-            return [text for text in found if text is not None]
+            return [text for text in texts if text is not None]
         if time.monotonic() > end:
             raise NotUp(f"replica {missing[0]} of {count} has not come up in half an hour")
         time.sleep(pause)

@@ -39,7 +39,7 @@ _ONCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0", "MLFLOW_HTTP_REQUEST_TIMEOUT": 
 def take(folder: Path, has_rank_0: bool) -> str:
     """Have in a run's folder what its ranks are to know of the tracker's run, if they were told of
     one. Gives what to say of a tracker that can't be reached; empty for others."""
-    tracked = Tracked.told(os.environ.pop(TRACKED_VARIABLE, ""))
+    tracked = Tracked.from_text(os.environ.pop(TRACKED_VARIABLE, ""))
     if not (tracked.run or tracked.parent) or find_spec("mlflow") is None:
         return ""
     (folder / TRACKING_FILE).touch()

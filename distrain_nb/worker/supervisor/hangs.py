@@ -29,7 +29,7 @@ PATIENCE_ELSEWHERE = 4.0  # times `--hang-after`: what ranks of other machines d
 CONFIRMED_AFTER_S, LOOK_AGAIN_S = 5.0, 20.0
 OF_PROGRAMS = ("primary", "workers", "evaluators")
 
-SAID = "distrain: the run stands still: "
+HANG_PREFIX = "distrain: the run stands still: "
 GOES_ON = "distrain: the run goes on after "
 
 
@@ -83,8 +83,8 @@ class Doctor:
             self._sign, self._look_at = sign, sign + self._after
         if now - self._sign < self._after or now < self._look_at:
             return
-        seen, moved = look_at(self._folder, list(self._members()), self._gpus)
-        acts = [doing(rank) for rank in seen]
+        ranks, moved = look_at(self._folder, list(self._members()), self._gpus)
+        acts = [doing(rank) for rank in ranks]
         verdict = None if moved else judge(acts, self._elsewhere)
         if moved:  # it steps without a word: that is life too
             self._goes_on(time.monotonic() - self._sign)
@@ -110,7 +110,7 @@ class Doctor:
             self._look_at = now + max(self._after / 4, min(silent / 4, LOOK_AGAIN_S))
         elif verdict.certain or (again and silent > self._patience(verdict)):
             if not self.note:
-                self._lines.append(f"{SAID}{verdict.text} (silent for {_duration(silent)})")
+                self._lines.append(f"{HANG_PREFIX}{verdict.text} (silent for {_duration(silent)})")
             self.note = f"{STANDS_STILL} for {_duration(silent)}: {verdict.text}"
             self.is_stopped = self._stops and not verdict.elsewhere
             self._look_at = now + LOOK_AGAIN_S

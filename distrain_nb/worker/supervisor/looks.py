@@ -60,22 +60,22 @@ def look_at(
     after = answers(folder, list(living), second, time.monotonic() + ANSWER_WITHIN_S)
     view = _View(looks, (LOOKS - 1) * BETWEEN_LOOKS_S, before, after, busy)
     moved = any(_completed(before[i]) != _completed(after[i]) for i in before if i in after)
-    return [_seen(folder, member, view) for member in members], moved
+    return [_seen_rank(folder, member, view) for member in members], moved
 
 
-def _seen(folder: Path, member: RankProcess, view: _View) -> SeenRank:
+def _seen_rank(folder: Path, member: RankProcess, view: _View) -> SeenRank:
     index, pid, word = member.number, member.pid, word_of(folder, member.number)
     if pid is None:
         return SeenRank(member.label, outcome="ended", earlier=word)
-    own = [look[pid] for look in view.looks if pid in look]
+    looks = [look[pid] for look in view.looks if pid in look]
     answer = view.after.get(index)
     if answer is not None and index in view.before:
         answer = {**answer, "samples": view.before[index]["samples"] + answer["samples"]}
     held = _text(folder / HELD_FILE.format(index)) if answer is None else ""
-    target = own[-1].target if own else ""
+    target = looks[-1].target if looks else ""
     peer = waits.peer(pid, target) if target.startswith("socket:") else ""
     gpu = view.busy.get(index, 0.0)
-    return SeenRank(member.label, own, view.seconds, answer, held, word, peer=peer, gpu=gpu)
+    return SeenRank(member.label, looks, view.seconds, answer, held, word, peer=peer, gpu=gpu)
 
 
 def _own_threads(folder: Path, living: Mapping[int, int]) -> Dict[int, int]:
@@ -95,14 +95,14 @@ def ask(folder: Path, samples: int) -> str:
 
 def answers(folder: Path, indices: Sequence[int], asked: str, end: float) -> Dict[int, Any]:
     """Return the answers of processes by their number, those that come until then (monotonic)."""
-    known: Dict[int, Any] = {}
+    results: Dict[int, Any] = {}
     while True:
         for index in indices:
-            word = word_of(folder, index) if index not in known else None
+            word = word_of(folder, index) if index not in results else None
             if word is not None and word.get("request") == asked:
-                known[index] = word
-        if len(known) == len(indices) or time.monotonic() > end:
-            return known
+                results[index] = word
+        if len(results) == len(indices) or time.monotonic() > end:
+            return results
         time.sleep(0.1)
 
 

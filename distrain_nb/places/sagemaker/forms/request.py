@@ -133,9 +133,9 @@ def hosts(layout: Layout) -> Pool:
 def _together(primary: Pool, workers: Pool) -> Iterator[Alternative]:
     """Yield the workers' alternatives, with as many more of each as the primary has of its own."""
     for number, alternative in enumerate(workers.alternatives, 1):
-        own = (primary.alternatives[number - 1].replicas, alternative.replicas)
+        replicas = (primary.alternatives[number - 1].replicas, alternative.replicas)
         both = primary.taking(number).replicas + workers.taking(number).replicas
-        yield replace(alternative, replicas=None if own == (None, None) else both)
+        yield replace(alternative, replicas=None if replicas == (None, None) else both)
 
 
 def groups(layout: Layout) -> tuple[tuple[str, Pool], ...]:

@@ -32,9 +32,9 @@ def distribution_of(layout: Layout, catalog: Catalog) -> Distribution | None:
 def distribution_unknown(job: ResolvedLayout) -> Iterator[Problem]:
     name = job.layout.distribution
     if name and name not in job.catalog.distributions:
-        known = ", ".join(job.catalog.distributions)
+        names = ", ".join(job.catalog.distributions)
         yield Problem(
-            "distribution", f"{name} is not a distribution; choose one of {known}.", _none
+            "distribution", f"{name} is not a distribution; choose one of {names}.", _none
         )
 
 
@@ -111,8 +111,8 @@ def _versions(job: ResolvedLayout, row: Distribution) -> tuple[str, ...]:
 
 
 def _versions_near(job: ResolvedLayout, allowed: tuple[str, ...]) -> Iterator[Repair]:
-    wanted, name = job.layout.framework_version, job.layout.framework_name
-    above = [number for number in allowed if older(wanted, number)]
+    version, name = job.layout.framework_version, job.layout.framework_name
+    above = [number for number in allowed if older(version, number)]
     below = [number for number in allowed if number not in above]
     for number in [*above[:1], *below[-1:]]:
         yield repair(f"Use {name} {number}", framework=f"{name}-{number}")

@@ -22,12 +22,12 @@ def framework_version(job: ResolvedLayout) -> Iterator[Problem]:
     name, number = layout.framework_name, layout.framework_version
     if layout.image or not name or not number:
         return
-    known = releases(limit(job.catalog, "sagemaker", "framework_versions"), name)
-    if known and not any(is_of(found, number) for found in known):
+    versions = releases(limit(job.catalog, "sagemaker", "framework_versions"), name)
+    if versions and not any(is_of(version, number) for version in versions):
         yield Problem(
             "framework",
-            f"No prebuilt image of {name} {number} is known; the newest is {known[-1]}.",
-            partial(_newest, name, known[-1]),
+            f"No prebuilt image of {name} {number} is known; the newest is {versions[-1]}.",
+            partial(_newest, name, versions[-1]),
         )
 
 
@@ -160,8 +160,8 @@ def pending_time(job: ResolvedLayout) -> Iterator[Problem]:
 def pending_without_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
     waits, spot = job.layout.max_wait, job.layout.spot
     variants = (resolve(layout, catalog=job.catalog) for layout in job.layout.variants())
-    known = [pool for variant in variants for pool in variant.pools if pool.known]
-    if waits is not None and not spot and known and not any(p.accelerator for p in known):
+    pools = [pool for variant in variants for pool in variant.pools if pool.known]
+    if waits is not None and not spot and pools and not any(p.accelerator for p in pools):
         yield Problem(
             "max_wait",
             "max_wait has no effect here: only jobs on machines with accelerators are stopped when "

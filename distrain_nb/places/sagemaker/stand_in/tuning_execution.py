@@ -248,7 +248,7 @@ class TuningJob(TuningThread[TuningTrial]):
 
     @property
     def sign(self) -> float:
-        """With which larger values are better."""
+        """The factor with which larger values are better."""
         return 1.0 if self.objective["Type"] == "Maximize" else -1.0
 
     def cancel(self) -> str:

@@ -41,7 +41,7 @@ def accelerator_unknown(job: ResolvedLayout) -> Iterator[Problem]:
         if name and name not in job.catalog.accelerators and not _newer(job, name):
             yield Problem(
                 resolved.where("accelerator"),
-                f"{name} is not a known accelerator; choose one of {_known(job)}.",
+                f"{name} is not a known accelerator; choose one of {_names(job)}.",
                 partial(_other_names, job, resolved, name),
             )
 
@@ -68,7 +68,7 @@ def _newer(job: ResolvedLayout, accelerator: str) -> str:
     return package if accelerator in names else ""
 
 
-def _known(job: ResolvedLayout) -> str:
+def _names(job: ResolvedLayout) -> str:
     return ", ".join(map(short_name, takers(job.catalog, job.layout.on)))
 
 

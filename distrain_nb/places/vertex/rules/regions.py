@@ -32,7 +32,7 @@ def _offered(resolved: ResolvedPool) -> str | None:
 
 
 def _regions(catalog: Catalog, place: str, accelerator: str) -> Mapping[str, str]:
-    """By region, whether training gets an accelerator there; AI Platform seldom says which."""
+    """Return whether training gets an accelerator, by region; AI Platform seldom says which."""
     table = offers(catalog, place)
     return table.get(accelerator) or (table.get(_ANY, {}) if place == "ai-platform" else {})
 
@@ -55,7 +55,7 @@ def regions_known(catalog: Catalog, place: str) -> tuple[str, ...]:
     return tuple(sorted({region for here in offers(catalog, place).values() for region in here}))
 
 
-def wanted(job: ResolvedLayout) -> frozenset[str]:
+def job_accelerators(job: ResolvedLayout) -> frozenset[str]:
     """Return the accelerators of a job, as the table of regions names them."""
     names = (_offered(resolved) for resolved in job.pools)
     return frozenset(name for name in names if name and _regions(job.catalog, job.layout.on, name))
@@ -97,7 +97,7 @@ def _list(regions: tuple[str, ...]) -> str:
 
 def _elsewhere(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
     region = job.layout.region or ""
-    common = common_regions(job.catalog, job.layout.on, wanted(job))
+    common = common_regions(job.catalog, job.layout.on, job_accelerators(job))
     near = sorted(
         common, key=lambda name: (name.partition("-")[0] != region.partition("-")[0], name)
     )
@@ -129,7 +129,7 @@ def accelerator_on_allowlist(job: ResolvedLayout) -> Iterator[Problem]:
     "Some region offers all of a job's accelerators.", "VERTEX-LOC;AIP-GPU", on=names_accelerators
 )
 def no_common_region(job: ResolvedLayout) -> Iterator[Problem]:
-    names = wanted(job)
+    names = job_accelerators(job)
     if len(names) > 1 and not common_regions(job.catalog, job.layout.on, names):
         yield Problem(
             "region",
@@ -145,7 +145,7 @@ def no_common_region(job: ResolvedLayout) -> Iterator[Problem]:
 )
 def accelerators_in_one_zone(job: ResolvedLayout) -> Iterator[Problem]:
     region, *apart = limit(job.catalog, "ai-platform", "never_in_one_zone")
-    if job.layout.region == region and set(apart) <= wanted(job):
+    if job.layout.region == region and set(apart) <= job_accelerators(job):
         yield Problem(
             "region",
             f"No zone of {region} has {', '.join(map(short_name, apart))} together.",

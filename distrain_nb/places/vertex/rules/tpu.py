@@ -66,14 +66,14 @@ def tpu_topology(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in _tpu_pools(job):
         allowed = [row.topology for row in slices.get(resolved.pool.machine or "", ())]
         if allowed and resolved.pool.topology not in allowed:
-            given = (
+            shape = (
                 f"has no topology {resolved.pool.topology}"
                 if resolved.pool.topology
                 else "needs one"
             )
             yield Problem(
                 resolved.where("topology"),
-                f"{resolved.pool.machine} {given}: {', '.join(allowed)}.",
+                f"{resolved.pool.machine} {shape}: {', '.join(allowed)}.",
                 partial(_topologies, resolved, allowed),
             )
 
