@@ -28,6 +28,9 @@ from tests.schedule import LongestFirst
 # for 30 ms when it is loaded. Kernels, ranks and nodes get these variables from here.
 os.environ.update(PATIENT)
 
+# Nothing here needs it, and jsonschema, which nbclient imports, would take a second for it.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+
 # What starts kernels, jobs, services, containers or a browser is marked as slow: these folders,
 # what uses these fixtures, and what says so itself.
 SLOW_FOLDERS = ("api", "browser", "embedding", "image", "local", "programs", "rehearsal", "server")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 # What TensorFlow and Keras import where it is there takes as long as they themselves.
+BESIDE_JAX = ("matplotlib", "pandas", "sklearn")
 LEFT_OUT = ("jax", "pandas", "sklearn")
 
 # What the coordinator of parameter servers does, inside a branch; needs `tf` and `resolver`.
@@ -27,8 +29,8 @@ COORDINATE = """\
 """
 
 
-def leave_out(folder: Path) -> Path:
+def leave_out(folder: Path, names: Iterable[str] = LEFT_OUT) -> Path:
     """Fill a folder for PYTHONPATH by which none of these can be imported."""
-    for name in LEFT_OUT:
+    for name in names:
         (folder / f"{name}.py").write_text(f"raise ModuleNotFoundError(name={name!r})\n")
     return folder

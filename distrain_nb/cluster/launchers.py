@@ -75,7 +75,8 @@ def preload(program: Program, launcher: str) -> Iterator[str]:
     yield from dict.fromkeys(
         module for name in program.imports for module in IMPORTED_BY.get(name, ())
     )
-    if launcher == "torchrun" and "optim" in program.main:
+    needs = "optim" in program.main or "transformers" in program.imports
+    if launcher == "torchrun" and needs:
         yield OPTIMIZER
 
 

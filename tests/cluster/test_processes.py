@@ -189,6 +189,11 @@ def test_what_the_optimizer_imports_is_there_for_ranks_with_gpus_too() -> None:
     assert plan.launch.preload == ("torch", "torch._dynamo")
 
 
+def test_what_a_model_of_transformers_imports_is_there_for_ranks() -> None:
+    plan = planned("import torch\nfrom transformers import Trainer\nTrainer()", Layout())
+    assert plan.launch.preload == ("torch", "scipy.optimize", "torch._dynamo")
+
+
 def planned(code: str, layout: Layout, **environ: str) -> LocalPlan:
     asked = job(layout, code)
     plan = find("local").plan(replace(asked, environ={**asked.environ, **environ}))

@@ -24,6 +24,7 @@ import pytest
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.machine.system import die_with_parent
 from tests.browser.jupyter import WITHOUT
+from tests.tensorflow_cells import BESIDE_JAX, leave_out
 
 HEAD, SECOND = "127.0.0.3", "127.0.0.2"  # 127.0.0.1 is replaced by the machine's own address
 UP_WITHIN_S, TRIES = 900.0, 3
@@ -63,6 +64,11 @@ class RayCluster:
     def address(self) -> str:
         return f"http://127.0.0.1:{self.ports[1]}"
 
+    @property
+    def without(self) -> Path:
+        """What TensorFlow's ranks do without."""
+        return self.folder / "without"
+
     def options(self, **more: Any) -> dict[str, Any]:
         return {"on": "ray", "address": self.address, "python": sys.executable, **more}
 
@@ -83,7 +89,7 @@ class RayCluster:
             **os.environ, **QUIET, **SOON, "RAY_OVERRIDE_NODE_ID_FOR_TESTING": identity,
             # Ray imports jsonschema in each process: 2.1 s of CPU for it, 0.7 s without.
             "PYTHONPATH": os.pathsep.join(
-                filter(None, (str(WITHOUT), os.environ.get("PYTHONPATH")))
+                filter(None, (str(WITHOUT), str(self.without), os.environ.get("PYTHONPATH")))
             ),
         }  # fmt: skip
         self.place = self.folder
@@ -101,6 +107,8 @@ class RayCluster:
     def begin(self) -> None:
         """Start both nodes and wait for them."""
         self.ports = [free_port(), free_port()]
+        self.without.mkdir()
+        leave_out(self.without, BESIDE_JAX)
         port, dashboard = self.ports
         self.up(
             HEAD, 1, "--head", f"--port={port}", "--dashboard-host=127.0.0.1",

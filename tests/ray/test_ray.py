@@ -234,14 +234,14 @@ def test_a_job_that_the_head_has_forgotten(cluster: RayCluster, tmp_path: Path) 
 def test_a_study_runs_its_trials_as_jobs(cluster: RayCluster, tmp_path: Path) -> None:
     cell = "from distrain_nb import log_metrics\nlog_metrics({'loss': (x - 2) ** 2}, step=1)"
     found = d.tune(
-        cell, tune="x=1..8", goal="min:loss", trials=8, search="grid", parallel=4, primary=1,
+        cell, tune="x=1..4", goal="min:loss", trials=4, search="grid", parallel=2, primary=1,
         **cluster.options(cpus="1", folder=str(tmp_path / "shared")), name="bowl",
     ).wait(500)  # fmt: skip
     assert found.best.params == {"x": 2}
     jobs = [row["submission_id"] for row in httpx.get(f"{cluster.address}/api/jobs/").json()]
-    assert len([job for job in jobs if (job or "").startswith("bowl")]) == 8
+    assert len([job for job in jobs if (job or "").startswith("bowl")]) == 4
     values = {trial.params["x"]: trial.goals["loss"] for trial in found.each()}
-    assert values == {x: (x - 2) ** 2 for x in range(1, 9)}
+    assert values == {x: (x - 2) ** 2 for x in range(1, 5)}
     assert all(trial.run.state is State.SUCCEEDED for trial in found.each())
 
 

@@ -11,13 +11,17 @@ from tests.frameworks_cells import EXAMPLES
 from tests.kernels import Kernel
 from tests.quickstart_cells import train
 from tests.slurm.cluster import Cluster
+from tests.tensorflow_cells import BESIDE_JAX, leave_out
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.timeout(1500)
-def test_they_run_unchanged(slurm: Cluster, work: Path) -> None:
+def test_they_run_unchanged(
+    slurm: Cluster, work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """At once: a node has room for four."""
+    monkeypatch.setenv("PYTHONPATH", str(leave_out(tmp_path, BESIDE_JAX)))
     runs = {
         name: d.submit(code, **options, on="slurm", cpus=1, name=name, result="total")
         for name, (code, options, _) in EXAMPLES.items()

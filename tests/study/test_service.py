@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mlflow import MlflowClient
 
 from distrain_nb.backends.cost import RunCost
 from distrain_nb.backends.remote import carrier, studies
@@ -259,6 +258,8 @@ def test_its_trials_are_nested_below_it_in_mlflow(
     finally:
         if found := owner():
             os.kill(found.pid, signal.SIGKILL)
+    from mlflow import MlflowClient
+
     client = MlflowClient(uri)
     runs = client.search_runs([client.get_experiment_by_name("bowls").experiment_id])
     (parent,) = (run for run in runs if "mlflow.parentRunId" not in run.data.tags)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from pathlib import Path
-
-from mlflow import MlflowClient
-from mlflow.entities import Run as TheirRun
+from typing import TYPE_CHECKING
 
 from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run as TheirRun
 
 
 def points_here(folder: Path) -> Counter[tuple[str, int, int, str]]:

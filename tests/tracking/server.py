@@ -8,12 +8,15 @@ import subprocess
 import sys
 from ipaddress import IPv4Address
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
-from mlflow import MlflowClient
 
 from tests.conftest import eventually
 from tests.tracking.ports import free_port
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
 
 SETTINGS = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_SERVER_ALLOWED_HOSTS": "*"}
 
@@ -30,6 +33,8 @@ class Server:
 
     @property
     def client(self) -> MlflowClient:
+        from mlflow import MlflowClient
+
         return MlflowClient(self.uri)
 
     def start(self) -> None:

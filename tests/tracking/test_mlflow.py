@@ -10,10 +10,9 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from mlflow import MlflowClient
-from mlflow.entities import Run as TheirRun
 
 from distrain_nb import api, study
 from distrain_nb.backends.remote.submission import Submission
@@ -27,6 +26,10 @@ from distrain_nb.worker.files.tracked import TRACKED_VARIABLE, Tracked
 from tests.conftest import eventually
 from tests.tracking.points import points_here, points_there
 from tests.tracking.server import Server
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run as TheirRun
 
 pytestmark = pytest.mark.slow
 

@@ -36,9 +36,11 @@ IMPORTED_BY = {
     "lightning": ("scipy.stats", "scipy.signal"),
     "pytorch_lightning": ("scipy.stats", "scipy.signal"),
     "torchmetrics": ("scipy.stats", "scipy.signal"),
+    "transformers": ("scipy.optimize",),
     "xgboost": ("pandas", "sklearn"),
 }
-# What the first optimizer of PyTorch imports, in a second; it starts no thread either.
+# What the first optimizer of PyTorch imports, or a model of transformers, in a second; it starts no
+# thread either.
 OPTIMIZER = "torch._dynamo"
 
 
