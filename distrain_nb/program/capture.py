@@ -20,6 +20,7 @@ from distrain_nb.program.gathering.module_state import (
 )
 from distrain_nb.program.gathering.resolve import Import, Literal, Needed, SourceCode, Value
 from distrain_nb.program.gathering.state import expectation
+from distrain_nb.program.gathering.unrepeated import drawn_anew
 from distrain_nb.program.notebook.history import history
 from distrain_nb.program.notebook.local_modules import follow, reached
 from distrain_nb.program.notebook.settings import settings_findings, settings_of
@@ -228,6 +229,7 @@ def _settings(code: _Code, gathering: Gathering) -> list[Executed]:
         gathering.want_inside(item)
     gathering.run()
     gathering.findings += drawn(gathering.found, settings, world)
+    gathering.findings += drawn_anew(gathering.found, settings, world)
     return executed
 
 

@@ -12,6 +12,7 @@ import sys
 from argparse import ArgumentParser
 from dataclasses import replace
 from functools import cached_property
+from logging import Logger
 from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -58,9 +59,7 @@ def expectation(gathering: Gathering, own: Collection[str]) -> tuple[str, list[s
             continue
         elif is_tool(needed.value):
             exempt.append(f"{name}: {kind}, which belongs to its process")
-            # What says the defaults of a parser of arguments, whatever has set them.
-            defaults = (f"{name}._defaults", f"{{a.dest: a.default for a in {name}._actions}}")
-            for path in defaults if isinstance(needed.value, ArgumentParser) else ():
+            for path in _of_tool(name, needed.value):
                 value = eval(path, {**gathering.notebook.namespace})
                 items.append(_item(path, where, fingerprint(path, value, own_modules)))
             continue
@@ -76,6 +75,15 @@ def expectation(gathering: Gathering, own: Collection[str]) -> tuple[str, list[s
         items.append(_item(path, where, fingerprint(path, value, ())))
     expected = {"python": sys.version_info[:2], "own": sorted(own), "items": items}
     return json.dumps(expected) if items else "", exempt
+
+
+def _of_tool(name: str, tool: Any) -> tuple[str, ...]:
+    """Return what tells of a logger or a parser of arguments, whatever has set it."""
+    if isinstance(tool, Logger):
+        return (f"{name}.name",)
+    if isinstance(tool, ArgumentParser):
+        return f"{name}._defaults", f"{{a.dest: a.default for a in {name}._actions}}"
+    return ()
 
 
 def _before_asking(needed: Needed, world: World) -> Iterator[dict[str, Any]]:

@@ -51,6 +51,10 @@ class Notebook:
     observer: Observer | None = None
 
 
+# What IPython itself defines. It also hides the names of `%pylab` and of its startup files.
+_OF_IPYTHON = {"In", "Out", "get_ipython", "exit", "quit", "open"}
+
+
 def working_folder() -> Path:
     """Return where Python runs. Raises OptionError if that folder has been removed."""
     try:
@@ -75,7 +79,7 @@ def notebook_of(shell: Any) -> Notebook:
     """Return the names of an InteractiveShell, and the cells that have been executed in it."""
     sources = shell.history_manager.input_hist_raw
     cells = [Cell(label(n), source) for n, source in enumerate(sources) if source]
-    hidden = shell.user_ns_hidden  # what IPython itself defines, such as an `open` of its own
+    hidden = {n: v for n, v in shell.user_ns_hidden.items() if n in _OF_IPYTHON or n[0] == "_"}
     names = {n: v for n, v in shell.user_ns.items() if n not in hidden or hidden[n] is not v}
     watching = observer_of(shell.user_ns) or Observer(
         names, lambda *_: None, frozenset(cell.label for cell in cells)
