@@ -94,6 +94,10 @@ def capture(
     gathering.want(code.names.needs.values(), cell.label)
     gathering.read_by_text(code.names, cell.label)
     _want_results(results, code, gathering, cell.label)
+    for transformer in notebook.transformers:
+        changes = f"`{type(transformer).__name__}` of IPython's `ast_transformers` changes cells"
+        message = f"{changes}, but not this one: ranks run its text as it stands"
+        gathering.say("ipython-syntax", Severity.WARNING, cell.label, message)
     gathering.run()
     settings = _settings(code, gathering)
     before = _imports(code, gathering, settings)

@@ -17,10 +17,12 @@ from distrain_nb.worker.plain import plain_parts
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
+    from distrain_nb.observed.watch import Site
     from distrain_nb.program.notebook.history import Executed
     from distrain_nb.program.notebook.settings import Setting
     from distrain_nb.program.notebook.world import World
 
+_LEFT_OUT = "pass  # "
 _CLOCK = {"time", "time_ns", "now", "utcnow", "today", "uuid1", "uuid4", "token_hex", "mkdtemp"}
 _DRAWS = {
     *("random", "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "uniform"),
@@ -39,10 +41,9 @@ def unrepeated(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     values = {n.name for n in found.values() if isinstance(n.how, (Literal, Value))}
     sites = [(label, site) for label in cells for site in world.seen.observer.sites(label)]
     for label, site in sites:
-        inside = [e for e in cells[label] if is_at((label, site.line, site.column), e.statement)]
-        at = inside[0] if inside and not site.beside else None
+        at = None if site.beside else _statement_at(site, cells[label])
         text = at.statement.text if at else ""
-        if at and (SHELL.match(text) or not (at.failed or text.startswith("pass  # "))):
+        if at and (SHELL.match(text) or not (at.failed or text.startswith(_LEFT_OUT))):
             continue
         failed = at is not None and at.failed
         by = "a statement that failed" if failed else "a magic or a callback of the kernel"
@@ -58,6 +59,17 @@ def unrepeated(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
                 )
                 severity = Severity.WARNING if failed else Severity.ERROR
                 yield Finding("capture.process-bound", severity, label, message)
+
+
+def _statement_at(site: Site, cell: list[Executed]) -> Executed | None:
+    """Return the statement of a cell that a place is in; of IPython's syntax only lines are
+    known."""
+    for executed in cell:
+        statement = executed.statement
+        column = -1 if statement.text.startswith(_LEFT_OUT) else site.column
+        if is_at((statement.label, site.line, column), statement):
+            return executed
+    return None
 
 
 def identities(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:

@@ -40,7 +40,8 @@ class Notebook:
 
     `given` are values that take the place of the notebook's: those that options set. `optional`
     are names among them that need not be read, as what they name is there all the same. `observer`
-    saw what its cells asked about the world.
+    saw what its cells asked about the world. `transformers` are those of IPython that change a
+    cell's tree before it runs.
     """
 
     namespace: Mapping[str, Any]
@@ -49,6 +50,7 @@ class Notebook:
     given: Mapping[str, Any] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
     observer: Observer | None = None
+    transformers: Sequence[object] = ()
 
 
 # What IPython itself defines. It also hides the names of `%pylab` and of its startup files.
@@ -85,7 +87,8 @@ def notebook_of(shell: Any) -> Notebook:
         names, lambda *_: None, frozenset(cell.label for cell in cells)
     )
     cells = [replace(cell, failed=watching.failed.get(cell.label)) for cell in cells]
-    return Notebook(names, cells, working_folder(), observer=watching)
+    changing = shell.ast_transformers
+    return Notebook(names, cells, working_folder(), observer=watching, transformers=changing)
 
 
 def label(number: int) -> str:
