@@ -96,7 +96,7 @@ TOLD: dict[str, tuple[str, ...]] = {
     ),
     "the rank in a callback": (
         *(_HOOK.format(_RANK), _EVENTS.format("register"), _EVENTS.format("unregister"), "heard"),
-        "asked by a magic or a callback of the kernel, which ranks don't repeat",
+        "on the world (os.environ['RANK'], Cell In[",
     ),
     "the rank in a shell's text": (
         *("%%bash --out r3\necho ${RANK:-0}", "r3"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import colorsys
+import string
 from typing import TYPE_CHECKING
 
 import pytest
@@ -100,3 +102,39 @@ def test_a_logger_set_by_no_statement_is_refused(kernel: Kernel, server: Server)
     )
     _, said = shown_by(kernel, server, cells, "x.name")
     assert "`x.name` is 'b' in the notebook" in said
+
+
+@pytest.mark.parametrize(
+    "patched",
+    [
+        "def put(module, name, value): setattr(module, name, value)\n"
+        "put(colorsys, 'rgb_to_yiq', lambda *_: 'mine')",
+        "from unittest import mock\npatch = mock.patch('colorsys.rgb_to_yiq')\npatch.start()",
+        "def put(cls): cls.substitute = lambda *_: 'mine'\nput(Template)",
+    ],
+)
+def test_a_package_that_nobody_sees_changed_is_refused(
+    kernel: Kernel, server: Server, monkeypatch: pytest.MonkeyPatch, patched: str
+) -> None:
+    _restore(monkeypatch)
+    shown = "Template('a').substitute()" if "Template" in patched else _CHANGED
+    cells = ("import colorsys\nfrom string import Template", patched)
+    _, said = shown_by(kernel, server, cells, shown)
+    assert "in the notebook (Cell In[3], line 2)" in said and "__module__` is '" in said
+
+
+def test_a_package_that_a_statement_changes_is_no_alarm(
+    kernel: Kernel, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _restore(monkeypatch)
+    cells = ("import colorsys", "colorsys.rgb_to_yiq = lambda *_: 'mine'")
+    has, run = shown_by(kernel, server, cells, _CHANGED)
+    assert run == has
+
+
+_CHANGED = "colorsys.rgb_to_yiq(0, 0, 0)"
+
+
+def _restore(monkeypatch: pytest.MonkeyPatch) -> None:
+    for owner, name in ((colorsys, "rgb_to_yiq"), (string.Template, "substitute")):
+        monkeypatch.setattr(owner, name, getattr(owner, name))

@@ -13,13 +13,13 @@ from argparse import ArgumentParser
 from dataclasses import replace
 from functools import cached_property
 from logging import Logger
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.observed.definitions import OF_CLASSES, is_definition, parts
 from distrain_nb.program.gathering.remake import ASKS_MACHINE, asks_machine, is_tool
-from distrain_nb.program.gathering.resolve import Needed, SourceCode, Value
+from distrain_nb.program.gathering.resolve import Import, Needed, SourceCode, Value
 from distrain_nb.program.notebook.reach import is_bound
 from distrain_nb.program.notebook.world import is_settings
 from distrain_nb.program.values.data import CHANGING
@@ -28,6 +28,7 @@ from distrain_nb.worker.files.disk import readable_size
 from distrain_nb.worker.fingerprint import LIVE, dict_of, fingerprint, settings
 from distrain_nb.worker.rank.caches import CACHE, caches_in
 from distrain_nb.worker.rank.expected import shown
+from distrain_nb.worker.rank.process_state import TABLE
 from distrain_nb.worker.rank.wrapped import unwrapped
 
 if TYPE_CHECKING:
@@ -70,11 +71,31 @@ def expectation(gathering: Gathering, own: Collection[str]) -> tuple[str, list[s
             ]
             parts = fingerprint(name, needed.value, own_modules, skip)
         items.append(_item(name, where, parts, skip=skip, knows_world=knows_world))
+    for needed in gathering.found.values():
+        if isinstance(needed.how, Import) and isinstance(needed.value, (ModuleType, type)):
+            patched = _patched(needed.name, needed.value, own_modules)
+            items += [_item(path, needed.where[0], {path: text}) for path, text in patched]
     for path, where in gathering.proofs.items():  # read to set a module's state
         value = eval(path, {**gathering.notebook.namespace})
         items.append(_item(path, where, fingerprint(path, value, ())))
     expected = {"python": sys.version_info[:2], "own": sorted(own), "items": items}
     return json.dumps(expected) if items else "", exempt
+
+
+def _patched(name: str, package: Any, own: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield what tells of the notebook's functions, and mocks, that stand in a package's module or
+    class, whatever has put them there."""
+    module = getattr(package, "__module__", None) or package.__name__
+    for attribute, value in [*vars(package).items()] if module not in own else ():
+        path, kind = f"{name}.{attribute}", type(value).__module__
+        if kind == "unittest.mock" and module != kind:
+            yield f"type({path}).__module__", f"str {kind!r}"
+        elif f"{package.__name__}:{attribute}" not in TABLE and _is_main(value):
+            yield f"{path}.__module__", "str '__main__'"
+
+
+def _is_main(value: Any) -> bool:
+    return isinstance(value, (FunctionType, type)) and value.__module__ == "__main__"
 
 
 def _of_tool(name: str, tool: Any) -> tuple[str, ...]:
