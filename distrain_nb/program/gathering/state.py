@@ -82,11 +82,11 @@ def expectation(gathering: Gathering, own: Collection[str]) -> tuple[str, list[s
     return json.dumps(expected) if items else "", exempt
 
 
-def _patched(name: str, package: Any, own: Collection[str]) -> Iterator[tuple[str, str]]:
+def _patched(name: str, package: Any, modules: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield what tells of the notebook's functions, and mocks, that stand in a package's module or
     class, whatever has put them there."""
     module = getattr(package, "__module__", None) or package.__name__
-    for attribute, value in [*vars(package).items()] if module not in own else ():
+    for attribute, value in [*vars(package).items()] if module not in modules else ():
         path, kind = f"{name}.{attribute}", type(value).__module__
         if kind == "unittest.mock" and module != kind:
             yield f"type({path}).__module__", f"str {kind!r}"

@@ -32,13 +32,13 @@ _DRAWS = {
 _NUMBER = re.compile(r"(?<![\w.])\d{9,16}(?![\w.])")  # as long as an address
 
 
-def unrepeated(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
+def unrepeated(gathered: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     """Yield an error for each value that a magic or a callback of the kernel gave something of the
     world, and a warning for those of statements that failed."""
     cells: dict[str, list[Executed]] = {}
     for executed in world.history.executed if world.seen.watched else ():
         cells.setdefault(executed.statement.label, []).append(executed)
-    values = {n.name for n in found.values() if isinstance(n.how, (Literal, Value))}
+    values = {n.name for n in gathered.values() if isinstance(n.how, (Literal, Value))}
     sites = [(label, site) for label in cells for site in world.seen.observer.sites(label)]
     for label, site in sites:
         at = None if site.beside else _statement_at(site, cells[label])
@@ -72,10 +72,10 @@ def _statement_at(site: Site, cell: list[Executed]) -> Executed | None:
     return None
 
 
-def identities(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
+def identities(gathered: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     """Yield a warning for each collection that has what `id` gives for an object."""
     numbers: dict[int, str] = {}
-    for needed in found.values():
+    for needed in gathered.values():
         is_collection = isinstance(needed.value, (dict, list, tuple, set, frozenset))
         if is_collection and isinstance(needed.how, (Literal, Value)):
             texts = [t for part in plain_parts(needed.name, needed.value).items() for t in part]
@@ -88,16 +88,16 @@ def identities(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
             f"`{name}` has the `id` of an object, which is another one in a run: make `{name}` in"
             " the cell"
         )
-        yield Finding("capture.lost-part", Severity.WARNING, found[name].where[0], message)
+        yield Finding("capture.lost-part", Severity.WARNING, gathered[name].where[0], message)
 
 
 def drawn_anew(
-    found: Mapping[str, Needed], settings: Iterable[Setting], world: World
+    gathered: Mapping[str, Needed], settings: Iterable[Setting], world: World
 ) -> Iterator[Finding]:
     """Yield a warning for each value that a statement draws or times again in every rank, as it
     also asks for the world. Generators that the notebook has seeded go on from their state."""
     seeded = any("seed" in name for setting in settings for name in setting.names)
-    for needed in found.values():
+    for needed in gathered.values():
         how = needed.how
         if not isinstance(how, SourceCode) or not how.world or is_model(needed.value):
             continue

@@ -83,17 +83,17 @@ def _parametrized(module: Any) -> Any:
     return object.__new__, (base,), {**vars(module)}, None, None, set_parametrized
 
 
-def whole(obj: Any) -> Any:
+def completed(obj: Any) -> Any:
     """Return how an object is written whose own way drops the causes of an exception, an
     optimizer's hooks, or that others share its `__dict__`; NotImplemented for all others."""
     cls = type(obj)
     if isinstance(obj, BaseException) and (obj.__cause__ or obj.__context__):
         if cls.__setstate__ is not BaseException.__setstate__:
             return NotImplemented
-        made = tuple(obj.__reduce_ex__(4))
+        parts = tuple(obj.__reduce_ex__(4))
         names = ("__context__", "__cause__", "__suppress_context__")
-        state = {**(made[2] if made[2:] else {}), **{n: getattr(obj, n) for n in names}}
-        return *made[:2], state, None, None, set_attributes
+        state = {**(parts[2] if parts[2:] else {}), **{n: getattr(obj, n) for n in names}}
+        return *parts[:2], state, None, None, set_attributes
     if hasattr(cls, "register_step_post_hook"):
         return _optimizer(obj)
     if not cls.__dictoffset__ or any(
