@@ -35,7 +35,7 @@ def parts(name: str, definition: Any) -> Iterator[tuple[str, Any]]:
     while waiting:
         path, owner = waiting.pop()
         seen.add(id(owner))
-        text = {"__doc__": owner.__doc__} if isinstance(owner, FunctionType) else {}
+        text = _of_function(owner) if isinstance(owner, FunctionType) else {}
         for attribute, value in [*vars(owner).items(), *text.items()]:
             is_given = attribute.startswith("__") and attribute.endswith("__")
             is_of_class = attribute in OF_CLASSES and value is not None
@@ -45,6 +45,13 @@ def parts(name: str, definition: Any) -> Iterator[tuple[str, Any]]:
             yield inner, value
             if id(value) not in seen and _is_made_with(value, owner):
                 waiting.append((inner, value))
+
+
+def _of_function(function: FunctionType) -> dict[str, Any]:
+    """Return what a function's statement gives it beside its code; Python 3.14 works annotations
+    out when they are asked for."""
+    early = sys.version_info < (3, 14) and function.__annotations__
+    return {"__doc__": function.__doc__, **({"__annotations__": early} if early else {})}
 
 
 def is_definition(value: Any) -> bool:

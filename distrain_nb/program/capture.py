@@ -20,6 +20,7 @@ from distrain_nb.program.gathering.module_state import (
 )
 from distrain_nb.program.gathering.resolve import Import, Literal, Needed, SourceCode, Value
 from distrain_nb.program.gathering.state import expectation
+from distrain_nb.program.gathering.unrepeated import drawn_anew
 from distrain_nb.program.notebook.history import history
 from distrain_nb.program.notebook.local_modules import follow, reached
 from distrain_nb.program.notebook.settings import settings_findings, settings_of
@@ -93,6 +94,10 @@ def capture(
     gathering.want(code.names.needs.values(), cell.label)
     gathering.read_by_text(code.names, cell.label)
     _want_results(results, code, gathering, cell.label)
+    for transformer in notebook.transformers:
+        changes = f"`{type(transformer).__name__}` of IPython's `ast_transformers` changes cells"
+        message = f"{changes}, but not this one: ranks run its text as it stands"
+        gathering.say("ipython-syntax", Severity.WARNING, cell.label, message)
     gathering.run()
     settings = _settings(code, gathering)
     before = _imports(code, gathering, settings)
@@ -228,6 +233,7 @@ def _settings(code: _Code, gathering: Gathering) -> list[Executed]:
         gathering.want_inside(item)
     gathering.run()
     gathering.findings += drawn(gathering.found, settings, world)
+    gathering.findings += drawn_anew(gathering.found, settings, world)
     return executed
 
 

@@ -8,6 +8,7 @@ library understands: the comparison passes over it.
 from __future__ import annotations
 
 import abc
+import copyreg
 import enum
 import functools
 import re
@@ -183,6 +184,10 @@ class _Look:
             except ValueError:  # it is empty
                 pass
         inside += [(f"{path}.{name}", value) for name, value in vars(function).items()]
+        early = sys.version_info < (3, 14) and function.__annotations__
+        if early:
+            texts = {f"{name}: {key_of(kind)}" for name, kind in early.items() if key_of(kind)}
+            inside.append((f"{path}.__annotations__", texts))
         return f"function of the code {digest(repr(_essence(code)))}", inside
 
     def _class(self, path: str, cls: type) -> Tuple[str, List[Tuple[str, Any]]]:
@@ -330,6 +335,8 @@ def _attributes(obj: Any) -> Iterator[Tuple[str, Any]]:
     for name, value in list(dict_of(obj).items()):
         if not isinstance(getattr(cls, name, None), functools.cached_property):
             yield name, value
+    if isinstance(obj, BaseException):
+        yield from ((name, getattr(obj, name)) for name in ("args", "__cause__", "__context__"))
     for base in cls.__mro__:
         slots = vars(base).get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
@@ -339,9 +346,10 @@ def _attributes(obj: Any) -> Iterator[Tuple[str, Any]]:
 
 def _reduced(path: str, obj: Any) -> List[Tuple[str, Any]]:
     """Return the parts of an object whose state only its own `__reduce_ex__` tells."""
+    reduce = copyreg.dispatch_table.get(type(obj))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        reduced = obj.__reduce_ex__(4)
+        reduced = reduce(obj) if reduce else obj.__reduce_ex__(4)
     if not isinstance(reduced, tuple):
         return []
     return [(f"{path} as pickled, {n}", part) for n, part in enumerate(reduced[1:3])]

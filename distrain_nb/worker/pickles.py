@@ -9,10 +9,11 @@ name, which stands in pickles on disk.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pickle
 import sys
-from types import ModuleType
+from types import MethodType, ModuleType
 from typing import Any, BinaryIO, Callable, Collection, Dict, List, Mapping, Tuple
 
 from distrain_nb.worker.functions import builders
@@ -104,6 +105,31 @@ def set_tensor(tensor: Any, state: Mapping[str, Any]) -> None:
     """Give a tensor its gradient, and what is called with it."""
     for name, value in state.items():
         setattr(tensor, name, value)
+
+
+def set_attributes(obj: Any, state: Mapping[str, Any]) -> None:
+    """Give an object attributes, or a `__dict__` that others share, past its class's own way."""
+    for name, value in state.items():
+        object.__setattr__(obj, name, value)
+
+
+def set_optimizer(optimizer: Any, parts: Tuple[Mapping[str, Any], Mapping[str, Any], bool]) -> None:
+    """Give an optimizer its state, its hooks, and the `step` by which a scheduler sees its
+    calls."""
+    state, hooks, is_counted = parts
+    optimizer.__setstate__(state)
+    for name, functions in hooks.items():
+        vars(optimizer)[name].update(functions)
+    if is_counted:
+        step = optimizer.step.__func__
+
+        @functools.wraps(step)
+        def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
+            self._opt_called = True
+            return step(self, *args, **kwargs)
+
+        counted._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
+        optimizer.step = MethodType(counted, optimizer)
 
 
 def set_parametrized(module: Any, state: Mapping[str, Any]) -> None:

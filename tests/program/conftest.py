@@ -45,6 +45,12 @@ def _undo_loggers(module: Any, now: Any, before: Any) -> None:
     write("logging:getLogger()", module, {name: before.get(name, usual) for name in now})
 
 
+def _undo_hooks(module: Any, now: Any, _: Any) -> None:
+    for name, hooks in now.items():
+        hooks = vars(module)[name]
+        hooks.clear() if isinstance(hooks, dict) else setattr(module, name, None)
+
+
 _UNDO: dict[str, Callable[[Any, Any, Any], object]] = {
     "copyreg:dispatch_table": lambda module, now, _: [module.dispatch_table.pop(c) for c, _ in now],
     "logging:getLogger()": _undo_loggers,
@@ -56,6 +62,8 @@ _UNDO: dict[str, Callable[[Any, Any, Any], object]] = {
     "torch:autocast()": lambda module, now, _: [
         module.set_autocast_enabled(kind, False) for kind in now
     ],
+    "torch.nn.modules.module:hooks": _undo_hooks,
+    "torch.optim.optimizer:hooks": _undo_hooks,
     "torch.backends.cuda:enable_sdp()": lambda module, now, _: write(
         "torch.backends.cuda:enable_sdp()", module, dict.fromkeys(now, True)
     ),

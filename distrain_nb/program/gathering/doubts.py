@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import closest
 from distrain_nb.findings import Finding, Severity
+from distrain_nb.observed.watch import asked_by_command
 from distrain_nb.program.advice.reading import CUSTOMARY
 from distrain_nb.program.gathering.resolve import Literal, Needed, SourceCode, Value
 from distrain_nb.program.gathering.state import asking
@@ -128,7 +129,7 @@ def _made_again(found: Mapping[str, Needed]) -> Iterator[tuple[Needed, Executed]
             yield needed, executed
 
 
-_SHELL = re.compile(r"pass  # (?:(\w+) *= *!|%%\w.*? --out[ =](\w+))")
+SHELL = re.compile(r"pass  # (?:(\w+) *= *(?:!|%sx\b)|%%\w.*? --out[ =](\w+))")
 _UNLESS = "so captured unless the text of {} asks for the rank or world"
 _BEFORE = (
     "made while the extension wasn't watching (before `%load_ext distrain_nb`, or with"
@@ -162,7 +163,8 @@ def rebound(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
         same = world.seen.read_then(statement) if knows_world else {}
         # What functions read which it calls counts where nothing else would tell.
         inside = {*(same or world.read_inside(executed))} if knows_world else set()
-        lines = dict.fromkeys(sorted(inside - statement.binds), statement.line)
+        inside -= {*statement.binds, "get_ipython"}  # by which IPython runs `%time`
+        lines = dict.fromkeys(sorted(inside), statement.line)
         uses = statement.names(world.history.late_annotations).needs.values()
         lines |= {use.name: use.line for use in uses if use.at_once}
         for read, line in lines.items():
@@ -248,10 +250,10 @@ def unseen(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
         (n, shells[n]) for n in values if n in shells and shells[n].at >= latest.get(n, (0, 0))
     ]
     for name, executed in by_shell:
-        line, sites = executed.statement, world.seen.observer.sites(executed.statement.label)
-        if read := next((r for s in sites if s.line == line.line for r in s.reads), None):
+        line = executed.statement
+        if asked := asked_by_command(line.text):
             message = (
-                f"`{name}` depends on the world ({read.what}, {line.where}), asked by a shell"
+                f"`{name}` depends on the world ({asked}, {line.where}), asked by a shell"
                 " command, which ranks don't repeat: use subprocess.run([...])"
             )
             yield Finding("capture.process-bound", Severity.ERROR, line.where, message)
@@ -269,7 +271,7 @@ def _made_unseen(name: str, world: World) -> list[Executed]:
 
 
 def _bound_by_shell(executed: Executed, world: World) -> Collection[str]:
-    if shell := _SHELL.match(executed.statement.text):
+    if shell := SHELL.match(executed.statement.text):
         return [shell[1] or shell[2]]
     starts = any(site.starts for site in world.seen.sites(executed.statement))
     return executed.statement.binds if starts else ()

@@ -35,6 +35,7 @@ from distrain_nb.program.gathering.resolve import (
     is_builtin,
 )
 from distrain_nb.program.gathering.state import caches_of, state_of, subclasses_of, weights_of
+from distrain_nb.program.gathering.unrepeated import identities, unrepeated
 from distrain_nb.program.notebook.history import SeenReads
 from distrain_nb.program.notebook.reach import Reading
 from distrain_nb.program.notebook.world import World
@@ -158,7 +159,7 @@ class Gathering:
 
     def finish(self) -> None:
         """Tell what is missing, and what has changed, once all is found."""
-        for doubts in (rebound, lost, unseen):
+        for doubts in (rebound, lost, unseen, unrepeated, identities):
             self.findings += doubts(self.found, self.world)
         set_inside = set_by_functions(self.found, self.history)
         for pending in self._missing:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 # What is made of calls, and is nothing without the process that made it.
 _TOOLS = re.compile(
     r"argparse\.(?!Namespace$|_AttributeHolder$)\w+|optparse\.\w+|click\.core\.\w+|typer\.main\.Typer"
-    r"|logging\.(\w+\.)?(Logger|RootLogger|LoggerAdapter|Formatter|\w*Handler|\w*Filter)|re\.Pattern"
+    r"|logging\.(\w+\.)?(Logger|RootLogger|LoggerAdapter|Formatter|\w*Handler|\w*Filter)"
     r"|_thread\.R?[lL]ock|threading\.(Condition|Event|Semaphore|BoundedSemaphore|Barrier|_RLock)"
     r"|concurrent\.futures\.(thread|process)\.\w+PoolExecutor|contextvars\.ContextVar"
     r"|os\._Environ|\w+\.synchronize\.\w+|tqdm\.\w+\.tqdm\w*"

@@ -12,13 +12,14 @@ import sys
 from argparse import ArgumentParser
 from dataclasses import replace
 from functools import cached_property
-from types import BuiltinFunctionType, FunctionType
+from logging import Logger
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.observed.definitions import OF_CLASSES, is_definition, parts
 from distrain_nb.program.gathering.remake import ASKS_MACHINE, asks_machine, is_tool
-from distrain_nb.program.gathering.resolve import Needed, SourceCode, Value
+from distrain_nb.program.gathering.resolve import Import, Needed, SourceCode, Value
 from distrain_nb.program.notebook.reach import is_bound
 from distrain_nb.program.notebook.world import is_settings
 from distrain_nb.program.values.data import CHANGING
@@ -27,6 +28,7 @@ from distrain_nb.worker.files.disk import readable_size
 from distrain_nb.worker.fingerprint import LIVE, dict_of, fingerprint, settings
 from distrain_nb.worker.rank.caches import CACHE, caches_in
 from distrain_nb.worker.rank.expected import shown
+from distrain_nb.worker.rank.process_state import TABLE
 from distrain_nb.worker.rank.wrapped import unwrapped
 
 if TYPE_CHECKING:
@@ -58,9 +60,7 @@ def expectation(gathering: Gathering, own: Collection[str]) -> tuple[str, list[s
             continue
         elif is_tool(needed.value):
             exempt.append(f"{name}: {kind}, which belongs to its process")
-            # What says the defaults of a parser of arguments, whatever has set them.
-            defaults = (f"{name}._defaults", f"{{a.dest: a.default for a in {name}._actions}}")
-            for path in defaults if isinstance(needed.value, ArgumentParser) else ():
+            for path in _of_tool(name, needed.value):
                 value = eval(path, {**gathering.notebook.namespace})
                 items.append(_item(path, where, fingerprint(path, value, own_modules)))
             continue
@@ -71,8 +71,37 @@ def expectation(gathering: Gathering, own: Collection[str]) -> tuple[str, list[s
             ]
             parts = fingerprint(name, needed.value, own_modules, skip)
         items.append(_item(name, where, parts, skip=skip, knows_world=knows_world))
+    for needed in gathering.found.values():
+        if isinstance(needed.how, Import) and isinstance(needed.value, (ModuleType, type)):
+            patched = _patched(needed.name, needed.value, own_modules)
+            items += [_item(path, needed.where[0], {path: text}) for path, text in patched]
     expected = {"python": sys.version_info[:2], "own": sorted(own), "items": items}
     return json.dumps(expected) if items else "", exempt
+
+
+def _patched(name: str, package: Any, modules: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield what tells of the notebook's functions, and mocks, that stand in a package's module or
+    class, whatever has put them there."""
+    module = getattr(package, "__module__", None) or package.__name__
+    for attribute, value in [*vars(package).items()] if module not in modules else ():
+        path, kind = f"{name}.{attribute}", type(value).__module__
+        if kind == "unittest.mock" and module != kind:
+            yield f"type({path}).__module__", f"str {kind!r}"
+        elif f"{package.__name__}:{attribute}" not in TABLE and _is_main(value):
+            yield f"{path}.__module__", "str '__main__'"
+
+
+def _is_main(value: Any) -> bool:
+    return isinstance(value, (FunctionType, type)) and value.__module__ == "__main__"
+
+
+def _of_tool(name: str, tool: Any) -> tuple[str, ...]:
+    """Return what tells of a logger or a parser of arguments, whatever has set it."""
+    if isinstance(tool, Logger):
+        return (f"{name}.name",)
+    if isinstance(tool, ArgumentParser):
+        return f"{name}._defaults", f"{{a.dest: a.default for a in {name}._actions}}"
+    return ()
 
 
 def _before_asking(needed: Needed, world: World) -> Iterator[dict[str, Any]]:

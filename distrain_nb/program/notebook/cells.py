@@ -40,7 +40,8 @@ class Notebook:
 
     `given` are values that take the place of the notebook's: those that options set. `optional`
     are names among them that need not be read, as what they name is there all the same. `observer`
-    saw what its cells asked about the world.
+    saw what its cells asked about the world. `transformers` are those of IPython that change a
+    cell's tree before it runs.
     """
 
     namespace: Mapping[str, Any]
@@ -49,6 +50,11 @@ class Notebook:
     given: Mapping[str, Any] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
     observer: Observer | None = None
+    transformers: Sequence[object] = ()
+
+
+# What IPython itself defines. It also hides the names of `%pylab` and of its startup files.
+_OF_IPYTHON = {"In", "Out", "get_ipython", "exit", "quit", "open"}
 
 
 def working_folder() -> Path:
@@ -75,13 +81,14 @@ def notebook_of(shell: Any) -> Notebook:
     """Return the names of an InteractiveShell, and the cells that have been executed in it."""
     sources = shell.history_manager.input_hist_raw
     cells = [Cell(label(n), source) for n, source in enumerate(sources) if source]
-    hidden = shell.user_ns_hidden  # what IPython itself defines, such as an `open` of its own
+    hidden = {n: v for n, v in shell.user_ns_hidden.items() if n in _OF_IPYTHON or n[0] == "_"}
     names = {n: v for n, v in shell.user_ns.items() if n not in hidden or hidden[n] is not v}
     watching = observer_of(shell.user_ns) or Observer(
         names, lambda *_: None, frozenset(cell.label for cell in cells)
     )
     cells = [replace(cell, failed=watching.failed.get(cell.label)) for cell in cells]
-    return Notebook(names, cells, working_folder(), observer=watching)
+    changing = shell.ast_transformers
+    return Notebook(names, cells, working_folder(), observer=watching, transformers=changing)
 
 
 def label(number: int) -> str:

@@ -208,13 +208,13 @@ def statements_of(label: str, source: str) -> tuple[Statement, ...]:
 
 
 def _body(source: str) -> str:
-    """Return a cell without its cell magic; only that where the body ran elsewhere."""
+    """Return a cell without its cell magic; a comment where the body ran elsewhere."""
     magic = _CELL_MAGIC.match(source)
     if magic is None:
         return source
     head, _, body = source[magic.start(1) :].partition("\n")
     if magic[1] not in _RUN_HERE:
-        return f"pass  # %%{head}"
+        return f"pass  # %%{head}  {' '.join(body.split())}"
     blank = source[: magic.start(1)].count("\n") + 1
     return "\n" * blank + body
 

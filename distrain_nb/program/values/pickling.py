@@ -25,7 +25,7 @@ from distrain_nb.program.values.origins import (
     held,
     made_with,
 )
-from distrain_nb.program.values.reducers import reduced, view, with_state
+from distrain_nb.program.values.reducers import completed, reduced, view, with_state
 from distrain_nb.program.values.refusals import (
     GENERAL_ADVICE,
     LostPart,
@@ -165,7 +165,7 @@ class NotebookWriter(Writer):
             written = obj.__reduce_ex__(4) if written is NotImplemented else written
             self.seen.has_gradients |= obj.is_leaf and obj.grad is not None
             return with_state(obj, written)
-        return written
+        return completed(obj) if written is NotImplemented else written
 
     def _array(self, array: Any) -> Any:
         return view(array, self) or super()._array(array)

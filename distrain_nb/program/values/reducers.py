@@ -8,7 +8,13 @@ from functools import cached_property
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.worker.pickles import out_of_band, set_parametrized, set_tensor
+from distrain_nb.worker.pickles import (
+    out_of_band,
+    set_attributes,
+    set_optimizer,
+    set_parametrized,
+    set_tensor,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,6 +81,44 @@ def _parametrized(module: Any) -> Any:
     if base is None or type(module).__name__ != f"Parametrized{base.__name__}":
         return NotImplemented
     return object.__new__, (base,), {**vars(module)}, None, None, set_parametrized
+
+
+def completed(obj: Any) -> Any:
+    """Return how an object is written whose own way drops the causes of an exception, an
+    optimizer's hooks, or that others share its `__dict__`; NotImplemented for all others."""
+    cls = type(obj)
+    if isinstance(obj, BaseException) and (obj.__cause__ or obj.__context__):
+        if cls.__setstate__ is not BaseException.__setstate__:
+            return NotImplemented
+        parts = tuple(obj.__reduce_ex__(4))
+        names = ("__context__", "__cause__", "__suppress_context__")
+        state = {**(parts[2] if parts[2:] else {}), **{n: getattr(obj, n) for n in names}}
+        return *parts[:2], state, None, None, set_attributes
+    if hasattr(cls, "register_step_post_hook"):
+        return _optimizer(obj)
+    if not cls.__dictoffset__ or any(
+        getattr(cls, name, None) is not getattr(object, name, None)
+        for name in ("__reduce_ex__", "__reduce__", "__getstate__", "__setstate__")
+    ):
+        return NotImplemented
+    if sys.getrefcount(vars(obj)) <= _ALONE:
+        return NotImplemented
+    make, arguments, state, *items = tuple(obj.__reduce_ex__(4))
+    if state is not None and state is not vars(obj):  # it has slots too
+        return NotImplemented
+    return make, arguments, {"__dict__": vars(obj)}, *items, set_attributes
+
+
+_ALONE = 2  # references to a `__dict__`: its object's, and that of who counts
+
+
+def _optimizer(optimizer: Any) -> Any:
+    hooks = {n: part for n, part in vars(optimizer).items() if n.endswith("_hooks") and part}
+    is_counted = hasattr(optimizer.step, "_wrapped_by_lr_sched")
+    if not hooks and not is_counted:
+        return NotImplemented
+    make, arguments, state, *_ = tuple(optimizer.__reduce_ex__(4))
+    return make, arguments, (state, hooks, is_counted), None, None, set_optimizer
 
 
 def with_state(tensor: Any, written: Any) -> Any:

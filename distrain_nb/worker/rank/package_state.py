@@ -79,3 +79,18 @@ def color_letters(module: Any) -> Dict[str, Any]:
 def set_color_letters(module: Any, values: Mapping[str, Any]) -> None:
     for letter, color in values.items():
         module.get_named_colors_mapping()[letter] = color
+
+
+def global_hooks(module: Any) -> Dict[str, Any]:
+    """Return what PyTorch calls for every module or optimizer."""
+    named = {name: value for name, value in vars(module).items() if name.startswith("_global_")}
+    return {n: dict(v) if isinstance(v, dict) else v for n, v in named.items() if v}
+
+
+def set_global_hooks(module: Any, hooks: Mapping[str, Any]) -> None:
+    """Have PyTorch call these too."""
+    for name, value in hooks.items():
+        if isinstance(value, dict):
+            vars(module)[name].update(value)
+        else:
+            setattr(module, name, value)

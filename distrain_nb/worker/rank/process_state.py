@@ -224,6 +224,12 @@ def _timers(module: Any) -> Dict[str, float]:
     return {name: times[1] for name, times in running.items() if any(times)}
 
 
+_GLOBAL_HOOKS = ProcessState(
+    package_state.global_hooks,
+    package_state.set_global_hooks,
+    {},
+    r"register_(module|optimizer)_\w+",
+)
 TABLE: Dict[str, ProcessState] = {
     "sys:getrecursionlimit()": _called("getrecursionlimit", "setrecursionlimit", 1000),
     "sys:getswitchinterval()": _called("getswitchinterval", "setswitchinterval", 0.005),
@@ -327,6 +333,8 @@ TABLE: Dict[str, ProcessState] = {
         lambda module: module.is_inference_mode_enabled(), package_state.set_inference, False
     ),
     "torch.backends.cuda:enable_sdp()": ProcessState(package_state.sdp, package_state.set_sdp, {}),
+    "torch.nn.modules.module:hooks": _GLOBAL_HOOKS,
+    "torch.optim.optimizer:hooks": _GLOBAL_HOOKS,
     "torch.backends.mkldnn:enabled": _attribute("enabled", FIRST),
     "torch.backends.cudnn:benchmark": _attribute("benchmark", False),
     "torch.backends.cudnn:deterministic": _attribute("deterministic", False),
