@@ -43,6 +43,27 @@ def test_equal_or_refused(server: Server, way: str) -> None:
     assert rank and run in ("", rank)
 
 
+_JOIN = "def join(o): o.r = RANK\nw = SimpleNamespace(x=0)"
+HOLDERS = {
+    "a list": "w = [1, w]",
+    "an object": "w = SimpleNamespace(w=w)",
+    "what a function gives": "w = list([w])",
+    "a copy": "import copy\nw = copy.copy(w)",
+    "one after another": "w = [1, w]\nw = (w, 2)",
+    "two names at once": "v = SimpleNamespace(x=5)\nw, v = v, w\nw = (w, v)",
+    "a loop": "for w in [[w]]: pass",
+}
+
+
+@pytest.mark.parametrize("fills", ["join(w)", "w.r = RANK"])
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_a_name_now_holds_what_it_was(server: Server, holder: str, fills: str) -> None:
+    """What had filled the object under its name before was forgotten."""
+    cells = [cell.replace("RANK", RANK) for cell in (_JOIN, fills, HOLDERS[holder])]
+    rank, run = outcome(server, cells, ["w"])
+    assert rank == run != ""
+
+
 def test_both_values_are_told(kernel: Kernel, server: Server) -> None:
     kernel.run("import os\nw = [1]\ny = w\ny.append(5)")
     kernel.run(f"w.append({RANK})")

@@ -74,6 +74,15 @@ EQUAL: dict[str, tuple[str, ...]] = {
         "import numpy as np\na = np.broadcast_to(np.array([1]), (3,))",
         "a.strides, a.flags.writeable, a.tolist()",
     ),
+    "switches of PyTorch": (
+        "import torch\nfrom torch.distributions import Distribution",
+        "torch.backends.opt_einsum.enabled = False\ntorch.backends.mha.set_fastpath_enabled(False)"
+        "\ntorch.backends.cudnn.allow_tf32 = False\ntorch.jit.enable_onednn_fusion(True)\n"
+        "Distribution.set_default_validate_args(False)",
+        "torch.backends.opt_einsum.enabled, torch.backends.mha.get_fastpath_enabled(), "
+        "torch.backends.cudnn.allow_tf32, torch.jit.onednn_fusion_enabled(), "
+        "Distribution._validate_args",
+    ),
     "a compiled function that was used": (
         "import torch\n@torch.compile(backend='eager')\ndef f(x): return x * 2",
         "f(torch.ones(1))",

@@ -146,8 +146,8 @@ class Makings:
     def of(self, name: str) -> Making | None:
         """Return how a name was made; None where no statement did.
 
-        The statement that bound it, with earlier ones whose value it takes, and all since that was
-        seen to fill it or that sets it up by its name.
+        The statement that bound it, with earlier ones whose value it takes, and all since the first
+        of them that was seen to fill it or that sets it up by its name.
         """
         if name not in self._known:
             self._known[name] = self._making(name)
@@ -161,10 +161,11 @@ class Makings:
         if latest is None or latest.statement.is_import or latest.statement.is_definition:
             return None
         chain = history.built_on(name, latest) if name in latest.statement.binds else [latest]
-        fillings = self.fillings(name, latest)
-        before = self._used_before(name, latest, fillings)
-        since = {p.at: p for p in (*self._set_up_since(name, latest), *before, *fillings)}
-        chain += [since[at] for at in sorted(since)]
+        fillings = self.fillings(name, chain[0])
+        before = self._used_before(name, chain[0], fillings)
+        every = (*chain, *self._set_up_since(name, chain[0]), *before, *fillings)
+        by_place = {executed.at: executed for executed in every}
+        chain = [by_place[at] for at in sorted(by_place)]
         work = next((p for p in chain if self.works(p.statement)), None)
         return Making(
             tuple(chain),

@@ -35,9 +35,7 @@ AGAIN, VALUE, VARIABLE = "again", "by value", "in the environment"  # how ranks 
 # Calls that ranks repeat, as they are written with the module's full name or as the function names
 # itself.
 _CALLS = re.compile(
-    r"torch\.(\w+\.)*(manual_seed(_all)?|seed|set_(rng_state|default_(device|tensor_type)"
-    r"|num_interop_threads|flush_denormal|sharing_strategy|per_process_memory_fraction)"
-    r"|enable_\w*sdp)|torch\._C\.(_\w+|set_num_interop_threads)"
+    r"torch\.(\w+\.)*(manual_seed(_all)?|seed)"
     r"|random\.(Random\.)?(seed|setstate)|numpy\.random\.(\w+\.)*(seed|set_state)"
     r"|logging\.(basicConfig|captureWarnings|addLevelName|setLoggerClass|config\.\w+"
     r"|getLogger\.\w+(Handler|Filter))"
@@ -53,6 +51,10 @@ _CALLS = re.compile(
     r"|disable_\w+)|datasets\.(\w+\.)*(set_verbosity\w*|enable_\w+|disable_\w+)"
     r"|accelerate\.(\w+\.)*set_seed|(lightning|pytorch_lightning)(\.\w+)*\.seed_everything"
     r"|tqdm\.(\w+\.)*pandas|(horovod|hvd)(\.\w+)*\.init"
+)
+# What else PyTorch's own functions of such names set is for the process, too.
+_SETS = re.compile(
+    r"torch\.(\w+\.)*(set|enable|disable)_(?!device$|start_method$)\w+|torch\._C\._\w+"
 )
 # Calls that concern the machine, or that other code may make better.
 _OF_MACHINE = re.compile(
@@ -77,6 +79,8 @@ def way_of(name: str) -> str:
         return AGAIN
     if any(is_set_by(state, name) for state in TABLE):
         return VALUE
+    if _SETS.fullmatch(name):
+        return AGAIN
     return VARIABLE if _ENVIRONMENT.fullmatch(name) else ""
 
 
