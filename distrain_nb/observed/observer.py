@@ -55,7 +55,8 @@ if TYPE_CHECKING:
 
 _ARGUMENTS = (Namespace, SimpleNamespace)  # `init_distributed_device(args)` sets `args.rank`
 # How deep in a package a question matters. Deeper ones are part of other work.
-_MOST_FRAMES, _MOST_DEPTH = 2, {"os.environ": 0}
+# CUDA's first use looks for its devices: `net.cuda()` makes no model that knows the world.
+_MOST_FRAMES, _MOST_DEPTH = 2, {"os.environ": 0, "os.environ['CUDA_VISIBLE_DEVICES']": 0}
 _ALONE_WITHIN_S = 1.0
 
 
@@ -267,18 +268,17 @@ class Observer:
             self._see(what, frame, asker)
 
     def _see(self, what: str, frame: FrameType, asker: FrameType) -> None:
-        self._asked = True
         try:
             top = top_of(frame, self.namespace) or top_of(main_thread(), self.namespace)
             code = asker.f_code
             key = (what, id(code), asker.f_lineno, id(top), top and (id(top.f_code), top.f_lineno))
             if key not in self._seen:
                 self._seen[key] = (code, top)  # kept, so that no other gets its id
-                self._note(what, frame, top)
+                self._asked |= self._note(what, frame, top)
             self._statement = top
             self._again[what, id(code), asker.f_lasti, top.f_lineno if top else 0] = code
         except Exception:  # whatever is odd about a frame: the user's code goes on
-            return
+            self._asked = True
 
     def sets(self, variable: object, frame: FrameType) -> None:
         """Note that the notebook's code sets a variable, with its place if its line doesn't spell
@@ -309,16 +309,15 @@ class Observer:
         inner = next((f for f in frames_to(frame, top) if kind_of(f)), frame)
         return (top if self.active and kind_of(inner) == "own" else None), inner
 
-    # -- frames -------------------------------------------------------------------------------
-
-    def _note(self, what: str, frame: FrameType, top: FrameType | None) -> None:
+    def _note(self, what: str, frame: FrameType, top: FrameType | None) -> bool:
+        """Note a question with its places; false where it is a package's own matter."""
         frames, depth = own_frames(frame, top)
         direct = depth == 0
         if not frames or depth > _MOST_DEPTH.get(what, _MOST_FRAMES if "(" in what else depth):
-            return
+            return False
         read = SeenRead(what, "{}, line {}".format(*self._place(frames[0])), direct)
         if self._children.tell(read):
-            return
+            return True
         self.askers.update(item.f_code for item in frames)
         sites = [*self._sites_of(frames)]
         for site in sites:
@@ -339,6 +338,7 @@ class Observer:
             self.originals.keep()
             values = [v for item in frames if not is_top_level(item) for v in values_of(item)]
             self._keep_what_runs(sites, [item.f_code for item in frames], values)
+        return True
 
     def _keep_what_runs(
         self, sites: list[Site], running: Iterable[CodeType], values: Iterable[object] = ()

@@ -6,6 +6,7 @@ import os
 import pickle
 import sys
 from functools import wraps
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.program import Program
+    from tests.program.notebooks import Kernel
 
 ASK = "int(os.environ.get('RANK', 0))"
 
@@ -193,3 +195,19 @@ def test_packages_ask_for_themselves(shell: InteractiveShell) -> None:
         "train(net)",
     )
     assert not codes(captured("print(net, steps)"))
+
+
+@pytest.mark.parametrize(("variable", "is_made_again"), [("CUDA_VISIBLE_DEVICES", 0), ("RANK", 1)])
+def test_a_package_that_looks_for_its_devices_asks_nothing_of_the_world(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch, variable: str, is_made_again: int
+) -> None:
+    """The first `net.cuda()` does; its state dict could not travel then, even from the CPU."""
+    names: dict[str, Any] = {"__name__": "gpus", "__file__": "/lib/site-packages/gpus.py"}
+    exec(f"import os\ndef moved(o):\n    os.environ.get({variable!r})\n    return o", names)
+    gpus = ModuleType("gpus")
+    vars(gpus).update(names)
+    monkeypatch.setitem(sys.modules, "gpus", gpus)
+    kernel.run("import gpus\nnet = gpus.moved({'a': [1.5]})")
+    kernel.run("state = {k: v * 2 for k, v in net.items()}")
+    sources = [source.name for source in kernel.capture("print(state)").sources]
+    assert sources == ["state"] * is_made_again
