@@ -64,6 +64,12 @@ def test_a_name_now_holds_what_it_was(server: Server, holder: str, fills: str) -
     assert rank == run != ""
 
 
+def test_a_function_reads_the_name_that_its_call_binds(server: Server) -> None:
+    cells = [f"w = {RANK}\ndef f(): return [w]", "w = f()"]
+    rank, run = outcome(server, cells, ["w"])
+    assert rank == run != ""
+
+
 def test_both_values_are_told(kernel: Kernel, server: Server) -> None:
     kernel.run("import os\nw = [1]\ny = w\ny.append(5)")
     kernel.run(f"w.append({RANK})")

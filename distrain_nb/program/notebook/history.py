@@ -133,18 +133,22 @@ class ExecutionHistory:
         """Return the statements that bound a name, latest first."""
         return [p for p in reversed(self.bindings.get(name, ())) if before is None or p.at < before]
 
-    def built_on(self, name: str, executed: Executed) -> list[Executed]:
+    def built_on(
+        self, name: str, executed: Executed, reads: Callable[[Statement], bool] | None = None
+    ) -> list[Executed]:
         """Return a statement that binds a name, behind those whose value it takes, as `f =
-        cached(f)` does, or may leave, as `if rank == 0: f = g` does."""
+        cached(f)` does, or may leave, as `if rank == 0: f = g` does. `reads` says whether functions
+        that a statement calls read the name."""
         chain = [executed]
         while True:
             first = chain[0].statement
             earlier = self.of(name, before=chain[0].at)
-            if not earlier or not (first.takes(name) or first.leaves(name)):
+            takes = first.takes(name) or bool(reads and reads(first))
+            if not earlier or not (takes or first.leaves(name)):
                 return chain
             # A training loop isn't made again for what a later one sets too.
             loops = (first.node, earlier[0].statement.node)
-            if not first.takes(name) and all(isinstance(n, (ast.For, ast.While)) for n in loops):
+            if not takes and all(isinstance(n, (ast.For, ast.While)) for n in loops):
                 return chain
             chain.insert(0, earlier[0])
 

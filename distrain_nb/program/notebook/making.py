@@ -160,7 +160,9 @@ class Makings:
         latest = latest or next(iter(self.fillings(name)), None)
         if latest is None or latest.statement.is_import or latest.statement.is_definition:
             return None
-        chain = history.built_on(name, latest) if name in latest.statement.binds else [latest]
+        chain = [latest]
+        if name in latest.statement.binds:
+            chain = history.built_on(name, latest, lambda statement: self._reads(statement, name))
         fillings = self.fillings(name, chain[0])
         before = self._used_before(name, chain[0], fillings)
         every = (*chain, *self._set_up_since(name, chain[0]), *before, *fillings)
@@ -172,6 +174,10 @@ class Makings:
             work,
             work or next((p for p in chain if _evaluates(p.statement.node)), None),
         )
+
+    def _reads(self, statement: Statement, name: str) -> bool:
+        """Return whether functions that a statement calls read a name."""
+        return (self.module, name) in self.reaches.of(statement, self.module).inner
 
     def fillings(self, name: str, since: Executed | None = None) -> list[Executed]:
         """Return statements that asked for the world, while the object of that name changed.
