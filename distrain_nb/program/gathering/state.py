@@ -84,15 +84,15 @@ def _patched(name: str, package: Any, modules: Collection[str]) -> Iterator[tupl
     class, whatever has put them there."""
     module = getattr(package, "__module__", None) or package.__name__
     for attribute, value in [*vars(package).items()] if module not in modules else ():
-        path, kind = f"{name}.{attribute}", type(value).__module__
-        if kind == "unittest.mock" and module != kind:
-            yield f"type({path}).__module__", f"str {kind!r}"
-        elif f"{package.__name__}:{attribute}" not in TABLE and _is_main(value):
-            yield f"{path}.__module__", "str '__main__'"
-
-
-def _is_main(value: Any) -> bool:
-    return isinstance(value, (FunctionType, type)) and value.__module__ == "__main__"
+        cls = type(value)  # `isinstance` would ask lazy objects for theirs
+        if cls.__module__ == "unittest.mock" != module:
+            yield f"type({name}.{attribute}).__module__", "str 'unittest.mock'"
+        elif (
+            issubclass(cls, (FunctionType, type))
+            and value.__module__ == "__main__"
+            and f"{package.__name__}:{attribute}" not in TABLE
+        ):
+            yield f"{name}.{attribute}.__module__", "str '__main__'"
 
 
 def _of_tool(name: str, tool: Any) -> tuple[str, ...]:
