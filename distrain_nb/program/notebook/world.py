@@ -29,7 +29,7 @@ from distrain_nb.program.notebook.reach import (
 from distrain_nb.worker.fingerprint import dict_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from distrain_nb.program.notebook.history import (
         Executed,
@@ -98,22 +98,22 @@ class World:
         known = _first(self._asked(reach.names | reach.inner))
         return bool(reach.knows or reach.asks or (known and known.kind == "world"))
 
-    def asked_by(self, executed: Executed, but: Collection[str] = ()) -> Reading | None:
+    def asked_by(self, executed: Executed) -> Reading | None:
         """Return the questions about the world or the machine of a notebook's statement, its own or
-        by names that it reads `but` some."""
+        by names that it reads."""
         statement = executed.statement
         for read in self.seen.asked(statement):
             return Reading("world", read.what, read.where)
         for reading in self._of_text(statement, self._notebook):
             return reading
         reach = self._reaches.of(statement, self._notebook)
-        others = {(self._notebook, name) for name in but}
-        names = [*(n for n in reach.names if n not in others), *reach.inner]
         as_read = (
-            n for n in names if n[0] is not self._notebook or not self.is_later(n[1], executed)
+            name
+            for name in (*reach.names, *reach.inner)
+            if name[0] is not self._notebook or not self.is_later(name[1], executed)
         )
         known = _first(self._asked(as_read))
-        gone = self.gone_since(executed) - {*but}
+        gone = self.gone_since(executed)
         if gone and (known is None or known.kind != "world"):
             return Reading("world", min(gone), statement.where)
         return known
