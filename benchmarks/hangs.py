@@ -20,7 +20,7 @@ from distrain_nb import api
 from distrain_nb.api.source import Source
 from distrain_nb.program import Cell, Notebook
 from distrain_nb.run import Run
-from distrain_nb.worker.supervisor.hangs import SAID
+from distrain_nb.worker.supervisor.hangs import HANG_PREFIX
 
 NAMED_WITHIN_S = 30.0
 SAME_SECONDS = 2.0
@@ -39,8 +39,8 @@ def submit(name: str, text: str, ranks: int, after: float) -> Run:
 def sentence(run: Run) -> str:
     """What the log says of a run that stands still; empty if nothing."""
     for line in run.lines():
-        if line.text.startswith(SAID):
-            return line.text[len(SAID) :]
+        if line.text.startswith(HANG_PREFIX):
+            return line.text[len(HANG_PREFIX) :]
     return ""
 
 
@@ -64,7 +64,7 @@ def stuck(cell: StuckCell, after: float) -> tuple[str, bool, float]:
         time.sleep(0.5)
     lines = list(run.lines())
     printed = [line.time for line in lines if not line.text.startswith("distrain:")]
-    told = [line.time for line in lines if line.text.startswith(SAID)]
+    told = [line.time for line in lines if line.text.startswith(HANG_PREFIX)]
     said = sentence(run) or f"nothing; it is {run.state}: {run.status.error[-200:]}"
     waited = told[0] - printed[-1] if told else 0.0
     run.cancel()

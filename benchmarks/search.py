@@ -121,7 +121,7 @@ def _forget() -> None:
     """Have the next search of the same text begin anew."""
     from distrain_nb.run.log import search as module
 
-    module._kept.clear()
+    module._searches.clear()
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ import re
 import sys
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -221,3 +223,23 @@ def test_only_places_name_a_cloud() -> None:
     naming = {name for name in outside if any(map(_CLOUD.search, words(name)))}
     known = {f"{FRONT}.{name}" for group in NAMING_A_CLOUD.values() for name in group}
     assert naming == known
+
+
+def test_what_benchmarks_and_scripts_import_is_there() -> None:
+    """No test runs most of them."""
+    root = PACKAGE.parent
+    nodes = (
+        (file, node)
+        for folder in ("benchmarks", "scripts")
+        for file in (root / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith(FRONT)
+    )
+    missing = [
+        f"{file.name}: {node.module}.{alias.name}"
+        for file, node in nodes
+        for alias in node.names
+        if not hasattr(import_module(str(node.module)), alias.name)
+        and not find_spec(f"{node.module}.{alias.name}")
+    ]
+    assert not missing

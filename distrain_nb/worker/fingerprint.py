@@ -163,11 +163,11 @@ class _Look:
         of_tuple = str(function.__module__).startswith("namedtuple_")
         if not of_tuple and getattr(function, "__module__", None) not in self.modules:
             return f"function {function.__module__}.{function.__qualname__}", []
-        if not of_tuple and function.__globals__.get("__name__", "") not in {*self.modules, ""}:
-            # Made by a package's decorator, such as `torch.compile`: the rest is its own matter.
+        maker = function.__globals__.get("__name__", "")
+        if "__wrapped__" in vars(function) and maker not in {*self.modules, ""}:
+            # By a package's decorator, such as `torch.compile`: the rest is its own matter.
             shown = ((n, v) for n, v in vars(function).items() if n[0] != "_" or n == "__wrapped__")
-            inside = [(f"{path}.{name}", value) for name, value in shown]
-            return f"function of the code of {function.__globals__['__name__']}", inside
+            return f"function of {maker}", [(f"{path}.{name}", value) for name, value in shown]
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         defaults = function.__defaults__ or ()
         inside = [

@@ -131,7 +131,7 @@ def test_the_role_of_a_space_is_asked_for_what_it_may(
         monkeypatch.setenv("AWS_ENDPOINT_URL_IAM", f"http://{simulation.address}")
         found = of_sagemaker()
         place = next(check for check in doctor().checks if check.subject == "place")
-    assert place.found == "SageMaker Studio, JupyterLab space, distribution 4.4.1"
+    assert place.result == "SageMaker Studio, JupyterLab space, distribution 4.4.1"
     assert found["settings"].state is Health.GOOD
     assert "found here (region, role, bucket," in found["settings"].result
     assert found["identity"].state is Health.GOOD and "123456789012" in found["identity"].result
