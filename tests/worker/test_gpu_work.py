@@ -22,6 +22,16 @@ class Gpu:
         self.now = self.free_at = 100.0
         self.is_capturing = self.is_lost = False
         self.recorded = 0
+        self.used = {1}  # of two GPUs, by their numbers
+
+    def device_count(self) -> int:
+        return 2
+
+    def current_device(self) -> int:
+        return 0
+
+    def current_stream(self, device: int) -> int:
+        return device
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
@@ -49,7 +59,8 @@ class Event:
     def __init__(self, gpu: Gpu) -> None:
         self.gpu, self.at = gpu, 0.0
 
-    def record(self) -> None:
+    def record(self, stream: int) -> None:
+        assert stream in self.gpu.used, "a context on a GPU that the program has not used"
         self.gpu.recorded += 1
         self.at = max(self.gpu.now, self.gpu.free_at)
 
@@ -64,7 +75,9 @@ class Event:
 def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
     gpu = Gpu()
     compiler = SimpleNamespace(is_compiling=lambda: False)
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=gpu, compiler=compiler))
+    native = SimpleNamespace(_cuda_hasPrimaryContext=lambda device: device in gpu.used)
+    torch = SimpleNamespace(cuda=gpu, compiler=compiler, _C=native)
+    monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setattr(step_times, "_now", lambda: gpu.now)
     return gpu
 
@@ -121,3 +134,15 @@ def test_an_error_of_the_gpu_is_left_to_the_program(gpu: Gpu) -> None:
     work.leave(1.0)
     work.return_(2.0)
     assert (work.take(), gpu.recorded) == (0.0, 0)
+
+
+def test_a_gpu_that_the_program_has_not_used_is_left_alone(gpu: Gpu) -> None:
+    gpu.used = set()
+    work = GpuWork()
+    work.leave(0.0)
+    work.return_(1.0)
+    assert gpu.recorded == 0
+    gpu.used = {1}
+    work.leave(gpu.now)
+    work.return_(gpu.now)
+    assert (work.take(), gpu.recorded) == (0.0, 2)

@@ -6,7 +6,9 @@ program leaves its computing, and one when it returns, say how long the GPU was 
 program was away for longer, and the rest of that time the GPU has computed. Nothing waits for an
 event: those that the GPU has not reached are read later.
 
-Tried with PyTorch 2.11 and CUDA 13 on an H100 (`benchmarks/gpu.py`).
+Events go to a GPU that the program has used: one on another would take half a gigabyte of it.
+
+Tried with PyTorch 2.11 and CUDA 13 on an H100 (`benchmarks/gpu.py`), with several GPUs not.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ class GpuWork:
     def __init__(self) -> None:
         self._left: Optional[Tuple[Any, float]] = None
         self._absences: Deque[Tuple[Any, Any, float]] = deque(maxlen=_MOST_PENDING)
+        self._device = -1
         self._is_off = False
 
     def leave(self, now: float) -> None:
@@ -54,8 +57,12 @@ class GpuWork:
         try:
             if self._is_off or cuda is None or not cuda.is_initialized() or _is_capturing():
                 return None
+            if self._device < 0:
+                self._device = _device_in_use()
+            if self._device < 0:
+                return None
             event = cuda.Event(enable_timing=True)
-            event.record()
+            event.record(cuda.current_stream(self._device))
         except Exception:  # or another version of PyTorch
             self._is_off = True
             return None
@@ -66,3 +73,12 @@ def _is_capturing() -> bool:
     """Return whether calls become part of a CUDA graph, or of what `torch.compile` reads."""
     torch: Any = sys.modules["torch"]
     return bool(torch.compiler.is_compiling() or torch.cuda.is_current_stream_capturing())
+
+
+def _device_in_use() -> int:
+    """Return the number of a GPU that this process has a context on, the current one first; -1
+    where there is none. A program may name `cuda:1` and leave 0 the current one."""
+    torch: Any = sys.modules["torch"]
+    current = torch.cuda.current_device()
+    devices = (current, *range(torch.cuda.device_count()))
+    return next((d for d in devices if torch._C._cuda_hasPrimaryContext(d)), -1)
