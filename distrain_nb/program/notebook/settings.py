@@ -23,7 +23,7 @@ from distrain_nb.program.notebook.reach import member, name_of, resolve
 from distrain_nb.program.notebook.world import is_settings
 from distrain_nb.worker.fingerprint import text_of
 from distrain_nb.worker.rank.expected import shown
-from distrain_nb.worker.rank.process_state import TABLE, is_set_by
+from distrain_nb.worker.rank.process_state import TABLE, setters
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -64,6 +64,7 @@ _OF_MACHINE = re.compile(
     r"|(torch\.)?multiprocessing\.(\w+\.)*set_start_method"
     r"|\w+(\.\w+)*\.(set|enable|disable|register|seed)_\w+"
 )
+_SETTERS = re.compile("|".join(map(setters, TABLE)))
 _ENVIRONMENT = re.compile(r"os\.environ(\.(update|setdefault|__setitem__))?|(os|posix)\.putenv")
 _REGISTERS = re.compile(r"(\w+\.)+register(_\w+)?")  # as a decorator of a package
 _BY_SETATTR = ".*"
@@ -77,7 +78,7 @@ def way_of(name: str) -> str:
     """Return how ranks get what a function or attribute sets, by its full name: "" for others."""
     if _CALLS.fullmatch(name):
         return AGAIN
-    if any(is_set_by(state, name) for state in TABLE):
+    if _SETTERS.fullmatch(name):
         return VALUE
     if _SETS.fullmatch(name):
         return AGAIN

@@ -362,12 +362,16 @@ def read(but: Collection[str] = ()) -> Iterator[Tuple[str, Any]]:
 
 def is_set_by(name: str, function: str) -> bool:
     """Return whether a function or attribute, by its full name, sets one of these settings."""
+    return re.fullmatch(setters(name), function) is not None
+
+
+def setters(name: str) -> str:
+    """Return a pattern of the full names of what sets one of these settings."""
     module, _, part = name.partition(":")
     if TABLE[name].set_by == part and "." in module:  # one of several such attributes in a package
-        return function == f"{module}.{part}"
+        return re.escape(f"{module}.{part}")
     root = module.partition(".")[0].replace("os", "os|posix")
-    pattern = rf"(_?({root})\.(\w+\.)*)?_?({TABLE[name].set_by or '(?!)'})"
-    return re.fullmatch(pattern, function) is not None
+    return rf"(_?({root})\.(\w+\.)*)?_?({TABLE[name].set_by or '(?!)'})"
 
 
 def can_be_set(name: str) -> bool:
