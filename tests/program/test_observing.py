@@ -197,6 +197,12 @@ def test_packages_ask_for_themselves(shell: InteractiveShell) -> None:
     assert not codes(captured("print(net, steps)"))
 
 
+def test_where_runs_are_kept_is_no_question_for_the_world(shell: InteractiveShell) -> None:
+    run(shell, "%load_ext distrain_nb", "import os\nkept = os.environ['DISTRAIN_HOME'] + '/a'")
+    program = captured("print(kept)")
+    assert not codes(program) and not program.sources
+
+
 @pytest.mark.parametrize(("variable", "is_made_again"), [("CUDA_VISIBLE_DEVICES", 0), ("RANK", 1)])
 def test_a_package_that_looks_for_its_devices_asks_nothing_of_the_world(
     kernel: Kernel, monkeypatch: pytest.MonkeyPatch, variable: str, is_made_again: int
