@@ -198,9 +198,10 @@ def test_packages_ask_for_themselves(shell: InteractiveShell) -> None:
 
 
 def test_where_runs_are_kept_is_no_question_for_the_world(shell: InteractiveShell) -> None:
-    run(shell, "%load_ext distrain_nb", "import os\nkept = os.environ['DISTRAIN_HOME'] + '/a'")
-    program = captured("print(kept)")
-    assert not codes(program) and not program.sources
+    run(shell, "%load_ext distrain_nb", "import os\nhome = os.environ['DISTRAIN_HOME']")
+    watching = observed.observer_of(shell.user_ns)
+    assert watching is not None
+    assert not watching.sites("Cell In[2]")
 
 
 @pytest.mark.parametrize(("variable", "is_made_again"), [("CUDA_VISIBLE_DEVICES", 0), ("RANK", 1)])
