@@ -41,7 +41,7 @@ class JobOptions:
     layout: str = option("NAME|FILE", "saved layout to start from; other options change it", "")
     name: str = option("NAME", "name of the run", "")
     experiment: str = option("NAME", "experiment to which the run belongs", "")
-    tag: tuple[str, ...] = option("NAME,…", "tags of the run, to find it by", ())
+    tag: tuple[str, ...] = option("NAME,…", "tags to find the run by", ())
     result: tuple[str, ...] = option("NAME,…", "variables of rank 0 to return to the notebook", ())
     param: tuple[str, ...] = option(
         "NAME=VALUE", "set a variable of the notebook to another value", ()
@@ -49,26 +49,26 @@ class JobOptions:
     args: tuple[str, ...] = option(
         "TEXT", "arguments of the program (sys.argv[1:]); or write them after --", (), read=words
     )
-    data: tuple[str, ...] = option("NAME=URI", "name a dataset that the program reads", ())
+    data: tuple[str, ...] = option("NAME=URI", "dataset; NAME becomes a variable with its path", ())
     include: tuple[str, ...] = option("PATH", "file or folder to send with the program", ())
     exclude: tuple[str, ...] = option("PATTERN", "files of a script's folder to leave out", ())
     require: tuple[str, ...] = option("NAME[==VERSION]", "package that the program needs", ())
     allow_secret: tuple[str, ...] = option("NAME", "let this value pass the secret check", ())
     hang_after: str = option(
-        "N", "seconds without output before a hang is looked for (default: 30; 0: never)", ""
+        "N", "seconds of silence before a hang is checked for (default: 30; 0: never)", ""
     )
-    stop_when_hung: bool = option("", "stop a run that stands still, and count it as failed", False)
+    stop_when_hung: bool = option("", "stop a run that hangs, as failed", False)
     notify: str = option(
-        "none|webhook,mail", "whom to tell when the run ends or stands still (default: setting)", ""
+        "none|webhook,mail", "send a message when the run ends or hangs (default: setting)", ""
     )
-    max_cost: str = option("AMOUNT", "stop the run once it has cost this much, such as 50USD", "")
+    max_cost: str = option("AMOUNT", "stop the run when it has cost this much, such as 50USD", "")
     display: str = option(
-        "RANKS", "ranks whose figures, images and tables are shown: first, all (default: first)", ""
+        "first|all", "ranks whose figures, images and tables are shown (default: first)", ""
     )
     wait: bool | None = option("", "wait in the cell until the run has ended", None)
-    dry_run: bool = option("", "show what would be submitted, without submitting it", False)
+    dry_run: bool = option("", "show what would be submitted, and submit nothing", False)
     export: str = option(
-        "FORM", "with --dry-run: form to show, such as trainjob for kubectl apply", "",
+        "FORM", "with --dry-run: format to print, such as trainjob (for kubectl apply)", "",
         written_as="--as",
     )  # fmt: skip
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb import api
+from distrain_nb.backends import plugins
 from distrain_nb.errors import RunFailed
 from distrain_nb.findings import Severity
 from distrain_nb.magics.command_line import (
@@ -162,7 +163,7 @@ def run_script(words: list[str]) -> None:
     """Raise OptionError, and what `api.start` and, for a run that is waited for, `Run.wait`
     raise."""
     if any(word in HELP for word in options_before(words)):
-        show(page_of(script_parser(())))
+        show(page_of(script_parser(plugins.all_backends())))
         return
     target, is_module, options = script_options(words)
     submit(api.script(target, is_module=is_module), options)

@@ -13,7 +13,13 @@ from distrain_nb.backends import plugins
 from distrain_nb.backends.options import declared
 from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.layout import Layout
-from distrain_nb.magics.command_line import HELP, Parser, cell_parser, image_parser
+from distrain_nb.magics.command_line import (
+    HELP,
+    STUDY_OPTIONS,
+    Parser,
+    cell_parser,
+    image_parser,
+)
 from distrain_nb.magics.verbs import line_parser
 
 if TYPE_CHECKING:
@@ -174,8 +180,9 @@ def _topics() -> dict[str, Callable[[], HelpPage]]:
     backends = plugins.all_backends()
     return {
         EVERYTHING: lambda: page_of(cell_parser(backends), line_parser()),
-        "machines": lambda: _group(cell_parser(backends), "where, and on which machines"),
+        "machines": lambda: _group(cell_parser(backends), "where to run, and on which machines"),
         "job": lambda: _group(cell_parser(()), "the job"),
+        "study": lambda: _group(cell_parser(()), STUDY_OPTIONS),
         "images": lambda: _images(backends),
         "runs": lambda: page_of(line_parser()),
         **{
@@ -198,7 +205,7 @@ def _short(backends: Iterable[AnyBackend]) -> HelpPage:
     lines += _RUNS
     width = max(len(line) for line, _ in lines[: -len(_RUNS)])
     shown = [f"  {line:{width}}  {about}" for line, about in lines]
-    more = f"More: --help {EVERYTHING}, or --help TOPIC, which is one of {', '.join(topics()[1:])}"
+    more = f"More: --help {EVERYTHING}, or --help TOPIC: {', '.join(topics()[1:])}"
     text = "\n".join([f"{_HEAD}\n", *shown, "", more])
     return HelpPage(text, (Section(_HEAD, tuple(lines)),), more)
 

@@ -33,7 +33,7 @@ class RemoteOptions:
     of the parts below that it reads."""
 
     env: tuple[str, ...] = option(
-        "NAME=VALUE", "environment variable, or NAME=secret://…", (), shown=False
+        "NAME=VALUE", "environment variable of the job, or NAME=secret://…", (), shown=False
     )
 
     @property
@@ -56,7 +56,7 @@ class RemoteOptions:
 class LabelOptions:
     """Options of a service whose jobs have labels."""
 
-    label: tuple[str, ...] = option("NAME=VALUE", "a label of the job", ())
+    label: tuple[str, ...] = option("NAME=VALUE", "label of the job", ())
 
 
 @dataclass(frozen=True)
@@ -64,18 +64,18 @@ class ImageOptions:
     """Options of a backend that builds an image for a job."""
 
     builder: str = option(
-        "append|docker|cloudbuild", "way to build the image", "append", topic="images"
+        "append|docker|cloudbuild", "how to build the image (default: append)", "append", topic="images"
     )
     repository: str = option(
-        "HOST/PATH", "container repository that the image goes to", "",
+        "HOST/PATH", "container repository to push the image to", "",
         setting="repository", topic="images",
     )  # fmt: skip
     base: str = option(
-        "IMAGE", "image that the program's image is built on", "",
+        "IMAGE", "image to build the program's image on", "",
         setting="base_image", topic="images",
     )  # fmt: skip
     python_package: bool = option(
-        "", "no image: a prebuilt container and staged code", False, topic="images"
+        "", "send the code to a prebuilt container instead of building an image", False, topic="images"
     )
 
 
@@ -83,14 +83,14 @@ class ImageOptions:
 class RehearsalOptions:
     """Options of a backend that has a stand-in for its service."""
 
-    rehearse: str | None = option("EVENT,…", "rehearse the job on this machine", None, bare="")
+    rehearse: str | None = option("FAULT,…", "run the job on this machine instead; may simulate faults", None, bare="")
 
 
 @dataclass(frozen=True)
 class BucketOptions:
     """Options of a service whose jobs write to a bucket."""
 
-    bucket: str = option("NAME", "bucket for what the job writes", "", setting="bucket")
+    bucket: str = option("NAME", "bucket for the job's files", "", setting="bucket")
 
 
 @dataclass(frozen=True)

@@ -39,22 +39,22 @@ class RayOptions(RemoteOptions):
         "", setting="address", label="Dashboard",
     )  # fmt: skip
     credentials: str = option(
-        "FILE", "JSON file with the headers, cookies and verify of requests to the dashboard", "",
+        "FILE", "JSON file with headers, cookies and verify for requests to the dashboard", "",
         setting="credentials",
     )  # fmt: skip
     folder: str = option(
-        "FOLDER", "folder that all nodes and this machine share", "", setting="folder",
+        "FOLDER", "folder that all nodes and this machine share, for code and results", "", setting="folder",
         label="Shared folder",
     )  # fmt: skip
     cpus: str = option("N", "CPUs of a replica (default: one for each rank)", "", label="CPUs")
     memory: str = option("SIZE", "memory of a replica, such as 64GiB", "", label="Memory")
     resource: tuple[str, ...] = option("NAME=N", "custom resource of a replica", ())
     placement: str = option(
-        "|".join(STRATEGIES), "how replicas are placed on nodes", SPREAD_OUT, label="Placement",
+        "|".join(STRATEGIES), "how to place replicas on nodes (default: STRICT_SPREAD)", SPREAD_OUT, label="Placement",
         choices=_strategies,
     )  # fmt: skip
-    autoscaling: bool = option("", "let the cluster add the nodes that it lacks", False)
-    python: str = option("PATH", "Python on the head node", "python", setting="ray_python")
+    autoscaling: bool = option("", "accept a job for which the cluster must add nodes", False)
+    python: str = option("PATH", "Python on the cluster's nodes", "python", setting="ray_python")
 
 
 RayJob: TypeAlias = "Job[RayOptions]"
