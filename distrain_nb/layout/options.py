@@ -177,7 +177,7 @@ def _duration(field: str, about: str, label: str, hint: str) -> Option:
 OPTIONS: tuple[Option, ...] = (
     Option("on", "|".join(PLACES), "where the job runs", read=_place, words=PLACES),
     _pool("primary", "machine of the primary replica, such as n1-standard-8+2*T4"),
-    _pool("workers", "pool of workers, [REPLICAS*]MACHINE[+COUNT*ACCELERATOR], such as 4*n1-standard-8+2*T4"),
+    _pool("workers", "pool of workers, such as 4*n1-standard-8+2*T4"),
     _pool("servers", "pool of parameter servers"),
     _pool("reducers", "pool that sums gradients; auto sizes it"),
     _pool("evaluators", "pool of evaluators"),

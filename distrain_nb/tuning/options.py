@@ -76,7 +76,8 @@ _PARTS = (
         label="Noise of the goal", kind="combo", hint=_BY_PLACE, extra=True,
     ),
     Option(
-        "end", "SETTING=VALUE,…", "conditions that end the study early", read=text.end, write=text.end_text,
+        "end", "SETTING=VALUE,…", "conditions that end the study early",
+        read=text.end, write=text.end_text,
         label="End early", hint="such as max-duration=2h", extra=True,
     ),
 )  # fmt: skip

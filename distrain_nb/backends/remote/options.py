@@ -64,7 +64,7 @@ class ImageOptions:
     """Options of a backend that builds an image for a job."""
 
     builder: str = option(
-        "append|docker|cloudbuild", "how to build the image (default: append)", "append", topic="images"
+        "append|docker|cloudbuild", "how to build the image", "append", topic="images"
     )
     repository: str = option(
         "HOST/PATH", "container repository to push the image to", "",
@@ -75,7 +75,7 @@ class ImageOptions:
         setting="base_image", topic="images",
     )  # fmt: skip
     python_package: bool = option(
-        "", "send the code to a prebuilt container instead of building an image", False, topic="images"
+        "", "send code to a prebuilt container; build no image", False, topic="images"
     )
 
 
@@ -83,7 +83,9 @@ class ImageOptions:
 class RehearsalOptions:
     """Options of a backend that has a stand-in for its service."""
 
-    rehearse: str | None = option("FAULT,…", "run the job on this machine instead; may simulate faults", None, bare="")
+    rehearse: str | None = option(
+        "FAULT,…", "rehearse the job here, with these faults", None, bare=""
+    )
 
 
 @dataclass(frozen=True)

@@ -43,14 +43,14 @@ class RayOptions(RemoteOptions):
         setting="credentials",
     )  # fmt: skip
     folder: str = option(
-        "FOLDER", "folder that all nodes and this machine share, for code and results", "", setting="folder",
+        "FOLDER", "folder that all nodes and this machine share", "", setting="folder",
         label="Shared folder",
     )  # fmt: skip
     cpus: str = option("N", "CPUs of a replica (default: one for each rank)", "", label="CPUs")
     memory: str = option("SIZE", "memory of a replica, such as 64GiB", "", label="Memory")
     resource: tuple[str, ...] = option("NAME=N", "custom resource of a replica", ())
     placement: str = option(
-        "|".join(STRATEGIES), "how to place replicas on nodes (default: STRICT_SPREAD)", SPREAD_OUT, label="Placement",
+        "|".join(STRATEGIES), "how to place replicas on nodes", SPREAD_OUT, label="Placement",
         choices=_strategies,
     )  # fmt: skip
     autoscaling: bool = option("", "accept a job for which the cluster must add nodes", False)

@@ -47,7 +47,7 @@ class SageMakerOptions(CloudOptions):
     encrypt: bool = option("", "encrypt the traffic between hosts", False)
     isolate: bool = option("", "cut the job off from the network", False)
     keep_alive: str = option(
-        "DURATION", "how long to keep the machines for the next job", "", like=("persistent_resource",)
+        "DURATION", "how long to keep machines for the next job", "", like=("persistent_resource",)
     )
     attempts: str = option("N", "most times that the service starts the job", "", like=("restart",))
     reservation: str = option("ARN", "reservation or training plan to use", "")

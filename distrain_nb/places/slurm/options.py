@@ -43,12 +43,10 @@ class SlurmOptions(RemoteOptions):
     cpus: str = option("N", "CPUs of each node (default: one a rank)", "", label="CPUs")
     memory: str = option("SIZE", "memory of each node, such as 64G", "", label="Memory")
     exclusive: bool = option("", "share no node with other jobs", False)
-    account: str = option(
-        "NAME", "account to charge", "", setting="slurm_account", label="Account"
-    )
+    account: str = option("NAME", "account to charge", "", setting="slurm_account", label="Account")
     qos: str = option("NAME", "quality of service", "", setting="slurm_qos", label="QOS")
     reservation: str = option("NAME", "reservation to use", "")
-    sbatch: tuple[str, ...] = option("OPTION", "one more option for sbatch, such as --sbatch=--nice=10", ())
+    sbatch: tuple[str, ...] = option("OPTION", "option for sbatch, such as --sbatch=--nice=10", ())
     jobs_folder: str = option(
         "FOLDER", "folder that all nodes share, for code and logs (default: ~/.distrain/slurm)", "",
         setting="slurm_jobs",

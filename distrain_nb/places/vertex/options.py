@@ -42,7 +42,9 @@ class VertexOptions(CloudOptions):
     )  # fmt: skip
     pipeline: bool = option("", "submit as a training pipeline", False)
     nfs: tuple[str, ...] = option("SERVER:PATH:MOUNT", "NFS share to mount", ())
-    lustre: tuple[str, ...] = option("ADDRESS:FILESYSTEM:VOLUME:MOUNT", "Lustre file system to mount", ())
+    lustre: tuple[str, ...] = option(
+        "ADDRESS:FILESYSTEM:VOLUME:MOUNT", "Lustre volume to mount", ()
+    )
     reservation: str = option("NAME", "reservation to use", "")
     persistent_resource: str = option(
         "NAME", "persistent resource to run on", "", like=("keep_alive",)
