@@ -233,7 +233,7 @@ def machine_unknown(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 @named_warning(
-    "The tables know the machine type, not only the service's installed SDK.",
+    "The machine type is in the tables, not only in the service's installed SDK.",
     "SM-API",
     on=has_tables,
 )
@@ -327,7 +327,7 @@ def _alike(one: str, other: str) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
-@named_rule("The region is written as the cloud writes its regions.", "VERTEX-LOC", on=has_tables)
+@named_rule("The region has the form of the cloud's region names.", "VERTEX-LOC", on=has_tables)
 def region_form(job: ResolvedLayout) -> Iterator[Problem]:
     region = job.layout.region
     if region is None or job.offers is None:

@@ -67,7 +67,7 @@ def instances_differ(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@rule("An instance type has its accelerators built in and is given no others.", "SM-API")
+@rule("An instance type has built-in accelerators and takes no others.", "SM-API")
 def instance_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in job.training:
         asked = resolved.pool.accelerator or resolved.pool.accelerator_count
@@ -132,7 +132,7 @@ def alternatives_spot(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@rule("A job has at most 5 instance types to choose from.", "SM-API", of_each=False)
+@rule("A job lists at most 5 instance types to choose from.", "SM-API", of_each=False)
 def alternatives_many(job: ResolvedLayout) -> Iterator[Problem]:
     most = figure(job.catalog, "sagemaker", "instance_preferences_max")
     for name, pool in varied(job.layout).items():
@@ -146,7 +146,7 @@ def alternatives_many(job: ResolvedLayout) -> Iterator[Problem]:
             )
 
 
-@rule("Each instance type is there once among those to choose from.", "SM-API", of_each=False)
+@rule("Each instance type is listed once.", "SM-API", of_each=False)
 def alternatives_twice(job: ResolvedLayout) -> Iterator[Problem]:
     for name, pool in varied(job.layout).items():
         once = tuple(_once(pool))
@@ -172,7 +172,7 @@ def _keeping(label: str, changes: Mapping[str, tuple[Alternative, ...]]) -> Iter
 
 
 @rule(
-    "The primary and the workers have the same instance types to choose from.",
+    "The primary and the workers list the same instance types.",
     "SM-API",
     of_each=False,
 )
@@ -200,7 +200,7 @@ def _types(name: str, model: Pool) -> dict[str, object]:
 
 
 @warning(
-    "One image serves all instance types to choose from: they have the same kind of devices.",
+    "All listed instance types have the same kind of devices, because one image serves them.",
     "SM-API",
     of_each=False,
 )

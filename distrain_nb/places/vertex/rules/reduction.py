@@ -210,7 +210,7 @@ def reducers_custom_container(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 @rule(
-    "A Reduction Server is not combined with FLEX_START, which wants one machine for all pools.",
+    "A Reduction Server doesn't go with FLEX_START, which requires one machine type for all pools.",
     "VERTEX-DWS",
 )
 def reducers_flex_start(job: ResolvedLayout) -> Iterator[Problem]:
