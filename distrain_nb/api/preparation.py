@@ -68,7 +68,7 @@ def with_uploads(job: AnyJob, backend: AnyBackend) -> AnyJob:
     return replace(job, data=tuple(texts), uploads=tuple(uploads))
 
 
-def about_machine(job: AnyJob, backend: AnyBackend) -> Iterator[Finding]:
+def machine_findings(job: AnyJob, backend: AnyBackend) -> Iterator[Finding]:
     """Yield a disk that is nearly full, and a machine that may be shut down before the job has
     ended."""
     folder, free = room.free_bytes()
@@ -129,7 +129,7 @@ def with_places(arguments: Iterable[str], places: Mapping[str, str]) -> tuple[st
     return tuple(replaced)
 
 
-def named_in(arguments: Iterable[str]) -> frozenset[str]:
+def data_names(arguments: Iterable[str]) -> frozenset[str]:
     """Return the names of data that arguments have."""
     return frozenset(name for argument in arguments for name in _IN_ARGUMENT.findall(argument))
 
@@ -142,11 +142,11 @@ def variables(
     return {f"{CHANNEL}{n.upper()}": path for n, path in places.items() if n not in brought}
 
 
-def about_unread(
+def unread_data_findings(
     program: Program, arguments: Sequence[str], names: Iterable[str]
 ) -> Iterator[Finding]:
     """Yield a warning for each of the names that a script has no use for, as far as one can see."""
-    unread = [name for name in names if name not in named_in(arguments)]
+    unread = [name for name in names if name not in data_names(arguments)]
     if not unread or _reads_variables(program):
         return
     for name in unread:
@@ -264,7 +264,7 @@ def _about_program(job: AnyJob, backend: AnyBackend, plan: Plan) -> Iterator[Fin
     for upload in job.uploads:
         yield from upload.findings()
     yield from _advice(job, backend, plan)
-    yield from about_machine(job, backend)
+    yield from machine_findings(job, backend)
 
 
 def _advice(job: AnyJob, backend: AnyBackend, plan: Plan) -> tuple[Finding, ...]:
@@ -328,7 +328,7 @@ def _of_cell(source: Source, options: JobOptions, limit: int, backend: AnyBacken
     if options.exclude:
         raise OptionError("--exclude is for scripts: a cell sends only the files that it needs")
     variables_of_cell = {**source.notebook.given, **options.given(backend.data)}
-    otherwise_read = options.brought(backend.brings) | named_in(options.args)
+    otherwise_read = options.brought(backend.brings) | data_names(options.args)
     if CHANNEL in source.cell.source:
         otherwise_read |= options.places(backend.data).keys()
     return capture(
@@ -358,5 +358,5 @@ def _of_script(script: Script, options: JobOptions, limit: int, backend: AnyBack
         for_image=backend.has_image,
     )
     names = options.places(backend.data).keys() - options.brought(backend.brings)
-    unread = about_unread(program, options.args, sorted(names))
+    unread = unread_data_findings(program, options.args, sorted(names))
     return replace(program, findings=(*program.findings, *unread))

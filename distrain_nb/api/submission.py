@@ -64,7 +64,7 @@ def start(prepared: Prepared) -> Run:
     """
     prepared.refuse()
     options, backend, store = prepared.options, prepared.backend, Store()
-    channels = whom_to_tell(options)
+    channels = notification_channels(options)
     record = store.add(
         options.name,
         backend.name,
@@ -81,7 +81,7 @@ def start(prepared: Prepared) -> Run:
         if note:
             warnings.warn(note, stacklevel=2)
         backend.submit(prepared.plan, record.folder)
-        tell_of(record.folder, channels)
+        start_notifier(record.folder, channels)
     except Exception as error:
         with suppress(StoreError):  # then it stays on the list, as one that was not started
             store.delete(record)
@@ -95,7 +95,7 @@ def start(prepared: Prepared) -> Run:
     return Run(record)
 
 
-def whom_to_tell(options: JobOptions) -> tuple[str, ...]:
+def notification_channels(options: JobOptions) -> tuple[str, ...]:
     """Return by which channels to tell of the end. Raises OptionError for one that isn't set up."""
     config = Config.load()
     if not (options.notify or config.notify):
@@ -105,7 +105,7 @@ def whom_to_tell(options: JobOptions) -> tuple[str, ...]:
     return channels(options.notify, config)
 
 
-def tell_of(folder: Path, channels: tuple[str, ...], process: str = "") -> None:
+def start_notifier(folder: Path, channels: tuple[str, ...], process: str = "") -> None:
     """Tell of the end of the run that has that folder, or of what another `process` follows."""
     if channels:
         from distrain_nb.tracking import notify

@@ -53,21 +53,21 @@ def submit(source: api.Source, options: Mapping[str, Any]) -> None:
     if {STUDY.field, *PARTS} & options.keys():
         from distrain_nb.magics.studies import submit_study
 
-        submit_study(source, options, long_work_shown, _show_warnings)
+        submit_study(source, options, show_long_work, _show_warnings)
         return
-    with long_work_shown():
+    with show_long_work():
         prepared = api.prepare(source, **options)
     if prepared.options.dry_run:
         print(prepared)
         return
     _show_warnings(prepared, source)
-    with long_work_shown():
+    with show_long_work():
         run = api.start(prepared)
     watch(run, prepared.waits)
 
 
 @contextmanager
-def long_work_shown() -> Iterator[None]:
+def show_long_work() -> Iterator[None]:
     """Show a progress bar below the cell once the block takes long. Import its code only then."""
     begun, bar = time.time(), None
 
@@ -134,9 +134,9 @@ def _raise_outcome(run: Run, shown: bool) -> None:
         run.check()
     except RunFailed as failed:
         if shown:
-            from distrain_nb.ui.tail import in_a_line
+            from distrain_nb.ui.tail import report_line
 
-            raise RunFailed(in_a_line(str(failed))) from None
+            raise RunFailed(report_line(str(failed))) from None
         raise
 
 

@@ -49,7 +49,7 @@ def match(context: CompletionContext) -> SimpleMatcherResult:
         return {"completions": [], "suppress": False}
     fragment, offered = _offered(magic, context.full_text)
     completions = [
-        SimpleCompletion(text=completion.text, type=unbroken(completion.about or "value"))
+        SimpleCompletion(text=completion.text, type=without_breaks(completion.about or "value"))
         for completion in offered
         if completion.text.startswith(fragment)
     ]
@@ -61,7 +61,7 @@ def match(context: CompletionContext) -> SimpleMatcherResult:
     }
 
 
-def unbroken(about: str) -> str:
+def without_breaks(about: str) -> str:
     """Replace spaces and signs at which JupyterLab would break the line of a completion."""
     return re.sub(_BREAKS, "\\1\N{WORD JOINER}", about.replace(" ", "\N{NO-BREAK SPACE}"))
 

@@ -25,7 +25,7 @@ _EMPTY_LINES = r"\A(?:[ \t]*\n)+"
 
 
 @contextmanager
-def problems_shown(line: str, cell: str | None, shell: InteractiveShell) -> Iterator[None]:
+def show_problems(line: str, cell: str | None, shell: InteractiveShell) -> Iterator[None]:
     """Show errors of the block, but not the end of a run, which its own view shows."""
     try:
         yield

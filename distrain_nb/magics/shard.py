@@ -11,7 +11,7 @@ from distrain_nb.config import home
 from distrain_nb.data.packing import SIZE, packed
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.case import size_in_bytes
-from distrain_nb.magics.cell import long_work_shown, submit
+from distrain_nb.magics.cell import show_long_work, submit
 
 SMALLEST = 1_000_000
 
@@ -20,7 +20,7 @@ def shard_verb(options: argparse.Namespace) -> None:
     """Pack, and say what there is now. Raises OptionError, PackingError."""
     size = _size(options.size)
     place = _rehearsed if options.rehearse else str
-    with long_work_shown():
+    with show_long_work():
         shards = packed(place(options.source), place(options.target), size, options.shuffle)
     print(shards)
 

@@ -15,7 +15,7 @@ from distrain_nb.study import Study, find_study, studies
 from distrain_nb.study.listing import delete
 from distrain_nb.study.starting import prepare, start
 from distrain_nb.tuning.formats import form_of
-from distrain_nb.ui.study_monitor import StudyMonitor, displayed
+from distrain_nb.ui.study_monitor import StudyMonitor, study_display
 from distrain_nb.ui.study_table import studies_text
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def tune_verb(options: argparse.Namespace) -> Any:
     elif options.stop is not None:
         _stop_trial(study, options.stop)
     else:
-        return displayed(study)
+        return study_display(study)
     if options.trials:
         watch_study(study, waits=False)
     return None

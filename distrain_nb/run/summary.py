@@ -319,10 +319,10 @@ def label_of(labels: Mapping[int, str], line: Line) -> str:
 
 def newest(metrics: Metrics) -> Iterable[str]:
     """Return the newest value of each metric: `loss 0.0312`."""
-    return (f"{tag} {brief(value)}" for tag, value in metrics.last().items())
+    return (f"{tag} {short_number(value)}" for tag, value in metrics.last().items())
 
 
-def signed(state: str, words: str, cause: str = "") -> str:
+def state_text_of(state: str, words: str, cause: str = "") -> str:
     """Write a state for a table: its sign, the words for it, and the start of the cause."""
     cut = f"{cause[:LONGEST_CAUSE]}…" if len(cause) > LONGEST_CAUSE else cause
     return ": ".join(filter(None, (f"{SIGNS.get(state, '◌')} {words}", cut)))
@@ -367,7 +367,7 @@ def clock(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(seconds))
 
 
-def brief(value: float) -> str:
+def short_number(value: float) -> str:
     """Return a number in about four digits: `0.0312`, `99.5`, `12,345`, `1.2e-05`."""
     size = abs(value)
     if not 1e-4 <= size < 1e7:

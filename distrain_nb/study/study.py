@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distrain_nb.backends.plugins import find, title_of
-from distrain_nb.backends.remote.carrier_log import alone
+from distrain_nb.backends.remote.carrier_log import carrier_lock
 from distrain_nb.errors import DistrainError, OptionError, RunNotFound, RunNotReady, RunUnreadable
 from distrain_nb.run.waiting import Ends
 from distrain_nb.study.files import (
@@ -28,8 +28,8 @@ from distrain_nb.study.files import (
     StudyFile,
     TrialState,
     readable,
+    requested_trials,
     start_process,
-    wanted,
     writable,
 )
 from distrain_nb.study.service import service_of
@@ -95,7 +95,7 @@ class Study(Ends):
     def wanted(self) -> int:
         """How many trials there are to be in all. Raises RunUnreadable."""
         with readable(self.folder):
-            return wanted(self.folder, self.spec)
+            return requested_trials(self.folder, self.spec)
 
     @property
     def status(self) -> Status:
@@ -179,7 +179,7 @@ class Study(Ends):
                 (trial, scores) for trial, scores in candidates if all(map(math.isfinite, scores))
             ]
             if scored:
-                best = unbeaten([scores for _, scores in scored])
+                best = pareto_front([scores for _, scores in scored])
                 front = [trial for trial, scores in scored if scores in best]
                 return front if len(self.spec.goals) > 1 else front[:1]
         return []
@@ -278,7 +278,7 @@ class Study(Ends):
     def _counting(self) -> Iterator[None]:
         """Keep others from changing how many trials are wanted."""
         while True:
-            with alone(self.folder, WANTED_LOCK) as mine:
+            with carrier_lock(self.folder, WANTED_LOCK) as mine:
                 if mine:
                     yield
                     return
@@ -298,9 +298,9 @@ class Study(Ends):
 
     def _tell_of_end(self) -> None:
         if self.file.notify:
-            from distrain_nb.api.submission import tell_of  # takes long to import
+            from distrain_nb.api.submission import start_notifier  # takes long to import
 
-            tell_of(self.folder, self.file.notify, NOTICES)
+            start_notifier(self.folder, self.file.notify, NOTICES)
 
     @cached_property
     def _service(self) -> Tunes | None:
@@ -329,7 +329,7 @@ class Study(Ends):
             return f"Study({self.folder.name}, unreadable)"
 
 
-def unbeaten(scores: Iterable[tuple[float, ...]]) -> set[tuple[float, ...]]:
+def pareto_front(scores: Iterable[tuple[float, ...]]) -> set[tuple[float, ...]]:
     """Return those of which no other is as good in all, and better in one: larger is better."""
     several = set(scores)
     if not several or len(next(iter(several))) == 1:

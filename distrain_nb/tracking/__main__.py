@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 
-from distrain_nb.backends.remote.carrier_log import alone
+from distrain_nb.backends.remote.carrier_log import carrier_lock
 from distrain_nb.config import home
 from distrain_nb.tracking.kinds import Kind, kinds
 from distrain_nb.tracking.request import OWNER_FILE, pending
@@ -38,7 +38,7 @@ def main(kind: Kind) -> None:
         os.environ.pop(name, None)
     folder = home() / kind.folder
     for _ in range(TRIES):
-        with alone(folder) as mine:
+        with carrier_lock(folder) as mine:
             if mine:
                 return _serve(kind)
         time.sleep(TURN_S)

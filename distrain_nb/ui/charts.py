@@ -216,8 +216,8 @@ class LiveCharts:
         for key in set(stale).intersection(keys):
             self._lines[key] = self._metrics.line(key, points)
         lines_by_key = {key: self._lines[key] for key in keys}
-        shape = figure.shape(self._metrics, lines_by_key)
-        lines = [figure.packed(line) for line in lines_by_key.values()]
+        shape = figure.chart_data(self._metrics, lines_by_key)
+        lines = [figure.packed_numbers(line) for line in lines_by_key.values()]
         sheet = drawing.sheet(self._metrics, lines_by_key, drawn=False)
         if self.widget is None:
             drawn = drawing.charts(self._metrics)

@@ -191,7 +191,7 @@ class StudyMonitor:
             print(self._summary.line, flush=True)
 
 
-def displayed(study: Study) -> StudyTable | None:
+def study_display(study: Study) -> StudyTable | None:
     """Return a study to be displayed; None where a page has it, and keeps it current."""
     if frontend().has_widgets:
         monitor = StudyMonitor(study)

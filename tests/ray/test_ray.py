@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 import distrain_nb as d
-from distrain_nb.backends.options import Found
+from distrain_nb.backends.options import SettingValue
 from distrain_nb.backends.plugins import choices, option_choices
 from distrain_nb.backends.remote.service import Gone
 from distrain_nb.errors import OptionError, RunCancelled, RunFailed
@@ -210,7 +210,7 @@ def test_what_the_cluster_lacks_is_said_before_anything_is_sent(
     layout = Layout.of("ray", workers="2")
     assert [choice.value for choice in choices(layout, "workers.machine")] == ["node", GROUP]
     assert len(option_choices(layout, "placement")) == 4
-    settled = {"address": Found(cluster.address, "a test")}
+    settled = {"address": SettingValue(cluster.address, "a test")}
     said = {check.subject: check.result for check in RayBackend().access(settled)}
     assert said["cluster"].startswith("Ray 2.") and said["cluster"].endswith(
         "2 nodes, 8 CPUs, 0 GPUs"

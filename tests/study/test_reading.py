@@ -10,7 +10,7 @@ from pathlib import Path
 from distrain_nb.study.answers import answer
 from distrain_nb.study.files import TRIALS_FOLDER, TrialState
 from distrain_nb.study.importances import Importances
-from distrain_nb.study.study import unbeaten
+from distrain_nb.study.study import pareto_front
 from distrain_nb.study.trial import StudyTrial, TrialReader
 from tests.study.stored import stored_study, stored_trial
 
@@ -107,4 +107,4 @@ def test_the_front_is_what_looking_at_every_pair_gives() -> None:
             scores = [
                 tuple(drawn.randint(0, values) * 1e-9 for _ in range(goals)) for _ in range(count)
             ]
-            assert unbeaten(scores) == pairwise(scores)
+            assert pareto_front(scores) == pairwise(scores)

@@ -17,7 +17,7 @@ from distrain_nb.study.charts.drawing import MOST_TRIALS, StudyDrawing
 from distrain_nb.study.files import TrialFile, TrialState
 from distrain_nb.study.importances import FEWEST_TRIALS, Importances, importances
 from distrain_nb.study.study import Study
-from distrain_nb.study.summary import best_so_far, qualities, summary_of
+from distrain_nb.study.summary import best_so_far, summary_of, trial_ranks
 from distrain_nb.study.trial import StudyTrial
 from distrain_nb.tuning import options
 from distrain_nb.tuning.spec import Goal
@@ -73,7 +73,7 @@ def test_the_best_so_far_is_of_trials_that_came_to_their_end() -> None:
     assert best_so_far(trials, LOSS) == [(1, 3.0), (4, 2.0)]
     assert best_so_far(trials, Goal("loss", "max")) == [(1, 3.0)]
     assert best_so_far(trials[1:3], LOSS) == [(3, 1.0)]
-    assert qualities(trials, LOSS) == {
+    assert trial_ranks(trials, LOSS) == {
         1: 0.0,
         5: pytest.approx(1 / 3),
         4: pytest.approx(2 / 3),

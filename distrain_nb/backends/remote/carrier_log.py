@@ -37,7 +37,7 @@ class NoLock(DistrainError):
 
 
 @contextmanager
-def alone(folder: Path, name: str = LOCK_FILE) -> Iterator[bool]:
+def carrier_lock(folder: Path, name: str = LOCK_FILE) -> Iterator[bool]:
     """Whether no other process carries the run of that folder, for as long as this one does.
 
     Another `name` is a lock of its own, for something else that one process may do at a time.

@@ -41,7 +41,7 @@ def uses_of(job: Job[RemoteOptions]) -> Uses:
     )
 
 
-def asked(job: Job[RemoteOptions], stock: Stock) -> Mapping[str, str]:
+def registry_answer(job: Job[RemoteOptions], stock: Stock) -> Mapping[str, str]:
     """Return, for `machine` of a backend, what the image that the user names is for, as far as the
     place doesn't know it and its registry says it now."""
     if not stock.untold:
@@ -56,12 +56,12 @@ def asked(job: Job[RemoteOptions], stock: Stock) -> Mapping[str, str]:
     return {_IMAGE_DEVICES: json.dumps(devices)} if devices else {}
 
 
-def with_answer(job: Job[RemoteOptions], stock: Stock) -> Stock:
-    """Return what there is to choose from, with what the job has of the named image by `asked`."""
+def stock_with_answer(job: Job[RemoteOptions], stock: Stock) -> Stock:
+    """Return what there is to choose from, with what the job has of the named image by `registry_answer`."""
     return replace(stock, devices=json.loads(job.machine.get(_IMAGE_DEVICES, "{}")))
 
 
-def equipped(job: Job[OptionsT], equipment: Equipment) -> Job[OptionsT]:
+def with_packages(job: Job[OptionsT], equipment: Equipment) -> Job[OptionsT]:
     """Return the job with the packages that its program needs on that image."""
     program = replace(job.program, requirements=equipment.requirements, required=equipment.required)
     return replace(job, program=program)

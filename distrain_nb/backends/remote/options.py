@@ -121,7 +121,7 @@ def variables_of(texts: Iterable[str]) -> dict[str, str]:
     return values
 
 
-def plain(variables: Mapping[str, str]) -> dict[str, str]:
+def plain_variables(variables: Mapping[str, str]) -> dict[str, str]:
     """Return those that hold their values themselves."""
     return {name: value for name, value in variables.items() if not value.startswith(STORED)}
 
@@ -144,7 +144,7 @@ def no_secret(name: str, text: str, form: str) -> OptionError:
     return OptionError(f"invalid --env '{name}={STORED}{text}': expected {STORED}{form}")
 
 
-def filled(hidden: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
+def restored_variables(hidden: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
     """Return variables with their values again. Raises DistrainError if one is not there any
     more."""
     lost = [name for name, value in hidden.items() if value == HIDDEN and name not in values]
@@ -153,7 +153,7 @@ def filled(hidden: Mapping[str, str], values: Mapping[str, str]) -> dict[str, st
     return {name: values[name] if value == HIDDEN else value for name, value in hidden.items()}
 
 
-def keep(values: Mapping[str, str], folder: Path) -> None:
+def store_variables(values: Mapping[str, str], folder: Path) -> None:
     """Write the values down for the process that submits the job."""
     if values:
         mode = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -169,7 +169,7 @@ def stored_variables(folder: Path) -> dict[str, str]:
         return {}
 
 
-def forget(folder: Path) -> None:
+def delete_variables(folder: Path) -> None:
     """Delete the kept values: the service has the job, or never will."""
     (folder / VARIABLES_FILE).unlink(missing_ok=True)
 

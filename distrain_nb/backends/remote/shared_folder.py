@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from distrain_nb.backends.base import Job
 from distrain_nb.backends.remote import tracker
-from distrain_nb.backends.remote.delivery import Laid, loose_files
+from distrain_nb.backends.remote.delivery import ProgramFolder, loose_files
 from distrain_nb.backends.remote.options import RemoteOptions, variables_of
 from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, Stored
-from distrain_nb.backends.remote.submission import Spec, causes
+from distrain_nb.backends.remote.submission import Spec, retry_causes
 from distrain_nb.backends.tuning import trial_variables
 from distrain_nb.cluster import choose, preload, time_limit
 from distrain_nb.errors import OptionError
@@ -78,7 +78,7 @@ class SharedSpec(Spec):
             "variables": variables(job.options.env),
             "hidden": tuple(variables(job.options.env)),
             "retries": job.layout.retries or 0,
-            "retried": causes(job.layout),
+            "retried": retry_causes(job.layout),
         }
         return cls(**values)  # type: ignore[arg-type]
 
@@ -153,7 +153,7 @@ class SharedFolderService(ABC, Generic[SpecT]):
     def stage(self, program: Path, tell: Listener) -> JsonObject:
         """Lay down the program, the worker and the environment, which only this user may read."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        files = list(loose_files(Laid(program, ())))
+        files = list(loose_files(ProgramFolder(program, ())))
         for number, (name, path) in enumerate(files):
             tell(Progress("copying the code", number, len(files)))
             target = self.folder / shared.CODE / name

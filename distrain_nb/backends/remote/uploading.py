@@ -35,7 +35,7 @@ class DataBucket(Protocol):
         """Delete an object."""
 
 
-def bring(upload: Upload, store: DataBucket, tell: Listener) -> None:
+def upload_all(upload: Upload, store: DataBucket, tell: Listener) -> None:
     """Have all that is in an upload below its target. Raises DistrainError, also where it is no
     longer what the job was planned with."""
     folder = Folder.of(Path(upload.source))

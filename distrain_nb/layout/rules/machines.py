@@ -52,7 +52,7 @@ def equipment(resolved: ResolvedPool) -> Accelerators | None:
     return Accelerators(count, name, row.memory_gb, row.kind) if row else Accelerators(count, name)
 
 
-def counted(gpus: Accelerators) -> str:
+def accelerator_text(gpus: Accelerators) -> str:
     """`4 x K80`."""
     return f"{gpus.number} x {short_name(gpus.name)}"
 
@@ -92,11 +92,13 @@ def _offered(
     """Return a machine with its GPUs, which a request names on Google's places only."""
     gpus = offer.gpus
     is_same = had is None or (_is_same(gpus, had) and gpus.number == had.number)
-    changed = "" if had is None or is_same else f" in place of {counted(had)}"
+    changed = "" if had is None or is_same else f" in place of {accelerator_text(had)}"
     is_named = job.offers is not None and job.offers.names_accelerators
     named = (gpus.name, gpus.number) if is_named else (None, 0)
     changes = {"machine": offer.machine, "accelerator": named[0], "accelerator_count": named[1]}
-    return repair(f"Use {offer.machine} with {counted(gpus)}{changed}", **at(role, **changes))
+    return repair(
+        f"Use {offer.machine} with {accelerator_text(gpus)}{changed}", **at(role, **changes)
+    )
 
 
 def _bare(job: ResolvedLayout, resolved: ResolvedPool, had: Accelerators | None) -> Repair:
@@ -105,7 +107,7 @@ def _bare(job: ResolvedLayout, resolved: ResolvedPool, had: Accelerators | None)
     here = offers.plain_machines(job.catalog) if offers and resolved.vcpu else []
     machine = _nearest(resolved, here) if here else offers.default_machine if offers else None
     had_tpus = resolved.pool.machine == _LEGACY_TPU
-    lost = f", without {counted(had)}" if had else ", without TPUs" if had_tpus else ""
+    lost = f", without {accelerator_text(had)}" if had else ", without TPUs" if had_tpus else ""
     changes = {"machine": machine, "accelerator": None, "accelerator_count": 0}
     return repair(f"Use {machine} for the {resolved.role}{lost}", **at(resolved.role, **changes))
 
@@ -273,7 +275,8 @@ def _unknown(job: ResolvedLayout, resolved: ResolvedPool, offered: Mapping[str, 
         return f"{name} is a scale tier, not a machine type: set it as the tier."
     if resolved.legacy:
         has = accelerators_of(job.catalog, resolved.legacy.name)
-        return f"{name} is a machine type of AI Platform{f' with {counted(has)}' if has else ''}."
+        with_them = f" with {accelerator_text(has)}" if has else ""
+        return f"{name} is a machine type of AI Platform{with_them}."
     if resolved.known:
         return f"{name} is not offered for training on {place}."
     if machines_with(job.catalog, job.layout.on, offered, name or ""):

@@ -98,17 +98,17 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
         return of_machine(environ)
 
     def settings(self, job: SageMakerJob) -> Settled:
-        from distrain_nb.places.sagemaker.settings import settled
+        from distrain_nb.places.sagemaker.settings import settings_with_origin
 
-        return settled(job)
+        return settings_with_origin(job)
 
     def machine(self, job: SageMakerJob) -> Mapping[str, str]:
         """Return what the image that is named says of itself."""
-        from distrain_nb.backends.remote.equipment import asked
+        from distrain_nb.backends.remote.equipment import registry_answer
         from distrain_nb.places.sagemaker.containers import stock_of
         from distrain_nb.places.sagemaker.settings import settings_of
 
-        return asked(job, stock_of(job, settings_of(job).region))
+        return registry_answer(job, stock_of(job, settings_of(job).region))
 
     def offers(self, layout: Layout, path: str) -> Iterator[Choice]:  # noqa: ARG002
         if path == "region":

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING
 
 from distrain_nb.backends.remote import options
 from distrain_nb.backends.remote.cloud import CloudService
-from distrain_nb.backends.remote.submission import JsonT, substituted
+from distrain_nb.backends.remote.submission import JsonT, fill_placeholders
 from distrain_nb.places.sagemaker.client import client, plain_words
 from distrain_nb.places.sagemaker.delivery import write_archive
 from distrain_nb.places.sagemaker.jobs import Instances, TrainingJobs
@@ -24,7 +24,7 @@ from distrain_nb.types import Json, JsonObject
 if TYPE_CHECKING:
     from botocore.client import BaseClient
 
-    from distrain_nb.backends.remote.delivery import Laid
+    from distrain_nb.backends.remote.delivery import ProgramFolder
     from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, OutputFolder
 
 
@@ -48,7 +48,7 @@ class SageMakerService(CloudService[SageMakerSpec]):
 
     def _completed(self, request: JsonObject) -> dict[str, Json]:
         """Return the request with the values of variables."""
-        environment = options.filled(read(request)["Environment"], self.spec.variables)
+        environment = options.restored_variables(read(request)["Environment"], self.spec.variables)
         return {**request, "Environment": environment}
 
     def observe(self, job: str) -> Observed:
@@ -110,7 +110,7 @@ class SageMakerService(CloudService[SageMakerSpec]):
     def _staged(self, image: str) -> JsonObject:
         return self._filled(self.spec.request, {IMAGE: image})
 
-    def _write_archive(self, program: Laid, file: IO[bytes]) -> str:
+    def _write_archive(self, program: ProgramFolder, file: IO[bytes]) -> str:
         write_archive(program, self.spec.framework, file)
         return SOURCE
 
@@ -126,8 +126,12 @@ class SageMakerService(CloudService[SageMakerSpec]):
 
     def _filled(self, value: JsonT, values: Mapping[str, str]) -> JsonT:
         """Fill in the values, and the account's number, which is asked for only if needed."""
-        filled = substituted(value, values)
-        return substituted(filled, {ACCOUNT: self._account}) if ACCOUNT in str(filled) else filled
+        filled = fill_placeholders(value, values)
+        return (
+            fill_placeholders(filled, {ACCOUNT: self._account})
+            if ACCOUNT in str(filled)
+            else filled
+        )
 
     def _put(self, name: str, file: IO[bytes]) -> None:
         key = self._folder + name

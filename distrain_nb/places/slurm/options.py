@@ -70,7 +70,7 @@ class SlurmOptions(RemoteOptions):
     mount: tuple[str, ...] = option("FOLDER", "one more folder for the container of --image", ())
 
 
-def chosen(options: SlurmOptions) -> Iterator[tuple[str, str]]:
+def chosen_sbatch_options(options: SlurmOptions) -> Iterator[tuple[str, str]]:
     """Yield the options of sbatch that options of ours stand for."""
     for name, value in (
         ("partition", options.partition),
@@ -86,7 +86,7 @@ def chosen(options: SlurmOptions) -> Iterator[tuple[str, str]]:
         yield "exclusive", ""
 
 
-def contained(job: SlurmJob, folder: str, gres: str) -> list[str]:
+def container_command(job: SlurmJob, folder: str, gres: str) -> list[str]:
     """Return what stands between `srun` and a command that runs in the job's image: options of
     Pyxis, or Apptainer's own command. The container has the job's folder, the working folder and
     `--mount`. Raises OptionError."""

@@ -79,19 +79,19 @@ class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):
         return of_machine(environ)
 
     def settings(self, job: VertexJob) -> Settled:
-        from distrain_nb.places.vertex.settings import settled
+        from distrain_nb.places.vertex.settings import settings_with_origin
 
-        return settled(job)
+        return settings_with_origin(job)
 
     def machine(self, job: VertexJob) -> Mapping[str, str]:
         """Return the date: containers end at one; and what the image that is named says of
         itself."""
-        from distrain_nb.backends.remote.equipment import TODAY, asked
+        from distrain_nb.backends.remote.equipment import TODAY, registry_answer
         from distrain_nb.places.vertex.containers import stock_of
         from distrain_nb.places.vertex.settings import settings_of
 
         today = datetime.now(timezone.utc).date().isoformat()
-        return {TODAY: today, **asked(job, stock_of(job, settings_of(job).region))}
+        return {TODAY: today, **registry_answer(job, stock_of(job, settings_of(job).region))}
 
     def price(self, layout: Layout) -> Price:
         """Return it by the SKUs of Cloud Billing. Raises NoPrice."""

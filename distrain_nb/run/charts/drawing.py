@@ -20,7 +20,7 @@ import numpy as np
 from distrain_nb.run.charts import figure
 from distrain_nb.run.charts.lines import ChartLine
 from distrain_nb.run.metrics.events import Key
-from distrain_nb.run.summary import brief
+from distrain_nb.run.summary import short_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -136,7 +136,7 @@ def sheet(metrics: Metrics, lines: Lines, *, drawn: bool) -> str:
     charts = {
         tag: chart(
             tag,
-            brief(last[tag]) if tag in last else "",
+            short_number(last[tag]) if tag in last else "",
             notes.get(tag, ""),
             _svg(tag, curves[tag], colours, _height(tags), metrics) if drawn else "",
         )

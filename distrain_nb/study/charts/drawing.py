@@ -12,11 +12,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from distrain_nb.run.charts.drawing import SIDE, Plot, chart, framed, ground, group, left_of
-from distrain_nb.run.summary import brief, plural
+from distrain_nb.run.summary import plural, short_number
 from distrain_nb.study.charts.axes import ValueAxis, goal_axis, parameter_axes
 from distrain_nb.study.charts.curves import LearningCurves
 from distrain_nb.study.files import TrialState
-from distrain_nb.study.summary import best_so_far, qualities, value_of
+from distrain_nb.study.summary import best_so_far, trial_ranks, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -53,7 +53,7 @@ class StudyDrawing:
         ]
         self._of_goals = frozenset(map(id, self._goals))
         self._shares: dict[tuple[int, int], float | None] = {}
-        self._shades = qualities(summary.trials, summary.spec.goals[0])
+        self._shades = trial_ranks(summary.trials, summary.spec.goals[0])
 
     @property
     def axes(self) -> list[ValueAxis]:
@@ -120,7 +120,7 @@ class StudyDrawing:
         line = _steps(best, self._summary.trials[-1].number, across, axis)
         rows, columns = _rows(axis), _columns(across)
         plot = Plot(f"{ground(rows)}{line}{marks}", rows, columns)
-        text = f"best {brief(best[-1][1])}" if best else ""
+        text = f"best {short_number(best[-1][1])}" if best else ""
         return chart(goal.metric, text, "", framed(plot, f"{goal.metric} by trial, with the best"))
 
     def _slice(self, across: ValueAxis, axis: ValueAxis) -> str:

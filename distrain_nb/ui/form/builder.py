@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import traitlets
 
-from distrain_nb.api.settings import hints_of
+from distrain_nb.api.settings import setting_hints
 from distrain_nb.backends.options import declared
 from distrain_nb.backends.plugins import all_backends
 from distrain_nb.errors import OptionError
@@ -304,7 +304,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
     def _hints_of(self, place: str) -> Mapping[str, str]:
         """Return this machine's values for empty fields, with where they come from; found once."""
         if place not in self._hints:
-            self._hints[place] = hints_of(place)
+            self._hints[place] = setting_hints(place)
         return self._hints[place]
 
     def _price_came(self) -> None:

@@ -50,7 +50,7 @@ _LONGEST_STEP = 11
 
 
 @dataclass(frozen=True)
-class Standing:
+class Headway:
     """How far a run has come: the highest step that it has reported, -1 for none, and a digest of
     what its checkpoint folder has."""
 
@@ -66,14 +66,14 @@ class RunAttempt:
     number: int = 1
     fruitless: int = 0
     began: float = 0.0
-    standing: Standing = Standing()
+    standing: Headway = Headway()
 
     @property
     def pause(self) -> float:
         """Seconds to wait before it."""
         return float(FIRST_PAUSE_S * 2**self.fruitless)
 
-    def next(self, standing: Standing) -> RunAttempt:
+    def next(self, standing: Headway) -> RunAttempt:
         """Return the attempt that goes on from there."""
         came_on = standing.step > self.standing.step
         came_on |= standing.checkpoints not in ("", self.standing.checkpoints)
@@ -140,7 +140,7 @@ class Retries:
         cause = cause_of(decisive(failures).status) if failures else saved
         if not is_retried(cause, self._launch.retried or RETRIED):
             return False
-        reached = standing(self._events, self._checkpoints, self.attempt.began)
+        reached = headway(self._events, self._checkpoints, self.attempt.began)
         attempt = self.attempt.next(reached)
         if not attempt.is_of_use:
             self._vain = attempt.vain
@@ -206,10 +206,10 @@ def mark(events: str, attempt: int) -> None:
         pass
 
 
-def standing(events: str, checkpoints: str, since: float = 0.0) -> Standing:
+def headway(events: str, checkpoints: str, since: float = 0.0) -> Headway:
     """Return how far a program has come by what is in these folders; steps are those of event
     files that have grown since then."""
-    return Standing(
+    return Headway(
         highest_step(Path(events), since) if os.path.isabs(events) else -1,
         digest(_files(Path(checkpoints))) if os.path.isabs(checkpoints) else "",
     )

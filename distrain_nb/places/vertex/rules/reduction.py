@@ -19,7 +19,7 @@ from distrain_nb.layout.rules.engine import (
     standard_scheduling,
     without_pool,
 )
-from distrain_nb.layout.traffic import multi_region, reduction_image, sized, training_gbps
+from distrain_nb.layout.traffic import multi_region, reduction_image, reduction_pool, training_gbps
 from distrain_nb.places.vertex.rules import rule, warning
 
 _DOCUMENTS = "VERTEX-DT-JA;VERTEX-DT"
@@ -70,7 +70,7 @@ def _cpu_reducers(job: ResolvedLayout) -> Iterator[Repair]:
 
 
 def _sized(job: ResolvedLayout) -> Iterator[Repair]:
-    pool = sized(job)
+    pool = reduction_pool(job)
     if pool:
         yield repair(f"Use {pool}", reducers=pool)
 
