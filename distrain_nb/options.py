@@ -78,7 +78,7 @@ class JobOptions:
         return tuple(name.strip() for text in self.result for name in text.split(",") if name)
 
     @property
-    def of_doctor(self) -> dict[str, str]:
+    def hang_variables(self) -> dict[str, str]:
         """Variables by which the worker knows when a run stands still. Raises OptionError."""
         if self.hang_after and not _DECIMAL.fullmatch(self.hang_after):
             raise OptionError(
@@ -90,13 +90,13 @@ class JobOptions:
         return {name: text for name, text in settings.items() if text}
 
     @property
-    def of_displays(self) -> dict[str, str]:
+    def display_variables(self) -> dict[str, str]:
         """The variable by which ranks know whose displays are shown. Raises OptionError."""
         if self.display not in ("", "first", ALL):
             raise OptionError(f"invalid --display {self.display!r}: expected first or all")
         return {RANKS_VARIABLE: ALL} if self.display == ALL else {}
 
-    def given(self, place: Callable[[str, str], str]) -> dict[str, Any]:
+    def values(self, place: Callable[[str, str], str]) -> dict[str, Any]:
         """Return the names that `param` and `data` define, with their values; `place` says what a
         name for data at a URI is where the job runs."""
         values = {name: _literal(text) for name, text in _pairs("param", self.param)}
@@ -106,7 +106,7 @@ class JobOptions:
         """Return where the job finds the data that `data` names, as `place` says."""
         return {name: place(name, uri) for name, uri in _pairs("data", self.data)}
 
-    def brought(self, brings: Callable[[str], bool]) -> frozenset[str]:
+    def delivered_names(self, brings: Callable[[str], bool]) -> frozenset[str]:
         """Return the names in `data` of what comes to the job without being read by its name."""
         return frozenset(name for name, uri in _pairs("data", self.data) if brings(uri))
 
@@ -117,7 +117,7 @@ class Chosen(NamedTuple):
     layout: Layout
     job: JobOptions
     backend: AnyBackend
-    own: Any
+    backend_options: Any
 
 
 def read(options: Mapping[str, Any], config: Config | None = None) -> Chosen:

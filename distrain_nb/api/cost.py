@@ -36,7 +36,7 @@ def cost_of(options: JobOptions, job: AnyJob, backend: AnyBackend, plan: Plan) -
     if limit:
         try:
             price = LOOKUP.within(WAITED_S, job.layout, plan.gpus)
-            price.lasting(limit)
+            price.seconds_until(limit)
         except NoPrice as error:
             raise OptionError(f"--max-cost {options.max_cost} can't be kept: {error}") from None
         return replace(cost.at(price), limit=limit.amount)
@@ -55,7 +55,7 @@ def cost_of(options: JobOptions, job: AnyJob, backend: AnyBackend, plan: Plan) -
 def with_limit(job: AnyJob, cost: RunCost) -> AnyJob:
     """Return a job of this machine that ends where it has cost what it may."""
     limit = Money(cost.limit, cost.currency)
-    seconds = cost.price.lasting(limit) if cost.price else math.inf
+    seconds = cost.price.seconds_until(limit) if cost.price else math.inf
     return (
         replace(job, cost_limit=(seconds, cost_limit_reason(limit)))
         if math.isfinite(seconds)

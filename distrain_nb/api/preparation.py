@@ -138,7 +138,7 @@ def variables(
     options: JobOptions, places: Mapping[str, str], backend: AnyBackend
 ) -> dict[str, str]:
     """Return SageMaker's variable for each name, but for those that the service sets itself."""
-    brought = options.brought(backend.brings)
+    brought = options.delivered_names(backend.brings)
     return {f"{CHANNEL}{n.upper()}": path for n, path in places.items() if n not in brought}
 
 
@@ -319,7 +319,9 @@ def _program(source: Source, options: JobOptions, backend: AnyBackend) -> Progra
     return replace(
         program,
         arguments=with_places(options.args, places),
-        variables=variables(options, places, backend) | options.of_doctor | options.of_displays,
+        variables=variables(options, places, backend)
+        | options.hang_variables
+        | options.display_variables,
         findings=(*program.findings, *unread),
     )
 
@@ -327,8 +329,8 @@ def _program(source: Source, options: JobOptions, backend: AnyBackend) -> Progra
 def _of_cell(source: Source, options: JobOptions, limit: int, backend: AnyBackend) -> Program:
     if options.exclude:
         raise OptionError("--exclude is for scripts: a cell sends only the files that it needs")
-    variables_of_cell = {**source.notebook.given, **options.given(backend.data)}
-    otherwise_read = options.brought(backend.brings) | data_names(options.args)
+    variables_of_cell = {**source.notebook.given, **options.values(backend.data)}
+    otherwise_read = options.delivered_names(backend.brings) | data_names(options.args)
     if CHANNEL in source.cell.source:
         otherwise_read |= options.places(backend.data).keys()
     return capture(
@@ -357,6 +359,6 @@ def _of_script(script: Script, options: JobOptions, limit: int, backend: AnyBack
         limit=limit,
         for_image=backend.has_image,
     )
-    names = options.places(backend.data).keys() - options.brought(backend.brings)
+    names = options.places(backend.data).keys() - options.delivered_names(backend.brings)
     unread = unread_data_findings(program, options.args, sorted(names))
     return replace(program, findings=(*program.findings, *unread))

@@ -71,7 +71,7 @@ class Price:
         """Return what so many seconds cost."""
         return Money(self.hourly * seconds / HOUR_S, self.currency)
 
-    def lasting(self, limit: Money) -> float:
+    def seconds_until(self, limit: Money) -> float:
         """Return the seconds after which a limit is reached. Raises NoPrice for another
         currency."""
         if limit.currency != self.currency:

@@ -68,7 +68,7 @@ class Stock:
     devices: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def untold(self) -> str:
+    def unidentified(self) -> str:
         """The named image, if only its registry can tell what it is for; empty if there is none."""
         bare = self.option == BASE and _BARE.search(self.named)
         return "" if bare or self.row_of(self.named) else self.named

@@ -99,7 +99,7 @@ def tune_verb(options: argparse.Namespace) -> Any:
 def _delete(study: Study) -> None:
     message = f"{study.title} is deleted"
     with suppress(RunUnreadable):
-        message += f", with {plural(len(study.each()), 'trial')}"
+        message += f", with {plural(len(study.all_trials()), 'trial')}"
     delete(study)
     print(message)
 
@@ -123,6 +123,6 @@ def _stop_trial(study: Study, text: str) -> None:
     try:
         study.stop(int(text))
     except (ValueError, KeyError):
-        numbers = f"1 to {len(study.each())}"
+        numbers = f"1 to {len(study.all_trials())}"
         raise OptionError(f"invalid --stop {text!r}: the study has trials {numbers}") from None
     print(f"trial {text} of {study.title} is being stopped")

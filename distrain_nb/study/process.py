@@ -101,7 +101,7 @@ class StudyProcess(TrialLoop[TrialFile]):
         until_one_ends([owner.pid for owner in owners if owner], TURN_S)
         return True
 
-    def wanted(self) -> int:
+    def requested(self) -> int:
         return requested_trials(self._folder, self.spec)
 
     def _save(self, trial: TrialFile) -> TrialFile:

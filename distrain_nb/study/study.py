@@ -92,7 +92,7 @@ class Study(Ends):
             return self.file.parsed
 
     @property
-    def wanted(self) -> int:
+    def requested_trials(self) -> int:
         """How many trials there are to be in all. Raises RunUnreadable."""
         with readable(self.folder):
             return requested_trials(self.folder, self.spec)
@@ -106,7 +106,7 @@ class Study(Ends):
             self._start_again()
         return status
 
-    def each(self) -> tuple[StudyTrial, ...]:
+    def all_trials(self) -> tuple[StudyTrial, ...]:
         """Return its trials, in order of their numbers; the same tuple where nothing has changed.
         Raises RunUnreadable."""
         with readable(self.folder):
@@ -114,7 +114,7 @@ class Study(Ends):
 
     def __getitem__(self, number: int) -> StudyTrial:
         """Return the trial of that number, from 1. Raises KeyError."""
-        match = next((trial for trial in self.each() if trial.number == number), None)
+        match = next((trial for trial in self.all_trials() if trial.number == number), None)
         if match is None:
             raise KeyError(f"study {self.id} has no trial {number} yet")
         return match
@@ -123,7 +123,7 @@ class Study(Ends):
     def runs(self) -> list[Run]:
         """The runs of its trials that exist, by the trials' numbers."""
         runs_of_trials = []
-        for trial in self.each():
+        for trial in self.all_trials():
             with suppress(RunNotReady, RunNotFound):
                 runs_of_trials.append(trial.run)
         return runs_of_trials
@@ -134,7 +134,7 @@ class Study(Ends):
         `steps` that it has reported, `duration` in seconds, and the number of its `run`."""
         import pandas as pd
 
-        spec, all_trials = self.spec, self.each()
+        spec, all_trials = self.spec, self.all_trials()
         names = list(dict.fromkeys(p.name for p in spec.parameters))
         goals = [goal.metric for goal in spec.goals]
         rows = [trial.row(names, goals) for trial in all_trials]
@@ -160,7 +160,7 @@ class Study(Ends):
     @property
     def front(self) -> list[StudyTrial]:
         """The trials that no other beats in all goals; of one goal the best alone."""
-        return list(self.front_of(self.each()))
+        return list(self.front_of(self.all_trials()))
 
     def front_of(self, trials: tuple[StudyTrial, ...]) -> tuple[StudyTrial, ...]:
         """Return the Pareto front of these trials, which are all of this study."""
@@ -286,7 +286,7 @@ class Study(Ends):
 
     def _want_more(self, trials: int) -> None:
         cancelled = self.state is State.CANCELLED  # what was still wanted is wanted no more
-        count = (len(self.each()) if cancelled else self.wanted) + trials
+        count = (len(self.all_trials()) if cancelled else self.requested_trials) + trials
         replace_file(self.folder / WANTED_FILE, str(count).encode())
         if self.state.final:
             (self.folder / CANCEL_FILE).unlink(missing_ok=True)
@@ -351,5 +351,5 @@ def _as_optuna(study: Study) -> optuna.Study:
     """Made of what a service says of the trials."""
     spec = replace(study.spec, search=Search("random"))
     goals = [goal.metric for goal in spec.goals]
-    outcomes = [(trial.params, trial.outcome(goals)) for trial in study.each()]
+    outcomes = [(trial.params, trial.outcome(goals)) for trial in study.all_trials()]
     return SearchEngine(spec, outcomes, name=study.name).study

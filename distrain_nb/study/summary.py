@@ -145,7 +145,7 @@ class StudySummary(Overview):
 
 def summary_of(study: Study) -> StudySummary:
     """Return the study's present summary. Raises RunUnreadable."""
-    status, trials = study.status, study.each()
+    status, trials = study.status, study.all_trials()
     now, final = time.time(), status.state.final
     end = status.times.get(str(status.state), now) if final else None
     summary = StudySummary(
@@ -161,7 +161,7 @@ def summary_of(study: Study) -> StudySummary:
         error=escapes.plain(status.error),
         progress=None if final else status.progress,
         spec=study.spec,
-        wanted=study.wanted,
+        wanted=study.requested_trials,
         trials=trials,
         front=study.front_of(trials),
         now=now,

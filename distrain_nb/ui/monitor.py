@@ -86,10 +86,10 @@ class Monitor:
         over = self._summary.final
         self._let_go = self._frontend is Frontend.SERVER and not over
         if self._live:
-            self._live.let_go()
+            self._live.stop_waiting()
         thread = outputs.in_background(self._follow, f"distrain-monitor-{self._run.id}")
         if self._frontend is Frontend.TERMINAL and not over:
-            self._terminal.let_go(self._summary)
+            self._terminal.stop_waiting(self._summary)
         else:
             thread.start()
         if over:

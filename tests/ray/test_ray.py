@@ -240,9 +240,9 @@ def test_a_study_runs_its_trials_as_jobs(cluster: RayCluster, tmp_path: Path) ->
     assert found.best.params == {"x": 2}
     jobs = [row["submission_id"] for row in httpx.get(f"{cluster.address}/api/jobs/").json()]
     assert len([job for job in jobs if (job or "").startswith("bowl")]) == 4
-    values = {trial.params["x"]: trial.goals["loss"] for trial in found.each()}
+    values = {trial.params["x"]: trial.goals["loss"] for trial in found.all_trials()}
     assert values == {x: (x - 2) ** 2 for x in range(1, 5)}
-    assert all(trial.run.state is State.SUCCEEDED for trial in found.each())
+    assert all(trial.run.state is State.SUCCEEDED for trial in found.all_trials())
 
 
 RESUMES = """

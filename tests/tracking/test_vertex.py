@@ -119,7 +119,9 @@ def test_a_study_is_caught_up_with_when_the_service_is_there(tracked_home: Path,
         BOWL, tune="x=0.0..1.0", goal="min:val/loss", trials=3, parallel=1, name="bowl",
         search="random,seed=1", wait=True,
     )  # fmt: skip
-    assert eventually(lambda: catch_up() or all(note_of(trial.run) for trial in found.each()), 120)
+    assert eventually(
+        lambda: catch_up() or all(note_of(trial.run) for trial in found.all_trials()), 120
+    )
     kill_the_process()
     with experiments(kept, port) as address:
         assert eventually(all_mirrored, 240), log_of(tracked_home)
@@ -128,7 +130,7 @@ def test_a_study_is_caught_up_with_when_the_service_is_there(tracked_home: Path,
     by_name = {row["run_name"]: row for row in rows}
     assert by_name.pop("bowl-2")["state"] == "RUNNING"
     assert sorted(name[:6] for name in by_name) == ["bowl-1", "bowl-2", "bowl-3"]
-    for trial in found.each():
+    for trial in found.all_trials():
         (row,) = (row for name, row in by_name.items() if name.startswith(trial.run.name))
         assert (row["state"], row["param.x"]) == ("COMPLETE", trial.params["x"])
         last = (trial.params["x"] - 0.3) ** 2 + 0.2

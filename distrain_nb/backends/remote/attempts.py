@@ -48,7 +48,7 @@ class Resubmits(Protocol):
     one_log: bool
     """Whether its log goes on with the next attempt's, so that a cursor stays good."""
 
-    def again(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
+    def prepare_attempt(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
         """Make all ready for an attempt, the second or a later one, and return its request. Called
         again with what it gave if its caller was killed."""
 
@@ -78,7 +78,7 @@ def start_next_attempt(
         return False, ""
     attempt = present.next(_standing(run, service, present.began))
     if not attempt.is_of_use:
-        return False, attempt.vain
+        return False, attempt.no_retry_reason
     why = observed.error if observed.cause or not failures else headline(decisive(failures), ())
     words = f"{attempt.words(retries)}, after {SAVED_AHEAD if has_saved else _brief(why)}"
     _log.info("%s", words)
@@ -95,7 +95,7 @@ def prepare_request(run: CarriedRun, submission: Submission, service: Service) -
     journal = run.journal
     if journal.attempt.number > 1 and not run.may_be_there and isinstance(service, Resubmits):
         retries = int(str(submission.spec.get("retries") or 0))
-        request = service.again(journal.request or {}, journal.attempt, retries)
+        request = service.prepare_attempt(journal.request or {}, journal.attempt, retries)
         run.keep(replace(journal, request=dict(request)))
 
 

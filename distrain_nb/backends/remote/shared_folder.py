@@ -173,7 +173,7 @@ class SharedFolderService(ABC, Generic[SpecT]):
 
     one_log = True
 
-    def again(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
+    def prepare_attempt(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
         """Tell the replicas of the next attempt of it."""
         (self.folder / ATTEMPT).write_text(str(attempt.number))
         self._tell(retried_variables(attempt.number, retries))
@@ -203,7 +203,7 @@ class SharedFolderService(ABC, Generic[SpecT]):
         """Return what the replica said that failed first; empty where none has."""
         return _first_failure((folder, _status(folder)) for folder in self._last_attempts())
 
-    def left(self) -> Observed | None:
+    def outcome(self) -> Observed | None:
         """Return how the job has ended by what its replicas left; None where not all have come to
         an end. For a service that forgets its jobs."""
         statuses = [(folder, _outcome(folder)) for folder in self._last_attempts()]

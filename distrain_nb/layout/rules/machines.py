@@ -253,7 +253,7 @@ def machine_newer(job: ResolvedLayout) -> Iterator[Problem]:
 
 def _newer(job: ResolvedLayout, resolved: ResolvedPool) -> str:
     """Return the SDK that lists a machine which no table has; empty if none does."""
-    if resolved.known or job.offers is None or not resolved.pool.machine:
+    if resolved.is_in_tables or job.offers is None or not resolved.pool.machine:
         return ""
     names, package = job.offers.sdk_machines()
     return package if resolved.pool.machine in names else ""
@@ -277,7 +277,7 @@ def _unknown(job: ResolvedLayout, resolved: ResolvedPool, offered: Mapping[str, 
         has = accelerators_of(job.catalog, resolved.legacy.name)
         with_them = f" with {accelerator_text(has)}" if has else ""
         return f"{name} is a machine type of AI Platform{with_them}."
-    if resolved.known:
+    if resolved.is_in_tables:
         return f"{name} is not offered for training on {place}."
     if machines_with(job.catalog, job.layout.on, offered, name or ""):
         return f"{name} is not a machine type: choose one that has it."
@@ -287,7 +287,7 @@ def _unknown(job: ResolvedLayout, resolved: ResolvedPool, offered: Mapping[str, 
 def _near(
     job: ResolvedLayout, resolved: ResolvedPool, offered: Mapping[str, None]
 ) -> Iterator[Repair]:
-    if resolved.legacy or (resolved.known and equipment(resolved)):
+    if resolved.legacy or (resolved.is_in_tables and equipment(resolved)):
         yield from successors(job, resolved)
         return
     name = resolved.pool.machine or ""

@@ -173,9 +173,9 @@ class SlurmService(SharedFolderService[SlurmSpec]):
         self._times[JOB] = time.time()
         return job
 
-    def again(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
+    def prepare_attempt(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
         """Forget how the last job has ended: the next one has another name."""
-        request = super().again(request, attempt, retries)
+        request = super().prepare_attempt(request, attempt, retries)
         for name in (JOB, ENDED):
             (self.folder / name).unlink(missing_ok=True)
         with suppress(FileNotFoundError):
@@ -193,7 +193,7 @@ class SlurmService(SharedFolderService[SlurmSpec]):
         return job
 
     def observe(self, job: str) -> Observed:
-        outcome = self.left()
+        outcome = self.outcome()
         if outcome and outcome.state is State.SUCCEEDED:
             return outcome
         since = max(self.since, self._times.get(JOB, 0.0))

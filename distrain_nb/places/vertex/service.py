@@ -122,7 +122,7 @@ class VertexService(CloudService[VertexSpec]):
 
     one_log = False
 
-    def again(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
+    def prepare_attempt(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
         """Return the request of an attempt: its job has a label of its own, and all else that the
         first had."""
         labels = {RUN_LABEL: f"{self.spec.run}-{attempt.number}"}

@@ -22,7 +22,7 @@ class ProgressReading(NamedTuple):
     total: float
     unit: str = "steps"
     label: str = ""
-    left: Optional[float] = None  # seconds, as the program says itself
+    seconds_left: Optional[float] = None  # seconds, as the program says itself
 
 
 _STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

@@ -91,7 +91,7 @@ class RunAttempt:
         return f"attempt {self.number} of {retries + 1}"
 
     @property
-    def vain(self) -> str:
+    def no_retry_reason(self) -> str:
         """Return why no further attempt is made."""
         return (
             f"not started again: {self.fruitless} attempts in turn have saved no newer checkpoint "
@@ -109,7 +109,7 @@ class Retries:
         self._events, self._checkpoints = (
             fill(launch.processes[0].environment, folder, ()).get(name, "") for name in FOLDERS
         )
-        self._vain = ""
+        self._no_retry_reason = ""
 
     @property
     def which(self) -> str:
@@ -143,7 +143,7 @@ class Retries:
         reached = headway(self._events, self._checkpoints, self.attempt.began)
         attempt = self.attempt.next(reached)
         if not attempt.is_of_use:
-            self._vain = attempt.vain
+            self._no_retry_reason = attempt.no_retry_reason
             return False
         self.attempt = attempt
         return True
@@ -153,10 +153,10 @@ class Retries:
         why = headline(decisive(failures), processes) if failures else SAVED_AHEAD
         return f"{self.attempt.words(self._launch.retries)}, after {why}"
 
-    def explained(self, report: str) -> str:
+    def with_no_retry_reason(self, report: str) -> str:
         """Return the report of a failure with why there is no other attempt, where it is the
         lack of progress."""
-        return "\n".join(filter(None, (report, self._vain)))
+        return "\n".join(filter(None, (report, self._no_retry_reason)))
 
     def forget(self) -> None:
         """Leave nothing of a failed attempt but its log, its charts and what the program saved."""

@@ -379,7 +379,7 @@ class Supervisor:
         if self._failures and state is State.FAILED:
             failures = [f.because(output.assertions.get(f.process, "")) for f in self._failures]
             ranks = self._status.processes[: len(self._launch.processes)]
-            error = self._retries.explained(failure.report(failures, ranks))
+            error = self._retries.with_no_retry_reason(failure.report(failures, ranks))
         self._enter(state, str(state), error=error, note=note)
         give_up_at = time.monotonic() + LAST_STATUS_WITHIN_S
         while self._status != self._saved and time.monotonic() < give_up_at:

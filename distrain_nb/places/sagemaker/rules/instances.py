@@ -216,7 +216,7 @@ def alternatives_devices(job: ResolvedLayout) -> Iterator[Problem]:
     kinds: dict[str, str] = {}
     for variant in job.layout.variants():
         for resolved in resolve(variant, catalog=job.catalog).training:
-            if resolved.known:
+            if resolved.is_in_tables:
                 kinds.setdefault(_kind(resolved), str(resolved.pool.machine))
     if len(kinds) > 1:
         (first, one), (second, other), *_ = kinds.items()

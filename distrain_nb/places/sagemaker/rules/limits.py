@@ -158,7 +158,7 @@ def pending_time(job: ResolvedLayout) -> Iterator[Problem]:
 def pending_without_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
     waits, spot = job.layout.max_wait, job.layout.spot
     variants = (resolve(layout, catalog=job.catalog) for layout in job.layout.variants())
-    pools = [pool for variant in variants for pool in variant.pools if pool.known]
+    pools = [pool for variant in variants for pool in variant.pools if pool.is_in_tables]
     if waits is not None and not spot and pools and not any(p.accelerator for p in pools):
         yield Problem(
             "max_wait",
