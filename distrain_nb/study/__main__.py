@@ -8,11 +8,12 @@ import time
 import traceback
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from distrain_nb.backends.remote.carried import CarriedRun
 from distrain_nb.backends.remote.carrier import give_up
-from distrain_nb.backends.remote.carrier_log import carrier_lock
+from distrain_nb.backends.remote.carrier_log import run_as_owner
 from distrain_nb.errors import DistrainError
 from distrain_nb.study.files import StudyFile, TrialState, read_trials
 from distrain_nb.study.full_disk import is_caused_by_full_disk, wait_for_room
@@ -22,19 +23,12 @@ from distrain_nb.worker.files.status import State, Status
 
 # What is given up when the disk is full, for room to say so.
 RESERVE_FILES, RESERVE_BYTES = 4, 32 << 10
-# One that is about to end may hold the lock a moment longer.
-TRIES, TURN_S = 50, 0.1
 
 
 def main(folder: Path) -> None:
     """Own the study until it ends; return at once if another process owns it."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    for _ in range(TRIES):
-        with carrier_lock(folder) as mine:
-            if mine:
-                return _own_study(folder)
-        time.sleep(TURN_S)
-    return None
+    run_as_owner(folder, partial(_own_study, folder))
 
 
 def _own_study(folder: Path) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from distrain_nb.run.pages.listing import ListedRun
+    from distrain_nb.run.run import Run
 
 HEADINGS = ("run", "name", "state", "where", "best metric", "duration", "started")
 STATE = HEADINGS.index("state")
@@ -117,7 +117,7 @@ class RunsTable:
         return f"as of {clock(self.now)}" if changing else ""
 
 
-def runs_table(runs: Iterable[ListedRun]) -> RunsTable:
+def runs_table(runs: Iterable[Run]) -> RunsTable:
     """Return the runs with their state, place, layout, best metric and times, in the order
     given."""
     return RunsTable(Listing().read(runs), time.time())
@@ -219,7 +219,7 @@ class ExperimentTable(RunsTable):
         return self.still()
 
 
-def experiment_table(runs: Iterable[ListedRun]) -> ExperimentTable:
+def experiment_table(runs: Iterable[Run]) -> ExperimentTable:
     """Return the runs in the order given."""
     return ExperimentTable(Listing().read(runs), time.time())
 

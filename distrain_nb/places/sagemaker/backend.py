@@ -158,7 +158,7 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
         """Return a job, a study or one of its trials on SageMaker, or on the stand-in that listens
         at `endpoints`."""
         from distrain_nb.places.sagemaker.plan import SageMakerSpec
-        from distrain_nb.places.sagemaker.service import SageMakerService
+        from distrain_nb.places.sagemaker.service import ForeignService, SageMakerService
 
         sagemaker_spec = SageMakerSpec.of(spec)
         if sagemaker_spec.study or (sagemaker_spec.job and sagemaker_spec.run):
@@ -169,8 +169,6 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
             )
         if not sagemaker_spec.job:
             return SageMakerService(sagemaker_spec, endpoints)
-        from distrain_nb.places.sagemaker.followed import ForeignService
-
         return ForeignService(sagemaker_spec, endpoints)
 
     def foreign(self, job: object) -> SageMakerSpec | None:

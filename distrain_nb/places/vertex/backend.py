@@ -141,7 +141,7 @@ class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):
     ) -> VertexService:
         """Return a job on Vertex AI, or on the stand-in that listens at `endpoints`."""
         from distrain_nb.places.vertex.plan import VertexSpec
-        from distrain_nb.places.vertex.service import VertexService
+        from distrain_nb.places.vertex.service import ForeignService, VertexService
 
         vertex_spec = VertexSpec.of(spec)
         if vertex_spec.study:
@@ -150,8 +150,6 @@ class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):
             return VertexStudy(vertex_spec, endpoints)
         if vertex_spec.run or not vertex_spec.job:
             return VertexService(vertex_spec, endpoints)
-        from distrain_nb.places.vertex.followed import ForeignService
-
         return ForeignService(vertex_spec, endpoints)
 
     def foreign(self, job: object) -> VertexSpec | None:

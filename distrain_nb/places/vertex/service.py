@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING
 from distrain_nb.backends.remote.cloud import CloudService
 from distrain_nb.backends.remote.delivery import files_of_worker, pack, packages_to_install
 from distrain_nb.backends.remote.options import restored_variables
+from distrain_nb.backends.remote.sdk import NoOutput
 from distrain_nb.backends.remote.submission import fill_placeholders
 from distrain_nb.image import CloudBuild
 from distrain_nb.layout.catalog import current
@@ -225,3 +226,16 @@ class VertexService(CloudService[VertexSpec]):
     def _logging(self) -> LoggingServiceV2Client:
         with client.plain_words("log in to Cloud Logging"):
             return client.logging_client(self.endpoints)
+
+
+class ForeignService(VertexService):
+    """A job that the SDK has started: its state, its log, its end."""
+
+    @property
+    def output(self) -> NoOutput:
+        """Empty: only our worker writes event files and results where we look for them."""
+        return NoOutput()
+
+    def links(self, job: str) -> Mapping[str, str]:
+        """Return the job and its log in the console."""
+        return {name: link for name, link in super().links(job).items() if name in ("job", "log")}
