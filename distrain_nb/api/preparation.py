@@ -36,7 +36,7 @@ from distrain_nb.program.advice import (
     told_by,
     unread_arguments,
 )
-from distrain_nb.run import room
+from distrain_nb.run import disk_usage
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -71,10 +71,10 @@ def with_uploads(job: AnyJob, backend: AnyBackend) -> AnyJob:
 def machine_findings(job: AnyJob, backend: AnyBackend) -> Iterator[Finding]:
     """Yield a disk that is nearly full, and a machine that may be shut down before the job has
     ended."""
-    folder, free = room.free_bytes()
-    if free < room.LITTLE:
+    folder, free = disk_usage.free_bytes()
+    if free < disk_usage.LITTLE:
         message = (
-            f"only {free / room.GB:.1f} GB are free for runs in {folder}: %distrain clean "
+            f"only {free / disk_usage.GB:.1f} GB are free for runs in {folder}: %distrain clean "
             "says what can go"
         )
         yield Finding("machine.little-room", Severity.WARNING, "", message)

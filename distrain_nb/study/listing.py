@@ -24,7 +24,7 @@ from distrain_nb.errors import (
     did_you_mean,
 )
 from distrain_nb.run import Run, Store
-from distrain_nb.run.room import Reclaimable, size_of
+from distrain_nb.run.disk_usage import Reclaimable, size_of
 from distrain_nb.study.files import (
     STUDIES_FOLDER,
     STUDY_FILE,

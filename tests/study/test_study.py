@@ -9,7 +9,7 @@ import pytest
 from distrain_nb import api, script, study
 from distrain_nb.errors import CheckFailed, OptionError, RunFailed, RunNotReady, StudyNotFound
 from distrain_nb.run import Store
-from distrain_nb.run.room import cleaning
+from distrain_nb.run.disk_usage import cleaning
 from distrain_nb.study import Study
 from distrain_nb.study.listing import delete, ended_before
 from distrain_nb.worker.files.status import State
