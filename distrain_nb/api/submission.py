@@ -17,7 +17,7 @@ from distrain_nb.errors import OptionError, StoreError
 from distrain_nb.program import Program
 from distrain_nb.run import Run, Store
 from distrain_nb.run.annotation import tags_in
-from distrain_nb.secrets import without_secret
+from distrain_nb.secrets import redacted_word
 from distrain_nb.tracking import begin_run
 from distrain_nb.types import R
 from distrain_nb.worker.files.log import TROUBLES
@@ -124,11 +124,11 @@ def compared_options(
     them; those of a run `here` with its Python."""
     python = (f"python=={platform.python_version()}",) if here else ()
     texts = {
-        "args": (shlex.join(map(without_secret, options.args)),) if options.args else (),
-        "param": tuple(map(without_secret, options.param)),
+        "args": (shlex.join(map(redacted_word, options.args)),) if options.args else (),
+        "param": tuple(map(redacted_word, options.param)),
         "data": options.data,
-        "require": tuple(map(without_secret, options.require)),
+        "require": tuple(map(redacted_word, options.require)),
         "package": (*python, *program.requirements),
-        "tag": tags_in(map(without_secret, options.tag)),
+        "tag": tags_in(map(redacted_word, options.tag)),
     }
     return {name: values for name, values in texts.items() if values}

@@ -122,7 +122,7 @@ def _require(row: FrameworkBuild, number: str | None) -> str:
     return f"--require {package}=={row.max_version}.*" if is_later else ""
 
 
-def needs_of(framework: str, devices: Iterable[str]) -> tuple[str, ...]:
+def bridge_modules(framework: str, devices: Iterable[str]) -> tuple[str, ...]:
     """Return the modules of which a program has to import one, so that a framework reaches such
     devices; empty where it does so by itself."""
     rows = current().framework_builds.values()

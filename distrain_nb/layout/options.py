@@ -20,7 +20,7 @@ from distrain_nb.layout.files import check_length
 from distrain_nb.layout.place import PLACES
 from distrain_nb.layout.pool import POOL_FORM, Pool
 from distrain_nb.layout.traffic import sized_reducers
-from distrain_nb.repairs import joined, with_option, write_in_option
+from distrain_nb.repairs import join_lines, with_option, write_in_option
 
 if TYPE_CHECKING:
     from distrain_nb.layout.choices import Choice
@@ -361,7 +361,7 @@ def words_of(text: str) -> list[str]:
     closed, and for a line that is far longer than any."""
     check_length(text, "lines of options", _LONGEST_LINE)
     try:
-        return shlex.split(joined(text))
+        return shlex.split(join_lines(text))
     except ValueError as error:
         raise OptionError(f"invalid options {shown(text)}: {error}") from None
 

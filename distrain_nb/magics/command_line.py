@@ -95,7 +95,8 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str, meant: tuple[str, ...] = ()) -> NoReturn:
         """Raise OptionError. `meant` is a word of the line, and those that may be meant instead."""
         if (lacks := _NO_VALUE.match(message)) and lacks[1] in self._option_string_actions:
-            name, form = lacks[1], self._option_string_actions[lacks[1]].metavar
+            name, action = lacks[1], self._option_string_actions[lacks[1]]
+            form = getattr(action, "grammar", "") or action.metavar
             message, meant = f"no value for {name}: expected {name} {form or 'VALUE'}", (name,)
         fixes = tuple(write_option(meant[0], option) for option in meant[1:])
         where = meant[0] if meant else ""
@@ -287,4 +288,5 @@ def _add(group: argparse._ArgumentGroup, option: Option, form: str = "") -> None
     else:
         action = "append" if option.several else "store"
         kind = {"metavar": form or option.form, "action": action}
-    group.add_argument(*option.names, dest=option.field, help=option.help, **kind)
+    added = group.add_argument(*option.names, dest=option.field, help=option.help, **kind)
+    vars(added)["grammar"] = option.grammar  # for the error where the value is missing

@@ -68,12 +68,12 @@ def without_breaks(about: str) -> str:
 
 def _written(context: CompletionContext) -> str:
     """Return the magic's line up to the cursor, with those that continue it."""
-    from distrain_nb.repairs import head_lines, joined
+    from distrain_nb.repairs import head_lines, join_lines
 
     *above, line = context.full_text.split("\n")[: context.cursor_line + 1]
     text = "\n".join([*above, line[: context.cursor_position]])
     in_head = text.startswith("%%") and head_lines(text) > len(above)
-    return joined(text).replace("\n", " ") if in_head else joined(text).rpartition("\n")[2]
+    return join_lines(text).replace("\n", " ") if in_head else join_lines(text).rpartition("\n")[2]
 
 
 def _is_ours(matcher: Any) -> bool:

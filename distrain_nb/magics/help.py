@@ -83,7 +83,9 @@ def page_of(*parsers: Parser) -> HelpPage:
     return HelpPage(text, tuple(section for parser in parsers for section in _sections(parser)))
 
 
-def part(parser: Parser, title: str, is_part: Callable[[argparse.Action], bool]) -> HelpPage:
+def options_part(
+    parser: Parser, title: str, is_part: Callable[[argparse.Action], bool]
+) -> HelpPage:
     """Return some of a parser's options."""
     actions = [action for action in parser._actions if is_part(action)]
     formatter = parser._get_formatter()
@@ -214,7 +216,7 @@ def _group(parser: Parser, title: str) -> HelpPage:
     """Return one group of a parser's options."""
     groups = [group for group in parser._action_groups if group.title == title]
     members = {id(action) for group in groups for action in group._group_actions}
-    return part(parser, title, lambda action: id(action) in members)
+    return options_part(parser, title, lambda action: id(action) in members)
 
 
 def _of_backend(backend: AnyBackend) -> HelpPage:
@@ -231,6 +233,8 @@ def _images(backends: Sequence[AnyBackend]) -> HelpPage:
         for name, option in declared(backend.options).items()
         if option.topic == "images"
     }
-    of_jobs = part(cell_parser(backends), "the image of a job", lambda action: action.dest in names)
+    of_jobs = options_part(
+        cell_parser(backends), "the image of a job", lambda action: action.dest in names
+    )
     builds = page_of(image_parser())
     return HelpPage(f"{of_jobs.text}\n{builds.text}", of_jobs.sections + builds.sections)

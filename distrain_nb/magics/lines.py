@@ -18,7 +18,7 @@ from distrain_nb.magics.cell import show_long_work, submit, watch
 from distrain_nb.magics.command_line import HELP, HelpAsked
 from distrain_nb.magics.help import page_of, show, show_help
 from distrain_nb.magics.verbs import line_options, packing_options
-from distrain_nb.run import LogReader, Run, still
+from distrain_nb.run import LogReader, Run, final_lines
 from distrain_nb.run.annotation import tags_in
 from distrain_nb.run.summary import labels_of, tagged
 from distrain_nb.worker.files.disk import readable_size
@@ -106,7 +106,7 @@ def _follow(run: Run, rank: int | None) -> None:
         over = run.state.final
         lines = [line for line in reader if process in (None, line.process)]
         labels = labels_of(run.status)
-        for line in still(lines):
+        for line in final_lines(lines):
             if not line.moving:
                 print(coloured(tagged(labels, line)))
         time.sleep(0 if over else FOLLOW_EVERY_S)
@@ -248,9 +248,9 @@ def _doctor(_: argparse.Namespace) -> Any:
 
 def _clean(options: argparse.Namespace) -> None:
     from distrain_nb.run.disk_usage import cleaning
-    from distrain_nb.study.listing import ended_before
+    from distrain_nb.study.listing import studies_ended_before
 
-    reclaimable = cleaning(options.older_than, ended_before)
+    reclaimable = cleaning(options.older_than, studies_ended_before)
     print(reclaimable)
     if options.yes:
         reclaimable.free()

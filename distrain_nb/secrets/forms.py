@@ -24,7 +24,7 @@ _NOWHERE = re.compile(
 _REFERENCE = re.compile(rb"(?:[$%]\w+%?)+")  # to a variable
 
 
-def unprefixed(data: bytes, suffix: str) -> Iterator[SecretMatch]:
+def secrets_by_context(data: bytes, suffix: str) -> Iterator[SecretMatch]:
     """Yield what looks like a secret by the text around it; `suffix` is the file's."""
     lower = data.lower()
     for kind, word, pattern, is_real in _FORMS:

@@ -81,7 +81,7 @@ def _trial_line(trial: StudyTrial) -> str:
     return f"trial {trial.number}, {trial.state}: {', '.join(words)}"
 
 
-def act(study: Study, action: str, query: Query) -> None:
+def apply_action(study: Study, action: str, query: Query) -> None:
     """Stop the study or a trial, or want more trials; see `ACTIONS`. Raises OptionError."""
     try:
         ACTIONS[action](study, query)

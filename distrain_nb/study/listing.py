@@ -100,7 +100,7 @@ def _runs_of(study: Study, store: Store) -> list[Run]:
     return [Run(record) for record in store.all() if record.handle.get("study") == key]
 
 
-def ended_before(moment: float) -> Iterator[Reclaimable]:
+def studies_ended_before(moment: float) -> Iterator[Reclaimable]:
     """Yield the folders of studies that ended before that, without the runs of their trials."""
     for study in studies():
         with suppress(RunUnreadable):

@@ -11,7 +11,7 @@ from distrain_nb.errors import CheckFailed, OptionError, RunFailed, RunNotReady,
 from distrain_nb.run import Store
 from distrain_nb.run.disk_usage import cleaning
 from distrain_nb.study import Study
-from distrain_nb.study.listing import delete, ended_before
+from distrain_nb.study.listing import delete, studies_ended_before
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.machine.gpus import shares
 from tests.conftest import eventually
@@ -86,7 +86,9 @@ def test_more_trials_of_a_study_that_has_ended(home: Path) -> None:
 
 def _cleaned(older_than: float) -> list[str]:
     return [
-        part.title for part in cleaning(older_than, ended_before).parts if "study" in part.title
+        part.title
+        for part in cleaning(older_than, studies_ended_before).parts
+        if "study" in part.title
     ]
 
 

@@ -15,7 +15,7 @@ from google.cloud.aiplatform import initializer
 from google.cloud.aiplatform.metadata import metadata
 
 from distrain_nb import api, study
-from distrain_nb.backends.remote.rehearsed import shown
+from distrain_nb.backends.remote.rehearsed import publish_services
 from distrain_nb.config import Config
 from distrain_nb.places.vertex.experiments import ExperimentsPlace
 from distrain_nb.places.vertex.tracking import VERTEX
@@ -156,7 +156,7 @@ def test_a_rehearsed_run_is_with_its_rehearsal_or_nowhere(home: Path) -> None:
     assert requests[0] is not None and requests[1] is not None
     try:
         with experiments(home / "kept.db") as address, sdk(address):
-            with shown(first.folder, {"aiplatform": address}):
+            with publish_services(first.folder, {"aiplatform": address}):
                 assert not begin(requests[0], waits=False)
                 assert eventually(lambda: not pending(VERTEX), 120), log_of(home)
             assert not begin(requests[1], waits=False)

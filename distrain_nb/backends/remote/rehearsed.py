@@ -92,7 +92,7 @@ def rehearse(
             give_up(CarriedRun(folder), error, ends_with_us=True)
             return
         _log.info("the services of the rehearsal: %s", endpoints)
-        stack.enter_context(shown(folder, endpoints))
+        stack.enter_context(publish_services(folder, endpoints))
         doing.hand_over()
         carry(endpoints, doing)
         wait_for_tracker([folder])
@@ -115,7 +115,7 @@ class Services:
 
 
 @contextmanager
-def shown(folder: Path, endpoints: Mapping[str, str]) -> Iterator[None]:
+def publish_services(folder: Path, endpoints: Mapping[str, str]) -> Iterator[None]:
     """Have the folder say where the services are that this process has."""
     path = folder / REHEARSAL_FILE
     replace_file(path, fields.encode(Services(dict(endpoints), Owner.of(os.getpid()))))

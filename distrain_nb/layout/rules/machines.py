@@ -72,7 +72,7 @@ def successors(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
         yield _bare(job, resolved, had)
 
 
-def of_tier(job: ResolvedLayout, role: Role) -> Iterator[Repair]:
+def tier_pool(job: ResolvedLayout, role: Role) -> Iterator[Repair]:
     """Yield a pool of one machine with the GPUs of the layout's scale tier, in the tier's place."""
     rows = job.catalog.legacy_machines
     tier = rows.get(job.layout.tier or "")

@@ -11,7 +11,7 @@ from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 from distrain_nb.layout.rules.engine import Problem, Repair, at, named_rule, named_warning, repair
-from distrain_nb.layout.rules.machines import of_tier
+from distrain_nb.layout.rules.machines import tier_pool
 
 _RANKS = ("launcher", "ranks_per_replica")  # what runs depends on them
 # Pools, and a tier, have rules of their own, whose repairs know their machines.
@@ -87,7 +87,7 @@ def tier_elsewhere(job: ResolvedLayout) -> Iterator[Problem]:
 def _without_tier(job: ResolvedLayout) -> Iterator[Repair]:
     """Give a layout without such a pool a machine that has the tier's GPU."""
     role = job.offers.whole_job_role if job.offers else None
-    with_gpu = [*of_tier(job, role)] if role and not job.pools else []
+    with_gpu = [*tier_pool(job, role)] if role and not job.pools else []
     yield from with_gpu or [repair("Remove the tier", tier=None)]
 
 

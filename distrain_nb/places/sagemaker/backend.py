@@ -93,9 +93,9 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
         return folders
 
     def defaults(self, environ: Mapping[str, str]) -> Settled:
-        from distrain_nb.places.sagemaker.settings import of_machine
+        from distrain_nb.places.sagemaker.settings import machine_settings
 
-        return of_machine(environ)
+        return machine_settings(environ)
 
     def settings(self, job: SageMakerJob) -> Settled:
         from distrain_nb.places.sagemaker.settings import settings_with_origin

@@ -49,7 +49,7 @@ _SWITCHES, _LISTS = ("isolate", "encrypt"), ("subnet", "security_group")
 _from_s3: dict[str, str] = {}
 
 
-def of_sdk(environ: Mapping[str, str]) -> dict[str, SettingValue]:
+def sdk_settings(environ: Mapping[str, str]) -> dict[str, SettingValue]:
     """Return the settings of both files. Raises OptionError for one that is named and isn't there,
     that can't be read, or that has something else where a setting belongs."""
     files = [_read(place, named=place == environ.get(variable)) for variable, place in (

@@ -21,7 +21,7 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.places.sagemaker import studio
 from distrain_nb.places.sagemaker.names import ACCOUNT
 from distrain_nb.places.sagemaker.regions import partition_of, partitions, regions
-from distrain_nb.places.sagemaker.sdk_config import of_sdk
+from distrain_nb.places.sagemaker.sdk_config import sdk_settings
 
 if TYPE_CHECKING:
     from distrain_nb.places.sagemaker.options import SageMakerJob
@@ -76,7 +76,7 @@ class Settings:
 
 def settings_of(job: SageMakerJob) -> Settings:
     """Return the settings that hold for a job."""
-    texts = texts_of(job)
+    texts = text_settings(job)
     region, role = str(texts["region"].value), str(texts["role"].value)
     arn = f"arn:{partition_of(region).name}:iam::{ACCOUNT}:role"
     return Settings(
@@ -90,7 +90,7 @@ def settings_of(job: SageMakerJob) -> Settings:
     )
 
 
-def texts_of(job: SageMakerJob) -> dict[str, SettingValue]:
+def text_settings(job: SageMakerJob) -> dict[str, SettingValue]:
     """Return the same, each with where it comes from; what nobody has made is empty."""
     region = _text(job, "region", VARIABLES)
     names = _own_names(str(region.value))
@@ -110,7 +110,7 @@ def texts_of(job: SageMakerJob) -> dict[str, SettingValue]:
 
 def settings_with_origin(job: SageMakerJob) -> dict[str, SettingValue]:
     """Return all that was found or chosen for a job, with where it comes from."""
-    return first_of_each(texts_of(job), applicable_settings(job))
+    return first_of_each(text_settings(job), applicable_settings(job))
 
 
 def applicable_settings(job: SageMakerJob) -> dict[str, SettingValue]:
@@ -184,10 +184,10 @@ def _ways(name: str, example: str) -> str:
     return ways_to_set(name, example, *(more if name == "region" else ()))
 
 
-def of_machine(environ: Mapping[str, str]) -> dict[str, SettingValue]:
+def machine_settings(environ: Mapping[str, str]) -> dict[str, SettingValue]:
     """Return the settings in the files of AWS's tools, and Studio's about the notebook's space.
     Raises OptionError for a file of SageMaker's SDK that can't be read."""
-    return first_of_each(_of_profile(environ), of_sdk(environ), _of_studio())
+    return first_of_each(_of_profile(environ), sdk_settings(environ), _of_studio())
 
 
 def _of_studio() -> dict[str, SettingValue]:

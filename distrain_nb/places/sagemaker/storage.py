@@ -132,13 +132,15 @@ class RunOutput:
         ]
 
     @cached_property
-    def _results(self) -> Unpacked:
+    def _results(self) -> UnpackedArchive:
         """The members of the archive; none where there is no archive."""
         key = self.prefix + _ARCHIVE
         with plain_words(f"read s3://{self.bucket}/{key}"):
             for attempts in reversed(range(_ATTEMPTS)):
                 try:
-                    return Unpacked.of(self.client.get_object(Bucket=self.bucket, Key=key)["Body"])
+                    return UnpackedArchive.of(
+                        self.client.get_object(Bucket=self.bucket, Key=key)["Body"]
+                    )
                 except ClientError as error:
                     if code_of(error) == "NoSuchKey":
                         break
@@ -148,11 +150,11 @@ class RunOutput:
                         raise DistrainError(
                             f"Can't read s3://{self.bucket}/{key}: {error}"
                         ) from error
-        return Unpacked(tempfile.TemporaryFile(), {})
+        return UnpackedArchive(tempfile.TemporaryFile(), {})
 
 
 @dataclass(frozen=True)
-class Unpacked:
+class UnpackedArchive:
     """Files of an archive one after the other in `file`; `places` are by name, each the first byte
     and the size."""
 
@@ -160,7 +162,7 @@ class Unpacked:
     places: dict[str, tuple[int, int]]
 
     @classmethod
-    def of(cls, body: IO[bytes]) -> Unpacked:
+    def of(cls, body: IO[bytes]) -> UnpackedArchive:
         """Return the results in a gzipped archive: plain files alone, whatever else it may hold."""
         file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - open for as long as it is read
         places = {}

@@ -74,9 +74,9 @@ class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):
         return (BUCKETS, *uploads)
 
     def defaults(self, environ: Mapping[str, str]) -> Settled:
-        from distrain_nb.places.vertex.settings import of_machine
+        from distrain_nb.places.vertex.settings import machine_settings
 
-        return of_machine(environ)
+        return machine_settings(environ)
 
     def settings(self, job: VertexJob) -> Settled:
         from distrain_nb.places.vertex.settings import settings_with_origin

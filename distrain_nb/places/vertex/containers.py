@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.equipment import TODAY, stock_with_answer, uses_of
 from distrain_nb.cluster.equipment import BASE, IMAGE, Container, Equipment, Stock, equip
-from distrain_nb.cluster.packages import needs_of
+from distrain_nb.cluster.packages import bridge_modules
 from distrain_nb.layout import Role
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
@@ -77,7 +77,7 @@ def _container(row: PrebuiltContainer, image: str) -> Container:
         row.framework_version,
         devices,
         _FIRST_TPUS if TPU in devices else (),
-        needs_of(row.framework, devices) if TPU in devices else (),
+        bridge_modules(row.framework, devices) if TPU in devices else (),
         ends=row.end_of_availability,
     )
 

@@ -19,7 +19,12 @@ from distrain_nb.layout.hardware import AMD64, hardware_of
 from distrain_nb.places.vertex import options, request
 from distrain_nb.places.vertex.containers import equipment_of
 from distrain_nb.places.vertex.options import VertexJob
-from distrain_nb.places.vertex.settings import Settings, missing, settings_of, settings_with_origin
+from distrain_nb.places.vertex.settings import (
+    Settings,
+    missing_settings,
+    settings_of,
+    settings_with_origin,
+)
 from distrain_nb.places.vertex.validation import findings, launcher_of, limit_findings
 from distrain_nb.secrets import HIDDEN
 from distrain_nb.types import Json, JsonObject
@@ -157,7 +162,7 @@ def plan(job: VertexJob) -> VertexPlan:
     ranks = ranks_per_replica(job.program, job.layout, started)
     asked = request.custom_job(job, settings, ranks, base)
     problems = (
-        *missing(settings),
+        *missing_settings(settings),
         *equipment.findings,
         *findings(job, settings, base),
         *limit_findings(asked),

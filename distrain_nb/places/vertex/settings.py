@@ -112,7 +112,7 @@ def _own_names(project: str, region: str) -> dict[str, SettingValue]:
     }
 
 
-def missing(settings: Settings) -> Iterator[Finding]:
+def missing_settings(settings: Settings) -> Iterator[Finding]:
     """Yield an error for each setting that a job can't do without, with the ways to make it. A
     bucket lacks only where it can't be named after project and region."""
     for name, example in (
@@ -146,7 +146,7 @@ def _ways(name: str, example: str) -> str:
     return ways_to_set(name, example, variable, f"run gcloud config set {prefix}{key} {example}")
 
 
-def of_machine(environ: Mapping[str, str]) -> dict[str, SettingValue]:
+def machine_settings(environ: Mapping[str, str]) -> dict[str, SettingValue]:
     """Return the settings of `gcloud`, and those of Compute Engine's metadata server."""
     settings = first_of_each(_of_gcloud(environ))
     machine = google.machine(environ)

@@ -20,7 +20,7 @@ from distrain_nb.run.charts.figure import chart_data, packed_numbers, points_a_l
 from distrain_nb.run.charts.lines import Metrics, OverlaidMetrics
 from distrain_nb.run.log.index import Filter
 from distrain_nb.run.log.matching import SearchTerm
-from distrain_nb.run.log.reader import folds
+from distrain_nb.run.log.reader import traceback_ranges
 from distrain_nb.run.log.search import first_error, search
 from distrain_nb.run.pages.listing import title
 from distrain_nb.run.pages.media import index, media
@@ -184,7 +184,9 @@ def _tracebacks(run: Run, query: Query) -> Answer:
     first, beyond = _window(query, len(rows))
     begin = max(0, first - LONGEST_TRACEBACK)
     around = log.lines(rows[begin : beyond + LONGEST_TRACEBACK])
-    places = [(begin + a, begin + b) for a, b in folds([numbered.line for numbered in around])]
+    places = [
+        (begin + a, begin + b) for a, b in traceback_ranges([numbered.line for numbered in around])
+    ]
     return {"folds": [list(fold) for fold in places if fold[1] >= first and fold[0] < beyond]}
 
 

@@ -175,11 +175,11 @@ def _row_of(run: Run, now: RunSummary, values: MetricValues) -> RunRow:
     bests = values.bests or {}
     return RunRow(
         now, run.line, run.experiment, values.last, values.best, bests, params, run.study,
-        "" if now.final else alarm_of(now.note),
+        "" if now.final else hang_reason(now.note),
     )  # fmt: skip
 
 
-def alarm_of(note: str) -> str:
+def hang_reason(note: str) -> str:
     """Return why a run that goes on stands still; empty for one that doesn't."""
     if not note.startswith(STANDS_STILL):
         return ""

@@ -31,7 +31,7 @@ from distrain_nb.tuning.spec import (
     Value,
     same_value,
 )
-from distrain_nb.tuning.text import written
+from distrain_nb.tuning.text import value_text
 
 
 def parameter_findings(spec: StudySpec) -> Iterator[Finding]:
@@ -94,7 +94,7 @@ def _again(values: tuple[Value, ...]) -> list[str]:
     repeated = (
         value for n, value in enumerate(values) if any(same_value(value, v) for v in values[:n])
     )
-    return list(dict.fromkeys(map(written, repeated)))
+    return list(dict.fromkeys(map(value_text, repeated)))
 
 
 def _truth(parameter: Parameter) -> Iterator[Finding]:

@@ -21,7 +21,7 @@ from distrain_nb.layout.rules.engine import (
     standard_scheduling,
     without_accelerator,
 )
-from distrain_nb.layout.rules.machines import accelerator_text, of_tier
+from distrain_nb.layout.rules.machines import accelerator_text, tier_pool
 from distrain_nb.places.sagemaker.rules import rule, warning
 
 
@@ -42,7 +42,7 @@ def instances_missing(job: ResolvedLayout) -> Iterator[Problem]:
 
 def _instances(job: ResolvedLayout) -> list[Repair]:
     one = repair("Use one ml.m5.xlarge", workers=Pool(1, "ml.m5.xlarge"))
-    return [*of_tier(job, Role.WORKERS)] or [one]
+    return [*tier_pool(job, Role.WORKERS)] or [one]
 
 
 @warning(
